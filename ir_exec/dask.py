@@ -76,7 +76,7 @@ def apply(
         # Wrong options are reported here instead of on the workers.
         compiled_with(model, **how)
     ports = CompiledModel(model, **interpreted).inputs
-    arrays = _joined(_by_input(x, ports))
+    arrays = _rechunk(_by_input(x, ports))
     sizes = _batch_sizes(arrays)
     networks, types = _networks(model, arrays, sorted(set(sizes)), interpreted)
     contents = {size: _content(network, how, weights) for size, network in networks.items()}
@@ -85,17 +85,17 @@ def apply(
         delayed(_run, nout=len(types[size]))(*contents[size], list(row))
         for size, *row in zip(sizes, *blocks, strict=True)
     ]
-    found = {
+    outputs_by_name = {
         port.name: da.concatenate(
             [
-                da.from_delayed(run[place], _sizes(types[size][place].shape), port.element_type.dtype)
+                da.from_delayed(run[index], _sizes(types[size][index].shape), port.element_type.dtype)
                 for run, size in zip(runs, sizes, strict=True)
             ],
             allow_unknown_chunksizes=True,
         )
-        for place, port in enumerate(types[sizes[0]])
+        for index, port in enumerate(types[sizes[0]])
     }
-    return found if len(found) > 1 else next(iter(found.values()))
+    return outputs_by_name if len(outputs_by_name) > 1 else next(iter(outputs_by_name.values()))
 
 
 def _run(digest: str, content: bytes, arrays: list[Array]) -> tuple[Array, ...]:
@@ -108,13 +108,13 @@ def _run(digest: str, content: bytes, arrays: list[Array]) -> tuple[Array, ...]:
 
 def _by_input(x: Any, ports: Sequence[ModelPort]) -> list[da.Array]:
     """The arrays in the order of the inputs, with dtypes that the inputs accept."""
-    given = x if isinstance(x, Mapping) else {0: x} if len(ports) == 1 else {}
-    found = {find_port(ports, key): array for key, array in given.items()}
-    missing = [port.name for place, port in enumerate(ports) if place not in found]
+    named_arrays = x if isinstance(x, Mapping) else {0: x} if len(ports) == 1 else {}
+    arrays_by_position = {find_port(ports, key): array for key, array in named_arrays.items()}
+    missing = [port.name for index, port in enumerate(ports) if index not in arrays_by_position]
     if missing:
         raise EvaluationError(f"no array for input {', '.join(map(repr, missing))}", code=Code.unknown_input)
-    for place, port in enumerate(ports):
-        array = found[place]
+    for index, port in enumerate(ports):
+        array = arrays_by_position[index]
         if not isinstance(array, da.Array):
             raise EvaluationError(
                 f"input {port.name!r} is of type",
@@ -123,10 +123,10 @@ def _by_input(x: Any, ports: Sequence[ModelPort]) -> list[da.Array]:
                 code=Code.unknown_input,
             )
         checked(np.empty(0, array.dtype), port._replace(shape=Shape.unknown()))
-    return [found[place] for place in range(len(ports))]
+    return [arrays_by_position[index] for index in range(len(ports))]
 
 
-def _joined(arrays: list[da.Array]) -> list[da.Array]:
+def _rechunk(arrays: list[da.Array]) -> list[da.Array]:
     for array in arrays:
         if array.ndim == 0:
             raise ShapeError("the array has no axes", expected="a batch axis", code=Code.input_array_shape)
@@ -157,22 +157,22 @@ def _networks(
     model: Model, arrays: list[da.Array], sizes: list[int], options: Mapping[str, Any]
 ) -> tuple[dict[int, Model], dict[int, list[ModelPort]]]:
     """The model for chunks of each size, or one model for all if it accepts any size; and its outputs for each size."""
-    types = {size: CompiledModel(_reshaped(model, arrays, size), **options).outputs for size in sizes}
+    types = {size: CompiledModel(_reshape(model, arrays, size), **options).outputs for size in sizes}
     try:
-        any_size = _reshaped(model, arrays, None)
+        any_size = _reshape(model, arrays, None)
         any_size.require_complete()
     except IRError:
         _require_batch(types[sizes[-1]], None)
-        return {size: _reshaped(model, arrays, size) for size in sizes}, types
+        return {size: _reshape(model, arrays, size) for size in sizes}, types
     _require_batch(types[sizes[-1]], CompiledModel(any_size, **options).outputs)
     return dict.fromkeys(sizes, any_size), types
 
 
-def _reshaped(model: Model, arrays: list[da.Array], size: int | None) -> Model:
+def _reshape(model: Model, arrays: list[da.Array], size: int | None) -> Model:
     """The model for chunks of this size along the batch, or of any size."""
     dim = Dim.any() if size is None else Dim(size)
     shapes: dict[PortKey, Shape] = {
-        place: Shape([dim, *map(Dim, array.shape[1:])]) for place, array in enumerate(arrays)
+        index: Shape([dim, *map(Dim, array.shape[1:])]) for index, array in enumerate(arrays)
     }
     try:
         return copy(model).reshape(shapes)
@@ -180,19 +180,19 @@ def _reshaped(model: Model, arrays: list[da.Array], size: int | None) -> Model:
         raise error.changed(message=f"chunks of {'any size' if size is None else size}: {error.message}") from None
 
 
-def _require_batch(known: list[ModelPort], opened: list[ModelPort] | None) -> None:
+def _require_batch(inferred: list[ModelPort], opened: list[ModelPort] | None) -> None:
     """Reject outputs whose inferred first axis does not depend on the batch.
 
     Args:
         opened: The outputs of the model with an open batch size, if it has one.
     """
-    for place, port in enumerate(known):
+    for index, port in enumerate(inferred):
         dims = port.shape.dims
         if dims is None:
             raise ShapeError(
                 f"output {port.name!r} has a dynamic rank", expected="a static rank", code=Code.dynamic_rank
             )
-        first = opened[place].shape.dims if opened is not None else None
+        first = opened[index].shape.dims if opened is not None else None
         if not dims or (first and first[0].is_static):
             raise ShapeError(
                 f"output {port.name!r} has the shape",

@@ -181,11 +181,18 @@ class IRError(Exception):
             if reason:
                 message += f", {reason}" if reason[0].isalnum() else reason
         super().__init__(message)
-        place = location or Location()
+        complete_location = location or Location()
         if port is not None:
-            place = replace(place, port=port)
+            complete_location = replace(complete_location, port=port)
         self._fault = Fault(
-            message, code or self.default_code, hint, severity, place, related, actual=actual, expected=expected
+            message,
+            code or self.default_code,
+            hint,
+            severity,
+            complete_location,
+            related,
+            actual=actual,
+            expected=expected,
         )
 
     @classmethod

@@ -12,7 +12,7 @@ from ir_exec.readers import ENDINGS
 
 __all__ = [
     "closest_names",
-    "completed",
+    "complete_path",
     "did_you_mean",
     "install_hint",
     "path_hint",
@@ -59,13 +59,13 @@ def did_you_mean(names: Sequence[str]) -> str | None:
     return f"did you mean {' or '.join(names)}?" if names else None
 
 
-def suggested(name: str, known: Iterable[str]) -> str | None:
+def suggested(name: str, candidates: Iterable[str]) -> str | None:
     """A hint with up to three names similar to an unknown one: misspelled, in other case, or ending with it."""
-    return did_you_mean(_similar(name, known))
+    return did_you_mean(_similar(name, candidates))
 
 
-def _similar(name: str, known: Iterable[str]) -> list[str]:
-    names = dict.fromkeys(known)
+def _similar(name: str, candidates: Iterable[str]) -> list[str]:
+    names = dict.fromkeys(candidates)
     names = dict.fromkeys(text for text in names if not (text.endswith(":0") and text[:-2] in names))
     similar = closest_names(name, names, _MOST_NAMES)
     lowered = name.lower()
@@ -92,7 +92,7 @@ def path_word(path: str) -> str:
     return shell_word(os.path.join(os.curdir, path) if path.startswith("-") else path)
 
 
-def completed(path: str, endings: Iterable[str] = ENDINGS) -> list[str]:
+def complete_path(path: str, endings: Iterable[str] = ENDINGS) -> list[str]:
     """The files that a path without its file name extension may refer to; none if the path itself exists."""
     if os.path.exists(path) or not os.path.basename(path):
         return []
@@ -118,7 +118,7 @@ def _folder_hint(folder: str) -> str | None:
 
 
 def _file_hint(path: str) -> str | None:
-    if files := completed(path):
+    if files := complete_path(path):
         return did_you_mean(files)
     folder, name = os.path.split(path)
     if folder and not os.path.isdir(folder):
@@ -143,4 +143,4 @@ def _of_stem(stem: str, files: list[str], endings: tuple[str, ...]) -> list[str]
 
 def _files(folder: str) -> list[str]:
     with os.scandir(folder) as entries:
-        return sorted(one.name for one in islice(entries, _MOST_LOOKED_AT) if one.is_file())
+        return sorted(entry.name for entry in islice(entries, _MOST_LOOKED_AT) if entry.is_file())

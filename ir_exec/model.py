@@ -31,7 +31,7 @@ from ir_exec.ports import (
     numbered,
     ports_of,
 )
-from ir_exec.readers import OLDER_IR, ONNX_WRITER, reader_of, written
+from ir_exec.readers import OLDER_IR, ONNX_WRITER, call_writer, reader_of
 from ir_exec.report.html import html_table
 from ir_exec.report.numbers import format_count
 from ir_exec.report.text import align_cells, format_remainder
@@ -53,7 +53,7 @@ __all__ = [
     "as_shape",
     "chosen_port",
     "count_constant_bytes",
-    "described",
+    "describe",
     "described_in_html",
     "find_port",
     "load",
@@ -163,9 +163,9 @@ class Model:
         self.stand_ins = loaded.stand_ins
         self.lowered_from = loaded.lowered_from
         self.given: dict[Value, TensorType] = {}
-        self.types: Types = self._inferred() if types is None else types
+        self.types: Types = self._infer() if types is None else types
 
-    def _inferred(self) -> Types:
+    def _infer(self) -> Types:
         try:
             return infer_types(self.graph, weights=self.weights)
         except IRError as error:
@@ -224,9 +224,9 @@ class Model:
             EvaluationError: For an unknown input; the model is unchanged then.
         """
         if isinstance(shapes, Mapping):
-            wanted = {self._input(key): as_shape(shape) for key, shape in shapes.items()}
+            requested = {self._input(key): as_shape(shape) for key, shape in shapes.items()}
         elif len(self.graph.parameters) == 1:
-            wanted = {self.graph.parameters[0].outputs[0]: as_shape(shapes)}
+            requested = {self.graph.parameters[0].outputs[0]: as_shape(shapes)}
         else:
             count = len(self.graph.parameters)
             raise EvaluationError(
@@ -234,11 +234,11 @@ class Model:
                 expected="a mapping from inputs to shapes",
                 code=Code.unknown_input,
             )
-        given = dict(self.given)
-        for value, shape in wanted.items():
-            given[value] = TensorType(self.types[value.number].element_type, shape)
-        self.types = infer_types(self.graph, weights=self.weights, given=given)
-        self.given = given
+        input_types = dict(self.given)
+        for value, shape in requested.items():
+            input_types[value] = TensorType(self.types[value.number].element_type, shape)
+        self.types = infer_types(self.graph, weights=self.weights, given=input_types)
+        self.given = input_types
         return self
 
     @property
@@ -333,7 +333,7 @@ class Model:
             UnsupportedError: With the names of all layers that ONNX cannot express, or if onnx is not installed.
         """
         options = {} if opset is None else {"opset": opset}
-        return written(ONNX_WRITER, self, target=target, partial=partial, **options)
+        return call_writer(ONNX_WRITER, self, target=target, partial=partial, **options)
 
     def content(self) -> Iterator[bytes | memoryview]:
         """Yield the bytes that determine the model apart from new shapes: equal for equal models."""
@@ -363,7 +363,7 @@ class Model:
         return redeclared(self.document, self.graph, before, self.all_types())
 
     def __repr__(self) -> str:
-        return described(type(self).__name__, self)
+        return describe(type(self).__name__, self)
 
     def _repr_html_(self) -> str:
         return with_page(described_in_html(type(self).__name__, self), self)
@@ -386,13 +386,13 @@ class Model:
         shapes = {index: self.given[value].shape for index, value in enumerate(inputs) if value in self.given}
         modules = {type(node.op).__module__ for node in self.graph.all_nodes() if node.op is not None}
         users = sorted(module for module in modules if not module.startswith("ir_exec."))
-        return _unpickled, (type(self), self.document, self.weights, shapes, users, self.lowered_from)
+        return _unpickle, (type(self), self.document, self.weights, shapes, users, self.lowered_from)
 
     def _input(self, key: PortKey) -> Value:
         return self.graph.parameters[find_port(self.inputs, key)].outputs[0]
 
 
-def described(title: str, model: Model) -> str:
+def describe(title: str, model: Model) -> str:
     """Return counts, and a line for each input and output: `input  image  f32[1,3,224,224]`."""
     rows = _shown_ports(model)
     return "\n".join([_counts(title, model), *(f"  {line}" for line in align_cells(rows))])
@@ -426,15 +426,15 @@ def _counts(title: str, model: Model) -> str:
 
 def _shown_ports(model: Model) -> list[tuple[str, str, str]]:
     shown: list[tuple[str, str, str]] = []
-    for kind, ports in (("input", model.inputs), ("output", model.outputs)):
+    for end, ports in (("input", model.inputs), ("output", model.outputs)):
         for port in ports[:MOST_SHOWN]:
             name = port.name if port.name.isprintable() else repr(port.name)
-            shown.append((kind, name, f"{port.element_type}{port.shape}"))
-        shown += [(kind, line, "") for line in format_remainder(len(ports), MOST_SHOWN)]
+            shown.append((end, name, f"{port.element_type}{port.shape}"))
+        shown += [(end, line, "") for line in format_remainder(len(ports), MOST_SHOWN)]
     return shown
 
 
-def _unpickled(
+def _unpickle(
     cls: type[Model],
     document: Document,
     weights: Weights | None,
@@ -464,8 +464,8 @@ def read_model(source: Source, weights: WeightsSource | None = None) -> Model:
     """
     reader = reader_of(source)
     if reader is not None:
-        found: Model = reader.read(source, report=raise_error)
-        return found
+        model: Model = reader.read(source, report=raise_error)
+        return model
     loaded = _load_ir(source, weights, raise_error)
     assert loaded is not None, "a reader that raises leaves nothing unread"
     return Model(loaded)
@@ -505,8 +505,8 @@ def _load_ir(source: Source, weights: WeightsSource | None, report: ReportFault)
     files = read_files(source, weights, report)
     if files.older is not None:
         markup, path = files.older
-        found: Loaded | None = OLDER_IR.read(markup, path=path, weights=weights, report=report)
-        return found
+        loaded: Loaded | None = OLDER_IR.read(markup, path=path, weights=weights, report=report)
+        return loaded
     document, opened = files.document, files.weights
     if document is None:
         return None

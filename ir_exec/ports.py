@@ -84,25 +84,25 @@ def ports_of(ends: Iterable[tuple[Node, Value]], types: Types) -> list[ModelPort
 
 def port_names(ends: Iterable[tuple[Node, Value]]) -> list[tuple[str, ...]]:
     """Return the names of Parameters or Results with their values; the first name of each is unique."""
-    found: list[tuple[str, ...]] = []
-    taken: set[str] = set()
+    names_of_ports: list[tuple[str, ...]] = []
+    used: set[str] = set()
     for node, value in ends:
         tensor_names = (*node.layer.output_names, *value.names)
         choices = (*([node.name] if node.name in tensor_names else []), *tensor_names, value.name, node.name)
-        name = next((name for name in choices if name not in taken), f"{node.name}#{node.id}")
-        taken.add(name)
-        found.append((name, *choices))
-    return found
+        name = next((name for name in choices if name not in used), f"{node.name}#{node.id}")
+        used.add(name)
+        names_of_ports.append((name, *choices))
+    return names_of_ports
 
 
-def find_port(ports: Sequence[ModelPort], key: PortKey, kind: str = "input") -> int:
+def find_port(ports: Sequence[ModelPort], key: PortKey, direction: str = "input") -> int:
     """Return the position of an input or output.
 
     A port is found by its name: ports from before a `reshape`, and ports of the compiled model, are accepted. The names
     in0, in1, ... (out0, ...) are positions unless a port has such a name.
 
     Args:
-        kind: "input" or "output", for messages.
+        direction: "input" or "output", for messages.
 
     Raises:
         EvaluationError: IR705 for a key that matches no port, or several.
@@ -111,35 +111,35 @@ def find_port(ports: Sequence[ModelPort], key: PortKey, kind: str = "input") -> 
         return int(key)
     name = key.name if isinstance(key, ModelPort) else key
     exact = [position for position, port in enumerate(ports) if name == port.name]
-    found = exact or [position for position, port in enumerate(ports) if name in port.names]
-    if len(found) == 1:
-        return found[0]
-    if not found and (position := numbered(name, len(ports), kind)) is not None:
+    matches = exact or [position for position, port in enumerate(ports) if name in port.names]
+    if len(matches) == 1:
+        return matches[0]
+    if not matches and (position := numbered(name, len(ports), direction)) is not None:
         return position
     names = ", ".join(port.name for port in ports) or "none"
-    problem = f"more than one {kind} is named" if found else f"there is no {kind}"
-    hint = suggested(name, (port.name for port in ports)) if isinstance(name, str) and not found else None
-    raise EvaluationError(f"{problem} {name!r}; the {kind}s are: {names}", code=Code.unknown_input, hint=hint)
+    problem = f"more than one {direction} is named" if matches else f"there is no {direction}"
+    hint = suggested(name, (port.name for port in ports)) if isinstance(name, str) and not matches else None
+    raise EvaluationError(f"{problem} {name!r}; the {direction}s are: {names}", code=Code.unknown_input, hint=hint)
 
 
-def numbered(name: object, count: int, kind: str = "input") -> int | None:
+def numbered(name: object, count: int, direction: str = "input") -> int | None:
     """Return the position of the names in0, in1, ... (out0, ... for outputs); None for others and beyond the last."""
-    match = re.fullmatch(f"{kind.removesuffix('put')}([0-9]{{1,6}})", name) if isinstance(name, str) else None
+    match = re.fullmatch(f"{direction.removesuffix('put')}([0-9]{{1,6}})", name) if isinstance(name, str) else None
     return int(match[1]) if match is not None and int(match[1]) < count else None
 
 
-def chosen_port(ports: Sequence[ModelPort], key: PortKey | None, kind: str) -> ModelPort:
+def chosen_port(ports: Sequence[ModelPort], key: PortKey | None, direction: str) -> ModelPort:
     """Return the port with this key, or the only port if the key is None."""
     if key is None and len(ports) != 1:
         names = ", ".join(port.name for port in ports) or "none"
         raise EvaluationError(
             "the model has",
             actual=len(ports),
-            detail=f"{kind}s",
+            detail=f"{direction}s",
             expected=f"the name or position of one of: {names}",
             code=Code.unknown_input,
         )
-    return ports[0 if key is None else find_port(ports, key, kind)]
+    return ports[0 if key is None else find_port(ports, key, direction)]
 
 
 def as_shape(shape: ShapeLike) -> Shape:

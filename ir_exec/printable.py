@@ -25,7 +25,7 @@ def printable(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    escaped = text if text.isprintable() else "".join(map(_escaped, text))
+    escaped = text if text.isprintable() else "".join(map(_escape, text))
     return _UNSEEN.sub(lambda match: _code_point(match[0]), escaped)
 
 
@@ -78,7 +78,7 @@ class PrintableStream:
         return output
 
 
-def _escaped(char: str) -> str:
+def _escape(char: str) -> str:
     return char if char.isprintable() else repr(char)[1:-1]
 
 

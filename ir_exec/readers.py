@@ -12,7 +12,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-__all__ = ["ENDINGS", "OLDER_IR", "ONNX_WRITER", "Reader", "is_readable", "reader_of", "written"]
+__all__ = ["ENDINGS", "OLDER_IR", "ONNX_WRITER", "Reader", "call_writer", "is_readable", "reader_of"]
 
 _PEEKED = 16
 
@@ -52,7 +52,7 @@ ONNX_WRITER = "ir_exec.onnx.export.api:to_proto"
 """The function that converts a Model to an ONNX model."""
 
 
-def written(function: str, model: object, **options: Any) -> Any:
+def call_writer(function: str, model: object, **options: Any) -> Any:
     """Return the result of a writer, `module:name`, for a model."""
     module, _, name = function.partition(":")
     return getattr(import_module(module), name)(model, **options)
@@ -64,8 +64,8 @@ ENDINGS = (".xml", *(reader.ending for reader in _READERS))
 
 def is_readable(path: str) -> bool:
     """Return True if the package that reads files of this name is installed."""
-    found = next((reader for reader in _READERS if path.lower().endswith(reader.ending)), None)
-    return found is None or find_spec(found.package) is not None
+    match = next((reader for reader in _READERS if path.lower().endswith(reader.ending)), None)
+    return match is None or find_spec(match.package) is not None
 
 
 def reader_of(source: object) -> Reader | None:

@@ -9,7 +9,7 @@ import pytest
 
 import ir_exec
 from ir_exec.codes import Code
-from ir_exec.hints import closest_names, completed, did_you_mean, path_hint, suggested
+from ir_exec.hints import closest_names, complete_path, did_you_mean, path_hint, suggested
 
 NAMES = ["encoder.0.attention/MatMul", "encoder.0.attention/MatMul:0", "encoder.1/Relu", "hidden", "hidden:0", "Output"]
 
@@ -84,10 +84,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_paths_without_their_end(folder: Path) -> None:
-    assert completed("net") == ["net.xml"]
-    assert completed(str(folder / "both")) == [str(folder / "both.xml"), str(folder / "both.onnx")]
-    assert completed("both", (".onnx",)) == ["both.onnx"]
-    assert completed("net.xml") == completed("empty") == completed("") == completed("other") == []
+    assert complete_path("net") == ["net.xml"]
+    assert complete_path(str(folder / "both")) == [str(folder / "both.xml"), str(folder / "both.onnx")]
+    assert complete_path("both", (".onnx",)) == ["both.onnx"]
+    assert complete_path("net.xml") == complete_path("empty") == complete_path("") == complete_path("other") == []
 
 
 @pytest.mark.parametrize(

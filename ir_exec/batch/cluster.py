@@ -18,7 +18,7 @@ from distributed.cfexecutor import ClientExecutor
 from ir_exec.batch.pool import Cargo, Pool, WorkerLostError
 from ir_exec.errors import EvaluationError, IRError
 
-__all__ = ["Cluster", "connected"]
+__all__ = ["Cluster", "connect"]
 
 _Pair: TypeAlias = tuple[Any, Future[Any]]
 """A Dask future, and the future that was returned for it."""
@@ -73,32 +73,32 @@ class Cluster(Pool):
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         self.require_alive()
-        call = function if self._initializer is None else partial(_prepared, self._initializer, function)
+        call = function if self._initializer is None else partial(_call_prepared, self._initializer, function)
         if self._gatherer is None:
             self._gatherer = Thread(target=self._gather_all, name="ir-exec-gather", daemon=True)
             self._gatherer.start()
         ours: Future[Any] = Future()
         try:
-            moved = [self._moved(argument) if isinstance(argument, Cargo) else argument for argument in arguments]
+            moved = [self._scatter(argument) if isinstance(argument, Cargo) else argument for argument in arguments]
         except OSError:
             # The worker selected for the Cargo is lost, and the scheduler does not try another.
             ours.set_exception(WorkerLostError(is_suspect=False))
             return ours
         theirs = self._client.submit(call, *moved, **self._options)
         ours.add_done_callback(partial(_cancel, theirs))
-        theirs.add_done_callback(lambda found: self._done.put((found, ours)))
+        theirs.add_done_callback(lambda future: self._done.put((future, ours)))
         return ours
 
     def _gather_all(self) -> None:
         """Fetch all finished results at once: a request takes a while, independent of the number of results."""
         lost: list[_Pair] = []
         while not self._is_closing:
-            pairs = [*lost, *self._finished(_SECONDS_PER_CHECK if lost else None)]
+            pairs = [*lost, *self._wait_finished(_SECONDS_PER_CHECK if lost else None)]
             # Results lost with their worker are computed again; Dask does not report their completion a second time.
             lost = [pair for pair in pairs if pair[0].status in ("lost", "pending")]
             lost += self._gather([pair for pair in pairs if pair[0].status not in ("lost", "pending")])
 
-    def _finished(self, timeout: float | None) -> list[_Pair]:
+    def _wait_finished(self, timeout: float | None) -> list[_Pair]:
         """Wait at most `timeout` seconds for a finished task, and return all that are finished."""
         pairs: list[_Pair | None] = []
         with suppress(Empty):
@@ -110,7 +110,7 @@ class Cluster(Pool):
     def _gather(self, pairs: list[_Pair]) -> list[_Pair]:
         """Set the results of the futures, and return the pairs whose results could not be fetched."""
         try:
-            values = self._fetched([theirs for theirs, _ in pairs if theirs.status == "finished"])
+            values = self._fetch_values([theirs for theirs, _ in pairs if theirs.status == "finished"])
         except Exception as error:
             if len(pairs) > 1:  # one of them may be the cause
                 return [left for pair in pairs for left in self._gather([pair])]
@@ -129,7 +129,7 @@ class Cluster(Pool):
                 left.append((theirs, ours))
         return left
 
-    def _fetched(self, futures: list[Any]) -> dict[Any, Any]:
+    def _fetch_values(self, futures: list[Any]) -> dict[Any, Any]:
         """Return values by key; none if a worker with some of them died.
 
         The scheduler notices immediately that a worker is lost, but it retries a fetch that is already requested from
@@ -145,10 +145,10 @@ class Cluster(Pool):
                 answer.cancel()
                 return {}
         try:
-            found = answer.result()
+            answered = answer.result()
         except OSError:
             return {}
-        return dict(found["data"]) if found["status"] == "OK" else {}
+        return dict(answered["data"]) if answered["status"] == "OK" else {}
 
     def close(self, *, at_once: bool) -> None:
         if self._gatherer is not None:
@@ -158,12 +158,12 @@ class Cluster(Pool):
             self._gatherer = None
             self._is_closing = False
 
-    def _moved(self, cargo: Cargo) -> Any:
+    def _scatter(self, cargo: Cargo) -> Any:
         if cargo not in self._sent:
             self._sent[cargo] = self._client.scatter(cargo.content, hash=False)
         return self._sent[cargo]
 
-    def lost(self, error: BaseException) -> WorkerLostError | None:
+    def find_loss(self, error: BaseException) -> WorkerLostError | None:
         if isinstance(error, WorkerLostError):
             return error
         if isinstance(error, KilledWorker):
@@ -177,8 +177,8 @@ class Cluster(Pool):
 
     def require_alive(self) -> None:
         if not self._is_connected:
-            place = self._client.scheduler.address if self._client.scheduler is not None else "?"
-            message = f"the connection to the Dask scheduler {place} is lost"
+            address = self._client.scheduler.address if self._client.scheduler is not None else "?"
+            message = f"the connection to the Dask scheduler {address} is lost"
             raise IRError(message, hint="check that the scheduler is running, and run the unfinished items again")
         cluster = self._client.cluster
         if isinstance(cluster, SpecCluster) and not cluster.workers:
@@ -200,13 +200,13 @@ def _resolve(ours: Future[Any], error: BaseException | None, value: Any = None) 
         ours.set_exception(error)
 
 
-def _prepared(initializer: Callable[[], None], function: Callable[..., Any], *arguments: Any) -> Any:
+def _call_prepared(initializer: Callable[[], None], function: Callable[..., Any], *arguments: Any) -> Any:
     initializer()
     return function(*arguments)
 
 
 @contextmanager
-def connected(address: str, initializer: Callable[[], None] | None = None) -> Iterator[Cluster]:
+def connect(address: str, initializer: Callable[[], None] | None = None) -> Iterator[Cluster]:
     """Yield the cluster of a scheduler, `tcp://host:8786`.
 
     Raises:

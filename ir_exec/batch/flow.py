@@ -88,8 +88,8 @@ class TaskFlow:
             self._runs_alone = False
             try:
                 value, error = future.result(), None
-            except Exception as found:
-                value, error = None, self._resent(task, found)
+            except Exception as failure:
+                value, error = None, self._resent(task, failure)
                 if error is None:
                     continue
             self._send()
@@ -109,7 +109,7 @@ class TaskFlow:
 
     def _resent(self, task: Task, error: Exception) -> Exception | None:
         """Submit a task of a lost worker again, or return the error to report for it."""
-        lost = self._pool.lost(error)
+        lost = self._pool.find_loss(error)
         if lost is None:
             return error
         self._pool.require_alive()
@@ -137,9 +137,9 @@ class TaskFlow:
 
     def _submit(self, task: Task) -> None:
         future = self._in_flight[task] = self._pool.submit(task.function, *task.arguments)
-        future.add_done_callback(partial(self._finished, task))
+        future.add_done_callback(partial(self._record_finished, task))
 
-    def _finished(self, task: Task, future: Future[Any]) -> None:
+    def _record_finished(self, task: Task, future: Future[Any]) -> None:
         self._done.put((task, future))
 
 
@@ -162,24 +162,24 @@ def in_order(
     flow = TaskFlow(pool)
     left = enumerate(items)
     early: dict[int, tuple[T, V, None] | tuple[T, None, Exception]] = {}
-    taken = given = 0
+    submitted = yielded = 0
     is_over = False
     try:
         while True:
             ahead = 1 if pool.in_process else pool.ahead * pool.workers
-            while not is_over and taken - given < ahead:
+            while not is_over and submitted - yielded < ahead:
                 following = next(left, None)
                 is_over = following is None
                 if following is not None:
-                    taken += 1
+                    submitted += 1
                     flow.submit(Task(function, (argument(following[1]),), following))
             if not flow.pending:
                 return
             task, value, error = flow.next()
             index, item = task.label
             early[index] = (item, None, error) if error is not None else (item, value, None)
-            while given in early:
-                yield early.pop(given)
-                given += 1
+            while yielded in early:
+                yield early.pop(yielded)
+                yielded += 1
     finally:
         flow.cancel()

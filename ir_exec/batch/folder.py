@@ -139,9 +139,9 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
     with suppress(FileNotFoundError), path.open(encoding="utf-8") as file:
         for line in file:
             with suppress(ValueError, RecursionError):
-                found = json.loads(line)
-                if isinstance(found, dict):
-                    yield found
+                entry = json.loads(line)
+                if isinstance(entry, dict):
+                    yield entry
 
 
 def _is_cut_off(path: Path) -> bool:
@@ -158,10 +158,10 @@ def _source(item: StoredItem) -> dict[str, Any]:
 def _stamps(item: StoredItem) -> list[list[int]] | None:
     """Return the sizes and modification times; None if they are not meaningful, as for folders."""
     try:
-        found = [os.stat(file.path) for file in item.files if not os.path.isdir(file.path)]
+        statuses = [os.stat(file.path) for file in item.files if not os.path.isdir(file.path)]
     except OSError:
         return None
-    return [[status.st_size, status.st_mtime_ns] for status in found] if len(found) == len(item.files) else None
+    return [[status.st_size, status.st_mtime_ns] for status in statuses] if len(statuses) == len(item.files) else None
 
 
 def _is_same(entry: Mapping[str, Any], item: StoredItem, ports: Sequence[ModelPort]) -> bool:

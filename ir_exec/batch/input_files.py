@@ -70,7 +70,7 @@ def inputs_of_data_set(folder: str, ports: Sequence[ModelPort]) -> dict[str, Arr
     Raises:
         IRError: The errors of `read_tensor_file`.
     """
-    found: dict[str, Array] = {}
+    arrays: dict[str, Array] = {}
     for path in data_set_files(folder, "input"):
         name, array = read_tensor_file(path)
         number = re.sub(r"\D", "", os.path.basename(path))
@@ -79,8 +79,8 @@ def inputs_of_data_set(folder: str, ports: Sequence[ModelPort]) -> dict[str, Arr
             names = ", ".join(port.name for port in ports) or "none"
             message = f"{path} contains a tensor for no input; the inputs are: {names}"
             raise EvaluationError(message, code=Code.unknown_input)
-        found[port.name] = array
-    return found
+        arrays[port.name] = array
+    return arrays
 
 
 def outputs_of_data_set(path: str) -> dict[str, Array]:
@@ -95,26 +95,26 @@ def _tensor(path: str, port: ModelPort, pixels: Pixels) -> Array:
 
 def _raw(path: str, port: ModelPort, pixels: Pixels) -> Array:
     """Return the elements of an input with a static shape from the format of a .bin."""
-    kind = port.element_type
-    if not port.shape.is_static or not kind.is_known or kind in STRING:
+    element_type = port.element_type
+    if not port.shape.is_static or not element_type.is_known or element_type in STRING:
         raise EvaluationError(
             f"input {port.name!r} is",
-            actual=f"{kind}{port.shape}",
+            actual=f"{element_type}{port.shape}",
             expected="a static shape for raw bytes",
             code=Code.unknown_input,
         )
     size = os.path.getsize(path)
-    needed = packed_size(kind, port.shape.size.lo)
+    needed = packed_size(element_type, port.shape.size.lo)
     if size != needed:
         raise EvaluationError(
             f"{path} has",
             actual=f"{size:,}",
             detail="bytes",
             expected=f"{needed:,}",
-            reason=f" for {kind}{port.shape} of input {port.name!r}",
+            reason=f" for {element_type}{port.shape} of input {port.name!r}",
             code=Code.unknown_input,
         )
-    return decode(kind, port.shape.static, np.fromfile(path, np.uint8))
+    return decode(element_type, port.shape.static, np.fromfile(path, np.uint8))
 
 
 def _text(path: str, port: ModelPort, pixels: Pixels) -> Array:
@@ -127,7 +127,7 @@ def _text(path: str, port: ModelPort, pixels: Pixels) -> Array:
     if port.element_type in STRING:
         texts: Array = np.empty(len(lines), object)
         texts[:] = lines
-        return _fitted(texts, port)
+        return _fit_shape(texts, port)
     rows = [line.partition("#")[0].replace(";", ",").replace(",", " ").split() for line in lines]
     rows = [row for row in rows if row]
     if len(rows) > 1 and suffix_of(path) == ".csv" and not all(map(_is_number, rows[0])):
@@ -140,7 +140,7 @@ def _text(path: str, port: ModelPort, pixels: Pixels) -> Array:
         array = _numbers(rows, port)
     except (ValueError, OverflowError) as error:
         raise _unusable(path, str(error)) from None
-    return _fitted(array, port)
+    return _fit_shape(array, port)
 
 
 def _is_number(text: str) -> bool:
@@ -153,26 +153,30 @@ def _is_number(text: str) -> bool:
 
 def _numbers(rows: Sequence[Sequence[str]], port: ModelPort) -> Array:
     """Return rows as an array of the input's element type; ValueError for text and numbers that it cannot represent."""
-    kind = port.element_type
+    element_type = port.element_type
     words = {"true": "1", "false": "0"}
     texts = [[words.get(text.lower(), text) for text in row] for row in rows]
-    if not kind.is_known or kind.is_float:
+    if not element_type.is_known or element_type.is_float:
         floats = np.array(texts, np.float64).reshape(len(texts), -1)
-        return floats.astype(kind.dtype if kind.is_known else np.float32)
-    whole = [[_whole(text) for text in row] for row in texts]
-    low, high = (0, 1) if not kind.is_integer else _limits(kind.bits, kind.is_signed)
-    for row in whole:
+        return floats.astype(element_type.dtype if element_type.is_known else np.float32)
+    integers = [[_to_int(text) for text in row] for row in texts]
+    low, high = (0, 1) if not element_type.is_integer else _limits(element_type.bits, element_type.is_signed)
+    for row in integers:
         for value in row:
             if not low <= value <= high:
-                raise ValueError(f"{value} is out of range for {kind}")
-    return np.array(whole, np.uint64 if high > 2**63 else np.int64).reshape(len(whole), -1).astype(kind.dtype)
+                raise ValueError(f"{value} is out of range for {element_type}")
+    return (
+        np.array(integers, np.uint64 if high > 2**63 else np.int64)
+        .reshape(len(integers), -1)
+        .astype(element_type.dtype)
+    )
 
 
 def _limits(bits: int, is_signed: bool) -> tuple[int, int]:
     return (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if is_signed else (0, 2**bits - 1)
 
 
-def _whole(text: str) -> int:
+def _to_int(text: str) -> int:
     try:
         return int(text)
     except ValueError:
@@ -182,7 +186,7 @@ def _whole(text: str) -> int:
     return int(value)
 
 
-def _fitted(array: Array, port: ModelPort) -> Array:
+def _fit_shape(array: Array, port: ModelPort) -> Array:
     """Return rows with the static shape of the input, or with its rank, if the number of elements allows it."""
     shape = port.shape
     if shape.is_static and shape.size.lo == array.size:
@@ -218,7 +222,7 @@ def _image(path: str, port: ModelPort, pixels: Pixels) -> Array:
         raise _unusable(path, str(error)) from None
     if pixels.color == "bgr" and channels >= 3:
         values = values[..., [2, 1, 0, *range(3, channels)]]
-    return _laid_out(_scaled(values, port, pixels, path), layout, dims)
+    return _laid_out(_normalize(values, port, pixels, path), layout, dims)
 
 
 def _layout(port: ModelPort) -> str:
@@ -253,30 +257,30 @@ def _dims(layout: str, port: ModelPort) -> dict[str, Dim]:
             expected=f"the layout {layout}",
             code=Code.unknown_input,
         )
-    found = dict(zip(layout, dims or [Dim.any()] * len(layout), strict=True))
-    if "C" in found and found["C"].is_static and found["C"].lo not in _CHANNELS:
+    dims_by_letter = dict(zip(layout, dims or [Dim.any()] * len(layout), strict=True))
+    if "C" in dims_by_letter and dims_by_letter["C"].is_static and dims_by_letter["C"].lo not in _CHANNELS:
         raise EvaluationError(
             f"input {port.name!r} has",
-            actual=found["C"],
+            actual=dims_by_letter["C"],
             detail=f"channels in the layout {layout}",
             expected="1, 3 or 4",
             code=Code.unknown_input,
             hint="specify the layout with --layout NHWC",
         )
-    return found
+    return dims_by_letter
 
 
-def _scaled(values: Array, port: ModelPort, pixels: Pixels, path: str) -> Array:
+def _normalize(values: Array, port: ModelPort, pixels: Pixels, path: str) -> Array:
     """Return (values - mean) / scale in the element type of the input; integers are rounded and clipped."""
-    kind = port.element_type
+    element_type = port.element_type
     for name, numbers in (("mean", pixels.mean), ("scale", pixels.scale)):
         if len(numbers) not in (0, 1, values.shape[-1]):
             raise _unusable(path, f"--{name} has {len(numbers)} numbers, expected 1 or {values.shape[-1]} (channels)")
     if pixels.mean or pixels.scale:
         values = (values - np.array(pixels.mean or 0.0)) / np.array(pixels.scale or 1.0)
-    if kind.is_integer and values.dtype.kind == "f":
-        values = np.clip(np.rint(values), *_limits(kind.bits, kind.is_signed))
-    return values.astype(kind.dtype if kind.is_known else np.float32)
+    if element_type.is_integer and values.dtype.kind == "f":
+        values = np.clip(np.rint(values), *_limits(element_type.bits, element_type.is_signed))
+    return values.astype(element_type.dtype if element_type.is_known else np.float32)
 
 
 def _laid_out(values: Array, layout: str, dims: dict[str, Dim]) -> Array:

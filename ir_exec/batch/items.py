@@ -77,19 +77,19 @@ class StoredItem:
             FileNotFoundError: If there is no such file.
             EvaluationError: IR705 for a file that cannot be read or has other arrays.
         """
-        found: dict[str, Array] = {}
+        arrays: dict[str, Array] = {}
         for file in self.files:
             if file.is_image:
                 from ir_exec.batch.input_files import input_of_file
 
                 port = _port_of(file, UNNAMED, ports)
-                found[port.name] = input_of_file(_readable(file), port, file.pixels)
+                arrays[port.name] = input_of_file(_readable(file), port, file.pixels)
                 continue
             read = _reader_of(file)
             for key, array in read(_readable(file), self.rows, ports).items():
                 port = _port_of(file, key, ports)
-                found[port.name] = nearest(array[0] if self.is_single else array, port.element_type)
-        return found, digest_of(found)
+                arrays[port.name] = nearest(array[0] if self.is_single else array, port.element_type)
+        return arrays, digest_of(arrays)
 
 
 def digest_of(arrays: Mapping[str, Array]) -> str:
@@ -196,8 +196,16 @@ def _kept_npz(path: str, size: int, written: int) -> dict[str, Array]:
 
 
 def _read_npy(path: str, rows: tuple[int, int] | None, ports: Sequence[ModelPort]) -> dict[str, Array]:
-    array = read_npy(path, mapped=True)
-    return {UNNAMED: np.array(array if rows is None else array[slice(*rows)])}
+    if rows is None:
+        return {UNNAMED: np.array(read_npy(path, mapped=True))}
+    status = os.stat(path)
+    return {UNNAMED: np.array(_mapped_npy(path, status.st_size, status.st_mtime_ns)[slice(*rows)])}
+
+
+@lru_cache(maxsize=4)
+def _mapped_npy(path: str, size: int, modified: int) -> Array:
+    """Map an array for rows of several items; a changed file is mapped again."""
+    return read_npy(path, mapped=True)
 
 
 def _read_zarr(path: str, rows: tuple[int, int] | None, ports: Sequence[ModelPort]) -> dict[str, Array]:
@@ -245,12 +253,12 @@ def _read_parquet(path: str, rows: tuple[int, int] | None, ports: Sequence[Model
     columns = _columns(file, ports)
     status = os.stat(path)
     table = _row_groups(path, (status.st_size, status.st_mtime_ns), tuple(groups), tuple(columns))
-    found: dict[str, Array] = {}
+    arrays: dict[str, Array] = {}
     for name in columns:
         port = port_of_key(name, ports)
         assert port is not None, "only columns of inputs are read"
-        found[name] = _of_column(table.column(name).slice(first - start, last - first), port, path, name)
-    return found
+        arrays[name] = _of_column(table.column(name).slice(first - start, last - first), port, path, name)
+    return arrays
 
 
 def _open_parquet(path: str) -> Any:
@@ -320,11 +328,11 @@ def _shapes_in(file: StoredFile, ports: Sequence[ModelPort]) -> dict[str, tuple[
     if file.suffix == ".zarr":
         return {name: array.shape for name, array in _open_zarr(path, ports).items()}
     opened = _open_parquet(path)
-    found: dict[str, tuple[int, ...]] = dict.fromkeys(_columns(opened, ports), (opened.metadata.num_rows,))
-    if not found:
+    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(_columns(opened, ports), (opened.metadata.num_rows,))
+    if not shapes:
         names = ", ".join(port.name for port in ports)
         raise EvaluationError(f"{file.path} has no column for an input: {names}", code=Code.unknown_input)
-    return found
+    return shapes
 
 
 def _not_installed(path: str, extra: str) -> EvaluationError:

@@ -75,10 +75,10 @@ class Parcel:
         """Return the cargo that is missing on the worker with this answer."""
         by_path = missing.has_weights
         if by_path not in self._cargo:
-            self._cargo[by_path] = Cargo(self._short if by_path else self._whole())
+            self._cargo[by_path] = Cargo(self._short if by_path else self._dump_complete())
         return self._cargo[by_path]
 
-    def _whole(self) -> bytes:
+    def _dump_complete(self) -> bytes:
         return pickle.dumps((self._model.with_weights_inside(), self._options))
 
 
@@ -113,16 +113,16 @@ class _CompiledModels:
 
     def get(self, reference: ModelReference, cargo: bytes | None) -> CompiledModel | NotHere:
         with self._lock:
-            found: CompiledModel | NotHere | None = self._compiled.get(reference.digest)
-            if found is None:
-                found = self._read(reference, cargo)
-                if isinstance(found, NotHere):
-                    return found
-                self._compiled[reference.digest] = found
+            compiled: CompiledModel | NotHere | None = self._compiled.get(reference.digest)
+            if compiled is None:
+                compiled = self._read(reference, cargo)
+                if isinstance(compiled, NotHere):
+                    return compiled
+                self._compiled[reference.digest] = compiled
                 while len(self._compiled) > MOST_KEPT:
                     self._compiled.popitem(last=False)
             self._compiled.move_to_end(reference.digest)
-            return found
+            return compiled
 
     def _read(self, reference: ModelReference, cargo: bytes | None) -> CompiledModel | NotHere:
         content = _content(reference) if cargo is None else cargo

@@ -65,7 +65,7 @@ class Pool(ABC):
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Start the work, or queue it."""
 
-    def lost(self, error: BaseException) -> WorkerLostError | None:
+    def find_loss(self, error: BaseException) -> WorkerLostError | None:
         """Return the loss of a worker for the exception of a future, None for an exception of the function."""
         return error if isinstance(error, WorkerLostError) else None
 
@@ -75,8 +75,8 @@ class Pool(ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self.close(at_once=kind is not None)
+    def __exit__(self, error_type: type[BaseException] | None, *_: object) -> None:
+        self.close(at_once=error_type is not None)
 
     def close(self, *, at_once: bool) -> None:  # noqa: B027  # most pools need nothing here
         """Release workers that the pool has started.

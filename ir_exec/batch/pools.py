@@ -152,10 +152,10 @@ class _Lane:
                 executor = self._start()
                 with _without_interrupts():
                     self._life = _Life(executor, executor.submit(os.getpid))
-                self._life.greeting.add_done_callback(self._greeted)
+                self._life.greeting.add_done_callback(self._count_failed_start)
             return self._life
 
-    def _greeted(self, greeting: Future[int]) -> None:
+    def _count_failed_start(self, greeting: Future[int]) -> None:
         is_failed = greeting.cancelled() or greeting.exception() is not None
         self.failed_starts = self.failed_starts + 1 if is_failed else 0
 
@@ -215,8 +215,8 @@ class Given(Pool):
         self._executor = executor
         self._is_broken = False
         self.in_process = isinstance(executor, ThreadPoolExecutor)
-        known = getattr(executor, "_max_workers", None)
-        self._workers = known if isinstance(known, int) and known > 0 else available_cores()
+        worker_count = getattr(executor, "_max_workers", None)
+        self._workers = worker_count if isinstance(worker_count, int) and worker_count > 0 else available_cores()
         if self.in_process:
             self.task_seconds = 0.0
             self.threads = max(1, available_cores() // self._workers)
@@ -233,7 +233,7 @@ class Given(Pool):
             future.set_exception(error)
             return future
 
-    def lost(self, error: BaseException) -> WorkerLostError | None:
+    def find_loss(self, error: BaseException) -> WorkerLostError | None:
         if not isinstance(error, BrokenExecutor):
             return None
         self._is_broken = True

@@ -15,7 +15,7 @@ from ir_exec.batch.flow import Task, TaskFlow
 from ir_exec.batch.models import ModelReference, NotHere, Parcel
 from ir_exec.batch.pool import Cargo, Pool
 from ir_exec.batch.pools import Processes, pool_of
-from ir_exec.batch.worker import Answer, Item, error_text, evaluate, fetched
+from ir_exec.batch.worker import Answer, Item, error_text, evaluate, fetch
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.ir.storage import temporary_folder
@@ -368,13 +368,13 @@ class _Work:
     def _take(self, sent: _Sent, answer: Answer) -> None:
         done = len(answer.outcomes)
         self._pace.answered(done, answer.seconds, answer.size)
-        for (index, _), found in zip(sent.items, answer.outcomes, strict=False):
-            results = None if found.arrays is None else Results(self._outputs, found.arrays)
-            self._found.append(ItemResult(index, results, found.error, found.digest))
+        for (index, _), outcome in zip(sent.items, answer.outcomes, strict=False):
+            results = None if outcome.arrays is None else Results(self._outputs, outcome.arrays)
+            self._found.append(ItemResult(index, results, outcome.error, outcome.digest))
         left = sent.items[done:]
         if left:
             # The worker cannot find the file of the first item; if it is missing here too, its result reports that.
-            left[0] = left[0][0], fetched(left[0][1], self._inputs)
+            left[0] = left[0][0], fetch(left[0][1], self._inputs)
         if sent.line is None:
             if left:
                 self._send(_Sent(left, None))

@@ -18,7 +18,7 @@ from ir_exec.runtime.arguments import Inputs
 from ir_exec.runtime.state import Snapshot
 from ir_exec.types import Array
 
-__all__ = ["Answer", "Item", "ItemOutcome", "error_text", "evaluate", "fetched"]
+__all__ = ["Answer", "Item", "ItemOutcome", "error_text", "evaluate", "fetch"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def evaluate(
         if not is_session:
             session.reset_state()
         try:
-            loaded = _loaded(item, compiled.inputs)
+            loaded = _load_item(item, compiled.inputs)
         except FileNotFoundError:
             break
         outcomes.append(outcome := _outcome(session, loaded))
@@ -107,7 +107,7 @@ def _outcome(session: Session, loaded: LoadedItem) -> ItemOutcome:
         return ItemOutcome(None, ResourceError(f"out of memory: {error}"), loaded.digest)
 
 
-def _loaded(item: Item, ports: Sequence[ModelPort]) -> LoadedItem:
+def _load_item(item: Item, ports: Sequence[ModelPort]) -> LoadedItem:
     """Return the arrays of an item; FileNotFoundError is left to the caller, any other failure belongs to the item."""
     try:
         if isinstance(item, LoadedItem):
@@ -127,10 +127,10 @@ def _loaded(item: Item, ports: Sequence[ModelPort]) -> LoadedItem:
         )
 
 
-def fetched(item: Item, ports: Sequence[ModelPort]) -> LoadedItem:
+def fetch(item: Item, ports: Sequence[ModelPort]) -> LoadedItem:
     """Return the arrays of an item whose file a worker could not find."""
     try:
-        return _loaded(item, ports)
+        return _load_item(item, ports)
     except FileNotFoundError as error:
         message = f"the item cannot be read: {error_text(error)}"
         return LoadedItem({}, error=EvaluationError(message, code=Code.unknown_input))

@@ -93,7 +93,7 @@ def if_(
     for function in (then, else_):
         with scope() as inside:
             returned = function()
-            values = [returned] if isinstance(returned, Value) else [_value(one) for one in returned]
+            values = [returned] if isinstance(returned, Value) else [_value(item) for item in returned]
             bodies.append(_Open(inside, [result(value) for value in values]))
     counts = [len(body.results) for body in bodies]
     if counts[0] != counts[1]:
@@ -108,7 +108,7 @@ def if_(
     titles: tuple[_BodyName, ...] = ("then_body", "else_body")
     finished = []
     for body, title in zip(bodies, titles, strict=True):
-        captured = _captured(body)
+        captured = _capture(body)
         entries = []
         for outer, inner in captured.items():
             if outer not in inputs:
@@ -150,15 +150,15 @@ def loop(
     trips = _value(-1 if trip_count is None else trip_count, ElementType.i64)
     first = _value(True if condition is None else condition)
 
-    def made(iteration: Value, *given: Value) -> tuple[Any, Sequence[Any], Sequence[Any]]:
-        goes_on, *rest = body(iteration, *given)
-        if len(rest) != 2:
+    def run_body(iteration: Value, *values: Value) -> tuple[Any, Sequence[Any], Sequence[Any]]:
+        goes_on, *results = body(iteration, *values)
+        if len(results) != 2:
             raise _BodyError(
                 "the body returns wrong results, expected a condition, carried values and collected values"
             )
-        return (True if goes_on is None else goes_on), rest[0], rest[1]
+        return (True if goes_on is None else goes_on), results[0], results[1]
 
-    return _repeated(Loop(), [trips, first], made, carried, sliced, name, tensor_names)
+    return _repeat_body(Loop(), [trips, first], run_body, carried, sliced, name, tensor_names)
 
 
 def tensor_iterator(
@@ -179,16 +179,16 @@ def tensor_iterator(
         The last carried values, then the collected ones.
     """
 
-    def made(iteration: Value, *given: Value) -> tuple[Any, Sequence[Any], Sequence[Any]]:
-        returned = body(*given)
+    def run_body(iteration: Value, *values: Value) -> tuple[Any, Sequence[Any], Sequence[Any]]:
+        returned = body(*values)
         if len(returned) != 2:
             raise _BodyError("the body returns wrong results, expected carried values and collected values")
         return None, *returned
 
-    return _repeated(TensorIterator(), [], made, carried, sliced, name, tensor_names)
+    return _repeat_body(TensorIterator(), [], run_body, carried, sliced, name, tensor_names)
 
 
-def _repeated(
+def _repeat_body(
     op: Op,
     own: list[Value],
     body: Callable[..., tuple[Any, Sequence[Any], Sequence[Any]]],
@@ -202,28 +202,32 @@ def _repeated(
     Args:
         own: Inputs that are not passed to the body.
     """
-    initial = [_value(one) for one in carried]
-    parts = [replace(one, value=_value(one.value)) for one in sliced]
+    initial = [_value(item) for item in carried]
+    parts = [replace(item, value=_value(item.value)) for item in sliced]
     try:
-        made = _called_until_stable(body, [value.type.without_values() for value in initial], parts)
+        traced = _called_until_stable(body, [value.type.without_values() for value in initial], parts)
     except _BodyError as error:
         raise GraphError(str(error), location=Location(layer_name=name, layer_type=op.type_name)) from None
-    ends = [*([made.condition] if made.condition else []), *made.after, *(part.value for part in made.collected)]
-    opened = _Open(made.inside, ends)
+    ends = [
+        *([traced.condition] if traced.condition else []),
+        *traced.after,
+        *(part.value for part in traced.collected),
+    ]
+    opened = _Open(traced.inside, ends)
     inputs = [*own, *initial]
-    entries = [_Entry(made.counter, -1, purpose="current_iteration")] if op.has_condition else []
-    entries += [_Entry(value, len(own) + position) for position, value in enumerate(made.before)]
-    for sliced_value, part in zip(made.slices, parts, strict=True):
+    entries = [_Entry(traced.counter, -1, purpose="current_iteration")] if op.has_condition else []
+    entries += [_Entry(value, len(own) + position) for position, value in enumerate(traced.before)]
+    for sliced_value, part in zip(traced.slices, parts, strict=True):
         entries.append(_Entry(sliced_value, len(inputs), part))
         inputs.append(_as_value(part.value))
-    for outer, inner in _captured(opened).items():
+    for outer, inner in _capture(opened).items():
         entries.append(_Entry(inner, len(inputs)))
         inputs.append(outer)
-    outputs = [_Entry(made.condition, -1, purpose="execution_condition")] if made.condition else []
-    outputs += [_Entry(value, position) for position, value in enumerate(made.after)]
-    outputs += [_Entry(part.value, len(made.after) + at, part) for at, part in enumerate(made.collected)]
-    back = tuple(zip(made.after, made.before, strict=True))
-    count = len(made.after) + len(made.collected)
+    outputs = [_Entry(traced.condition, -1, purpose="execution_condition")] if traced.condition else []
+    outputs += [_Entry(value, position) for position, value in enumerate(traced.after)]
+    outputs += [_Entry(part.value, len(traced.after) + at, part) for at, part in enumerate(traced.collected)]
+    back = tuple(zip(traced.after, traced.before, strict=True))
+    count = len(traced.after) + len(traced.collected)
     return _layer(op, inputs, [(opened, "body", entries, outputs)], back, count, name, tensor_names).outputs
 
 
@@ -248,15 +252,15 @@ def _called_until_stable(
 ) -> _MadeBody:
     """Call the body until the types of its carried values fit all iterations: they are widened to the results."""
     for left in reversed(range(_MAX_ROUNDS)):
-        made = _called(body, types, parts)
-        wider = [_widened(type, value.type) for type, value in zip(types, made.after, strict=True)]
+        traced = _trace_body(body, types, parts)
+        wider = [_widen(type, value.type) for type, value in zip(types, traced.after, strict=True)]
         if wider == types:
             break
         types = wider if left > 1 else [type.with_shape(Shape.unknown()) for type in wider]
-    return made
+    return traced
 
 
-def _called(
+def _trace_body(
     body: Callable[..., tuple[Any, Sequence[Any], Sequence[Any]]], types: list[TensorType], parts: list[Sliced]
 ) -> _MadeBody:
     with scope() as inside:
@@ -266,8 +270,8 @@ def _called(
         goes_on, carried, collected = body(counter, *before, *slices)
         if len(carried) != len(types):
             raise _BodyError(f"the body returns {len(carried)} carried values, expected {len(types)}")
-        after = [result(_value(one, type.element_type)) for one, type in zip(carried, types, strict=True)]
-        joined = [one if isinstance(one, Collected) else Collected(_value(one)) for one in collected]
+        after = [result(_value(item, type.element_type)) for item, type in zip(carried, types, strict=True)]
+        joined = [item if isinstance(item, Collected) else Collected(_value(item)) for item in collected]
         return _MadeBody(
             inside,
             counter,
@@ -275,7 +279,7 @@ def _called(
             slices,
             None if goes_on is None else result(_value(goes_on)),
             after,
-            [replace(one, value=result(one.value)) for one in joined],
+            [replace(item, value=result(item.value)) for item in joined],
         )
 
 
@@ -286,9 +290,9 @@ class _Open(NamedTuple):
     results: list[Value]
 
 
-def _captured(body: _Open) -> dict[Value, Value]:
+def _capture(body: _Open) -> dict[Value, Value]:
     """Return the outside values that a body reads, and the Parameters that replace them in it."""
-    found: dict[Value, Value] = {}
+    captured: dict[Value, Value] = {}
     inner: dict[BuiltLayer, BuiltLayer] = {}
     for layer in _layers_inside(body):
         if not any(_is_outside(value, body.scope) for value in layer.inputs):
@@ -300,30 +304,30 @@ def _captured(body: _Open) -> dict[Value, Value]:
             elif value.layer.constant is not None:
                 copy = inner.get(value.layer)
                 if copy is None:
-                    copy = inner[value.layer] = _copied(value.layer, body.scope)
+                    copy = inner[value.layer] = _copy_constant(value.layer, body.scope)
                 inputs.append(copy.outputs[0])
             else:
-                if value not in found:
-                    made = _parameter_of(value.type)
-                    made.layer.scope = body.scope
-                    made.layer.name = value.layer.name
-                    made.type = value.type
-                    found[value] = made
-                inputs.append(found[value])
+                if value not in captured:
+                    replacement = _parameter_of(value.type)
+                    replacement.layer.scope = body.scope
+                    replacement.layer.name = value.layer.name
+                    replacement.type = value.type
+                    captured[value] = replacement
+                inputs.append(captured[value])
         layer.inputs = tuple(inputs)
-    return found
+    return captured
 
 
 def _layers_inside(body: _Open) -> list[BuiltLayer]:
     """Return the layers of a body that its Results and Assigns need, sources first."""
     pending = [value.layer for value in body.results] + body.scope.sinks
-    found = set(pending)
+    needed = set(pending)
     while pending:
         for value in pending.pop().inputs:
-            if value.layer not in found and not _is_outside(value, body.scope):
-                found.add(value.layer)
+            if value.layer not in needed and not _is_outside(value, body.scope):
+                needed.add(value.layer)
                 pending.append(value.layer)
-    return sorted(found, key=lambda layer: layer.serial)
+    return sorted(needed, key=lambda layer: layer.serial)
 
 
 def _is_outside(value: Value, inside: Scope) -> bool:
@@ -340,7 +344,7 @@ def _is_outside(value: Value, inside: Scope) -> bool:
     return True
 
 
-def _copied(layer: BuiltLayer, inside: Scope) -> BuiltLayer:
+def _copy_constant(layer: BuiltLayer, inside: Scope) -> BuiltLayer:
     """Return a copy of a constant in a body."""
     copy = replace(layer, scope=inside, outputs=())
     copy.outputs = tuple([Value(copy, value.position, value.type) for value in layer.outputs])
@@ -357,7 +361,7 @@ def _layer(
     tensor_names: Iterable[str] | Iterable[Iterable[str]],
 ) -> BuiltLayer:
     """Return the layer with these bodies."""
-    bodies = tuple([_finished(*one, back_edges, len(inputs)) for one in opened])
+    bodies = tuple([_assemble_body(*parts, back_edges, len(inputs)) for parts in opened])
     constants: dict[int, Array] = {}
     for body in bodies:
         constants |= body.constants
@@ -377,7 +381,7 @@ def _layer(
     return new_layer(op.type_name, op, tuple(inputs), types, name=name, tensor_names=tensor_names, bodies=bodies)
 
 
-def _finished(
+def _assemble_body(
     body: _Open,
     title: _BodyName,
     entries: list[_Entry],
@@ -390,8 +394,8 @@ def _finished(
     results = [entry.value for entry in outputs]
     network = assemble(_layers_inside(body), parameters, results, title)
     first = len(network.layers) - len(results)
-    place = {value: id for id, value in enumerate(parameters)} | {value: id for id, value in enumerate(results)}
-    port_map = [_entry("input", entry, entry.external, place[entry.value]) for entry in entries] + [
+    index_of = {value: id for id, value in enumerate(parameters)} | {value: id for id, value in enumerate(results)}
+    port_map = [_entry("input", entry, entry.external, index_of[entry.value]) for entry in entries] + [
         _entry("output", entry, entry.external if entry.external < 0 else count + entry.external, first + id)
         for id, entry in enumerate(outputs)
     ]
@@ -400,7 +404,7 @@ def _finished(
         port_map=tuple(port_map),
         back_edges=tuple(
             [
-                BackEdge(from_layer=str(first + place[source]), to_layer=str(place[target]))
+                BackEdge(from_layer=str(first + index_of[source]), to_layer=str(index_of[target]))
                 for source, target in back_edges
             ]
         ),
@@ -409,9 +413,9 @@ def _finished(
     ).model_copy(update={"layers": network.layers, "edges": network.edges})
     tied = ties.Ties(
         len(parameters),
-        tuple([_tied_input(entry, place[entry.value]) for entry in entries]),
-        tuple([_tied_output(entry, place[entry.value]) for entry in outputs]),
-        tuple([ties.FedBackValue(place[source], place[target]) for source, target in back_edges]),
+        tuple([_tied_input(entry, index_of[entry.value]) for entry in entries]),
+        tuple([_tied_output(entry, index_of[entry.value]) for entry in outputs]),
+        tuple([ties.FedBackValue(index_of[source], index_of[target]) for source, target in back_edges]),
     )
     depth = 1 + max([inner.depth for node in network.graph.nodes for inner in node.bodies], default=0)
     return BuiltBody(document, BodyGraph(title, network.graph, tied, depth), network.constants)
@@ -431,31 +435,31 @@ def _entry(direction: Literal["input", "output"], entry: _Entry, external: int, 
     )
 
 
-def _tied_input(entry: _Entry, place: int) -> ties.BodyInput:
+def _tied_input(entry: _Entry, index: int) -> ties.BodyInput:
     position = entry.external if entry.external >= 0 else None
-    return ties.BodyInput(place, position, _part(entry.part), entry.purpose is not None)
+    return ties.BodyInput(index, position, _part(entry.part), entry.purpose is not None)
 
 
-def _tied_output(entry: _Entry, place: int) -> ties.BodyOutput:
+def _tied_output(entry: _Entry, index: int) -> ties.BodyOutput:
     position = entry.external if entry.external >= 0 else None
-    return ties.BodyOutput(place, position, _part(entry.part), entry.purpose is not None)
+    return ties.BodyOutput(index, position, _part(entry.part), entry.purpose is not None)
 
 
 def _part(part: Sliced | Collected | None) -> ties.Part | None:
     return None if part is None else ties.Part(part.axis, part.start, part.end, part.stride, part.part_size)
 
 
-def _part_type(one: Sliced) -> TensorType:
+def _part_type(sliced: Sliced) -> TensorType:
     """Return the type of a slice of a sliced input."""
-    type = _as_value(one.value).type
+    type = _as_value(sliced.value).type
     if type.shape.dims is None:
         return type.without_values()
     dims = list(type.shape.dims)
-    dims[normalize_axis(one.axis, len(dims))] = Dim.of(one.part_size)
+    dims[normalize_axis(sliced.axis, len(dims))] = Dim.of(sliced.part_size)
     return type.with_shape(Shape(dims))
 
 
-def _widened(type: TensorType, after: TensorType) -> TensorType:
+def _widen(type: TensorType, after: TensorType) -> TensorType:
     """Return a type that includes both, with dims of any size where they differ, to end widening soon."""
     wider = either(type, after)
     if wider.shape.dims is None or type.shape.dims is None:
@@ -468,13 +472,13 @@ def _parameter_of(type: TensorType) -> Value:
     return parameter(type.shape, type.element_type)
 
 
-def _value(given: Input, kind: ElementType | None = None) -> Value:
-    if isinstance(given, Value):
-        return given
-    is_plain = not hasattr(given, "dtype")
-    return constant(given, kind if is_plain and kind is not None and kind.is_known else None)
+def _value(operand: Input, element_type: ElementType | None = None) -> Value:
+    if isinstance(operand, Value):
+        return operand
+    is_plain = not hasattr(operand, "dtype")
+    return constant(operand, element_type if is_plain and element_type is not None and element_type.is_known else None)
 
 
-def _as_value(given: Input) -> Value:
-    assert isinstance(given, Value), "sliced inputs were converted to values"
-    return given
+def _as_value(operand: Input) -> Value:
+    assert isinstance(operand, Value), "sliced inputs were converted to values"
+    return operand

@@ -168,25 +168,25 @@ def compress_weights(
             continue
         encoding = FORMATS[name]
         group = _group_of(weight, encoding, compression)
-        found = encode(
+        encoded = encode(
             convert(array, ElementType.f32), weight.axes, encoding, group, _spread(weight, (importance or {}))
         )
-        editor.replace(weight.name, partial(_chain, weight, found))
+        editor.replace(weight.name, partial(_chain, weight, encoded))
         editor.rename_layer(f"{weight.name}{_CODES}", weight.name)
         stored.append(StoredWeight(weight.name, name, group, array.size, before, 0, note))
-    compressed = _noted(editor.model(), compression, stored)
+    compressed = _add_settings(editor.model(), compression, stored)
     described = {weight.codes.name: weight for weight in find_compressed_weights(compressed.graph).values()}
     return compressed, tuple(
         [
-            one if one.format in ("keep", "f16") else replace(one, bytes=described[one.name].stored_bytes)
-            for one in stored
+            record if record.format in ("keep", "f16") else replace(record, bytes=described[record.name].stored_bytes)
+            for record in stored
         ]
     )
 
 
 def plain_weights(model: Model) -> tuple[PlainWeightConstant, ...]:
     """Return the weights of a model that can be compressed, without bodies, in the order of their readers."""
-    found: dict[Node, PlainWeightConstant] = {}
+    weights: dict[Node, PlainWeightConstant] = {}
     refused: set[Node] = set()
     names: dict[str, int] = {}
     for node in (*model.graph.nodes, *model.graph.unreachable):
@@ -199,11 +199,11 @@ def plain_weights(model: Model) -> tuple[PlainWeightConstant, ...]:
             axes = _summed_axes(node, port, source, model)
             if axes is None:
                 continue
-            if source in found and found[source].axes != axes:
+            if source in weights and weights[source].axes != axes:
                 refused.add(source)
-            first = found.get(source, PlainWeightConstant(source, node, port, axes, position))
-            found[source] = replace(first, last=position)
-    return tuple([weight for node, weight in found.items() if node not in refused])
+            first = weights.get(source, PlainWeightConstant(source, node, port, axes, position))
+            weights[source] = replace(first, last=position)
+    return tuple([weight for node, weight in weights.items() if node not in refused])
 
 
 def _constant_of(node: Node) -> Node | None:
@@ -242,8 +242,8 @@ class _Choice:
         self._weights = weights
         self._compression = compression
         self._importance = importance
-        self._default = _checked(compression.format)
-        self._layers = {pattern: _checked(name) for pattern, name in compression.layers.items()}
+        self._default = _full_name(compression.format)
+        self._layers = {pattern: _full_name(name) for pattern, name in compression.layers.items()}
         unused = [layer for layer in self._layers if not any(fnmatchcase(weight.name, layer) for weight in weights)]
         if unused:
             message = f"no weight matches the name {unused[0]!r}"
@@ -256,26 +256,26 @@ class _Choice:
 
     def formats(self) -> dict[str, tuple[str, str | None]]:
         """Return the format of each weight by its name, with a note if it differs from the requested one."""
-        found: dict[str, tuple[str, str | None]] = {}
+        format_of: dict[str, tuple[str, str | None]] = {}
         for weight in self._weights:
             requested = next(
                 (name for pattern, name in self._layers.items() if fnmatchcase(weight.name, pattern)), None
             )
             if requested is not None:
-                found[weight.name] = requested, None
-        left = [weight for weight in self._weights if weight.name not in found]
+                format_of[weight.name] = requested, None
+        left = [weight for weight in self._weights if weight.name not in format_of]
         if self._default in FORMATS and FORMATS[self._default].bits == 4:
             inner = left if self._compression.all_layers else self._inner(left)
             for weight in left:
                 if weight not in inner:
-                    kind = "filter" if not weight.has_groups else "embedding or last layer"
-                    found[weight.name] = _BACKUP, kind
+                    reason = "filter" if not weight.has_groups else "embedding or last layer"
+                    format_of[weight.name] = _BACKUP, reason
             for weight in self._sensitive(inner):
-                found[weight.name] = _BACKUP, "the most sensitive, by --ratio"
+                format_of[weight.name] = _BACKUP, "the most sensitive, by --ratio"
         for weight in left:
-            found.setdefault(weight.name, (self._default, None))
-        self._check_groups(found)
-        return found
+            format_of.setdefault(weight.name, (self._default, None))
+        self._check_groups(format_of)
+        return format_of
 
     def _inner(self, weights: Sequence[PlainWeightConstant]) -> list[PlainWeightConstant]:
         """Return the weights of all products but the last one; all weights if there are no others."""
@@ -305,18 +305,18 @@ class _Choice:
         array = convert(weight.constant.evaluate(weights=self._model.weights), ElementType.f32)
         encoding = FORMATS[self._default]
         group = _fitting(weight, encoding, self._compression.group_size)
-        found = encode(array, weight.axes, encoding, group).expand()
+        restored = encode(array, weight.axes, encoding, group).expand()
         spread = _spread(weight, self._importance)
         importance = np.float32(1) if spread is None else spread
         power = float((importance * array**2).sum(dtype=np.float64))
-        return float((importance * (found - array) ** 2).sum(dtype=np.float64)) / power if power else 0.0
+        return float((importance * (restored - array) ** 2).sum(dtype=np.float64)) / power if power else 0.0
 
-    def _check_groups(self, found: dict[str, tuple[str, str | None]]) -> None:
+    def _check_groups(self, formats: dict[str, tuple[str, str | None]]) -> None:
         """Give weights with rows that no group divides the backup format; raises if no weight is left."""
         size = self._compression.group_size
         wrong, right = [], 0
         for weight in self._weights:
-            name, _ = found[weight.name]
+            name, _ = formats[weight.name]
             encoding = FORMATS.get(name)
             if encoding is None or encoding.group_size is None or not weight.has_groups:
                 continue
@@ -335,12 +335,12 @@ class _Choice:
             )
         for weight in wrong:
             note = f"rows of {weight.channels} elements are not divisible into groups of {size}"
-            found[weight.name] = _BACKUP, note
+            formats[weight.name] = _BACKUP, note
 
 
-def _checked(name: str) -> str:
-    known = SHORT_NAMES.get(name, name)
-    if known not in FORMATS and known not in ("f16", *_KEPT):
+def _full_name(name: str) -> str:
+    full_name = SHORT_NAMES.get(name, name)
+    if full_name not in FORMATS and full_name not in ("f16", *_KEPT):
         choices = ("int8", "int4", "f16", *FORMATS, "keep")
         raise EvaluationError(
             "the format of weights is",
@@ -348,7 +348,7 @@ def _checked(name: str) -> str:
             expected=f"one of {', '.join(choices)}",
             hint=suggested(name, choices),
         )
-    return known
+    return full_name
 
 
 def _group_of(weight: PlainWeightConstant, encoding: WeightEncoding, compression: Compression) -> int | None:
@@ -369,38 +369,38 @@ def _fitting(weight: PlainWeightConstant, encoding: WeightEncoding, size: int | 
 
 def _spread(weight: PlainWeightConstant, importance: Mapping[str, Array]) -> Array | None:
     """Return the importance of the channels of a weight as an array that broadcasts to it."""
-    found = importance.get(weight.name)
-    if found is None:
+    channel_importance = importance.get(weight.name)
+    if channel_importance is None:
         return None
     axis = weight.axes[0]
-    if found.shape != (weight.shape[axis],):
+    if channel_importance.shape != (weight.shape[axis],):
         return None
     shape = [1] * len(weight.shape)
     shape[axis] = weight.shape[axis]
     # Channels without activations get a small importance: an error there may matter for other inputs.
-    floor = np.float32(1e-3) * found.mean(dtype=np.float64).astype(np.float32) + np.float32(1e-30)
-    return np.asarray((found + floor).reshape(shape), np.float32)
+    floor = np.float32(1e-3) * channel_importance.mean(dtype=np.float64).astype(np.float32) + np.float32(1e-30)
+    return np.asarray((channel_importance + floor).reshape(shape), np.float32)
 
 
-def _chain(weight: PlainWeightConstant, found: EncodedWeight) -> Value:
+def _chain(weight: PlainWeightConstant, encoded: EncodedWeight) -> Value:
     """Return the layers that expand a weight, with NNCF's names."""
-    name, kind = weight.name, found.scale_type if found.scale_type is ElementType.f32 else ElementType.f16
+    name, element_type = weight.name, encoded.scale_type if encoded.scale_type is ElementType.f32 else ElementType.f16
     to, multiply = function_for("Convert"), function_for("Multiply")
-    codes = constant(convert(found.codes, found.encoding.element_type), name=f"{name}{_CODES}")
-    value: Value = to(codes, kind.name)
-    if found.zero is not None:
-        zero = constant(convert(found.zero, found.encoding.element_type), name=f"{name}/zero_point")
-        value = function_for("Subtract")(value, to(zero, kind.name), name=f"{name}/zero_point/subtract")
-    scale = constant(convert(found.scale, found.scale_type), name=f"{name}/scale")
-    if found.scale_type is ElementType.f8e8m0:
-        scale = to(scale, kind.name)
+    codes = constant(convert(encoded.codes, encoded.encoding.element_type), name=f"{name}{_CODES}")
+    value: Value = to(codes, element_type.name)
+    if encoded.zero is not None:
+        zero = constant(convert(encoded.zero, encoded.encoding.element_type), name=f"{name}/zero_point")
+        value = function_for("Subtract")(value, to(zero, element_type.name), name=f"{name}/zero_point/subtract")
+    scale = constant(convert(encoded.scale, encoded.scale_type), name=f"{name}/scale")
+    if encoded.scale_type is ElementType.f8e8m0:
+        scale = to(scale, element_type.name)
     before = f"{name}/fq_weights_{weight.port}"
     value = multiply(value, scale, name=before)
-    if found.group_size is not None:
-        shape = np.array(found.shape, np.int64)
+    if encoded.group_size is not None:
+        shape = np.array(encoded.shape, np.int64)
         value = function_for("Reshape")(value, shape, special_zero=False, name=f"{before}/reshape")
     target = weight.constant.element_type
-    if target is not kind:
+    if target is not element_type:
         value = to(value, target.name, name=f"{before}/convert")
     return value
 
@@ -411,15 +411,15 @@ def _put_f16(editor: Editor, weight: PlainWeightConstant, array: Array) -> None:
     most = np.finfo(np.float16).max
     half = np.clip(convert(array, ElementType.f32), -most, most).astype(np.float16)
     to = function_for("Convert")
-    kind = weight.constant.element_type.name
-    editor.replace(weight.name, lambda: to(constant(half, name=f"{weight.name}_compressed"), kind))
+    target_name = weight.constant.element_type.name
+    editor.replace(weight.name, lambda: to(constant(half, name=f"{weight.name}_compressed"), target_name))
 
 
-def _noted(model: Model, compression: Compression, stored: Sequence[StoredWeight]) -> Model:
+def _add_settings(model: Model, compression: Compression, stored: Sequence[StoredWeight]) -> Model:
     """Return the model with the settings in its rt_info."""
     values = {
         "mode": SHORT_NAMES.get(compression.format, compression.format),
-        "group_size": next((str(one.group_size) for one in stored if one.group_size is not None), "-1"),
+        "group_size": next((str(record.group_size) for record in stored if record.group_size is not None), "-1"),
         "ratio": str(compression.ratio),
         "all_layers": str(compression.all_layers),
         "backup_mode": _BACKUP,
@@ -428,7 +428,7 @@ def _noted(model: Model, compression: Compression, stored: Sequence[StoredWeight
     compressed = RtInfo(name="weight_compression", children=tuple(entries))
     note = RtInfo(name="ir_exec", children=(compressed,))
     document = model.current_document()
-    kept = tuple([child for child in document.rt_info.children if child.name != "ir_exec"])
-    info = document.rt_info.model_copy(update={"children": (*kept, note)})
+    other_entries = tuple([child for child in document.rt_info.children if child.name != "ir_exec"])
+    info = document.rt_info.model_copy(update={"children": (*other_entries, note)})
     document = document.model_copy(update={"rt_info": info})
     return Model(Loaded(document, model.graph, model.weights, document), model.types)

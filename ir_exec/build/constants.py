@@ -27,15 +27,15 @@ _COPIED = 2**12
 """Maximum bytes of arrays that are copied, to protect known values from later changes."""
 
 
-def as_element_type(given: ElementTypeLike) -> ElementType:
+def as_element_type(source: ElementTypeLike) -> ElementType:
     """Return the element type; ElementTypeError for anything else."""
-    if isinstance(given, ElementType):
-        return given
+    if isinstance(source, ElementType):
+        return source
     try:
-        return ElementType.parse(given) if isinstance(given, str) else ElementType.of_dtype(np.dtype(given))
+        return ElementType.parse(source) if isinstance(source, str) else ElementType.of_dtype(np.dtype(source))
     except (ValueError, TypeError):
         raise ElementTypeError(
-            f"{given!r} is not an element type", expected="for example 'f32' or np.float32"
+            f"{source!r} is not an element type", expected="for example 'f32' or np.float32"
         ) from None
 
 
@@ -50,15 +50,18 @@ def parameter(
 
     Its name is also a tensor name, unless others are given.
     """
-    kind = as_element_type(element_type)
-    found = as_shape(shape)
+    parsed_type = as_element_type(element_type)
+    parsed_shape = as_shape(shape)
     layer = new_layer(
         "Parameter",
-        Parameter(element_type=kind, shape=found),
+        Parameter(element_type=parsed_type, shape=parsed_shape),
         (),
-        [TensorType(kind, found)],
+        [TensorType(parsed_type, parsed_shape)],
         name=name,
-        attributes={"shape": "..." if found.dims is None else ",".join(map(str, found)), "element_type": kind.name},
+        attributes={
+            "shape": "..." if parsed_shape.dims is None else ",".join(map(str, parsed_shape)),
+            "element_type": parsed_type.name,
+        },
         tensor_names=tensor_names or ((name,) if name else ()),
     )
     return layer.outputs[0]
@@ -80,9 +83,9 @@ def constant(
         ElementTypeError: If no element type matches the array's dtype, and if the conversion changes values by more
             than rounding.
     """
-    kind = None if element_type is None else as_element_type(element_type)
-    value = as_array(array, kind)
-    found = ElementType.of(value)
+    requested_type = None if element_type is None else as_element_type(element_type)
+    value = as_array(array, requested_type)
+    actual_type = ElementType.of(value)
     size = stored_size(value)
     if size <= _COPIED and value is array:
         value = value.copy()
@@ -92,12 +95,12 @@ def constant(
     shape = Shape(value.shape)
     layer = new_layer(
         "Const",
-        Const(element_type=found, shape=shape, offset=offset, size=size),
+        Const(element_type=actual_type, shape=shape, offset=offset, size=size),
         (),
-        [TensorType(found, shape, lambda: (value, value))],
+        [TensorType(actual_type, shape, lambda: (value, value))],
         name=name,
         attributes={
-            "element_type": found.name,
+            "element_type": actual_type.name,
             "shape": ",".join(map(str, value.shape)),
             "offset": str(offset),
             "size": str(size),
@@ -108,46 +111,46 @@ def constant(
     return layer.outputs[0]
 
 
-def as_array(given: Any, kind: ElementType | None) -> Array:
+def as_array(data: Any, element_type: ElementType | None) -> Array:
     """Return the array for a constant, in this element type if it is given."""
-    if isinstance(given, np.ndarray | np.generic):
-        array = np.asarray(given)
+    if isinstance(data, np.ndarray | np.generic):
+        array = np.asarray(data)
         if array.dtype.kind in "US":
             array = array.astype(str).astype(object)
     else:
-        array = _from_python(given)
-    if kind is None or not kind.is_known:
+        array = _from_python(data)
+    if element_type is None or not element_type.is_known:
         try:
             ElementType.of(array)
         except ValueError as error:
             raise ElementTypeError(str(error)) from None
         return array
-    return array if array.dtype == kind.dtype else _converted(array, kind)
+    return array if array.dtype == element_type.dtype else _convert(array, element_type)
 
 
-def _from_python(given: Any) -> Array:
+def _from_python(data: Any) -> Array:
     """Return an array of i64, f32, boolean or strings; an empty list is i64, for axes, sizes or pads."""
-    if isinstance(given, (list, tuple)) and not given:
+    if isinstance(data, (list, tuple)) and not data:
         return np.empty(0, np.int64)
     try:
-        array = np.array(given)
+        array = np.array(data)
     except (ValueError, TypeError, OverflowError) as error:
-        raise ShapeError(f"{type(given).__name__} cannot be converted to a constant: {error}") from None
-    kind = array.dtype.kind
-    if kind not in "biufUS":
-        raise ElementTypeError(f"{type(given).__name__} cannot be converted to a constant")
-    if kind in "US":
+        raise ShapeError(f"{type(data).__name__} cannot be converted to a constant: {error}") from None
+    dtype_kind = array.dtype.kind
+    if dtype_kind not in "biufUS":
+        raise ElementTypeError(f"{type(data).__name__} cannot be converted to a constant")
+    if dtype_kind in "US":
         return array.astype(object)
     return array.astype(np.float32) if array.dtype == np.float64 else array
 
 
-def _converted(array: Array, kind: ElementType) -> Array:
+def _convert(array: Array, element_type: ElementType) -> Array:
     """Return the array in another type; ElementTypeError if a number changes by more than rounding."""
-    refused = ElementTypeError(f"{array.dtype} cannot be converted to {kind}", code=Code.element_types_differ)
-    if (array.dtype == object) != (kind is ElementType.string) or kind.dtype.names is not None:
+    refused = ElementTypeError(f"{array.dtype} cannot be converted to {element_type}", code=Code.element_types_differ)
+    if (array.dtype == object) != (element_type is ElementType.string) or element_type.dtype.names is not None:
         raise refused
     with np.errstate(all="ignore"):
-        found = array.astype(kind.dtype)
-        if not kind.is_float and not np.array_equal(found.astype(array.dtype), array):
+        converted = array.astype(element_type.dtype)
+        if not element_type.is_float and not np.array_equal(converted.astype(array.dtype), array):
             raise refused
-    return found
+    return converted

@@ -24,7 +24,7 @@ __all__ = [
     "cut",
     "declared_port",
     "is_counted",
-    "needed",
+    "needed_by",
     "region_at",
     "source",
     "with_variables",
@@ -85,11 +85,11 @@ def region_at(model: Model, scope: Sequence[str] = ()) -> Region:
 
 
 def _body(graph: Graph, name: str, body_name: str) -> BodyGraph:
-    named = [node for node, known in graph.holder_names().items() if name in (known, node.name)]
-    found = [body for node in named for body in node.bodies if body.name == body_name]
-    if not found:
+    named = [node for node, holder_name in graph.holder_names().items() if name in (holder_name, node.name)]
+    bodies = [body for node in named for body in node.bodies if body.name == body_name]
+    if not bodies:
         raise EvaluationError(f"there is no body {name}/{body_name}", code=Code.unknown_input)
-    return found[0]
+    return bodies[0]
 
 
 @dataclass(frozen=True)
@@ -108,44 +108,46 @@ def source(value: Value) -> Value:
     return value
 
 
-def needed(sinks: Iterable[Node], stops: Collection[Value] = (), read: Callable[[Value], Value] = source) -> set[Node]:
+def needed_by(
+    sinks: Iterable[Node], stops: Collection[Value] = (), read: Callable[[Value], Value] = source
+) -> set[Node]:
     """Return the layers that the sinks depend on, including the sinks, up to the stops.
 
     Args:
         read: The value that a layer actually reads for its input.
     """
-    found = set(sinks)
-    pending = list(found)
+    layers = set(sinks)
+    pending = list(layers)
     while pending:
         for value in map(read, pending.pop().values_in):
-            if value not in stops and value.node not in found:
-                found.add(value.node)
+            if value not in stops and value.node not in layers:
+                layers.add(value.node)
                 pending.append(value.node)
-    return found
+    return layers
 
 
 def with_variables(region: Region, keep: Iterable[Node]) -> set[Node]:
     """Return the layers with the Assign of every variable that is read, and without Assigns of other variables."""
-    kept = set(keep)
-    read = {node.op.variable_id for node in kept if isinstance(node.op, ReadsVariable)}
+    retained = set(keep)
+    read = {node.op.variable_id for node in retained if isinstance(node.op, ReadsVariable)}
     for node in region.graph.nodes:
         if isinstance(node.op, AssignsVariable):
-            (kept.add if node.op.variable_id in read else kept.discard)(node)
-    return kept
+            (retained.add if node.op.variable_id in read else retained.discard)(node)
+    return retained
 
 
 def below(
     region: Region, outputs: Iterable[Value], stops: Collection[Value] = (), read: Callable[[Value], Value] = source
 ) -> set[Node]:
     """Return the layers that compute these values from the stops, with the Assigns of the variables they read."""
-    kept: set[Node] = set()
+    retained: set[Node] = set()
     sinks = {value.node for value in outputs if value not in stops}
-    while sinks - kept:
-        kept = {node for node in needed(sinks, stops, read) if is_counted(node)}
-        kept = with_variables(region, kept)
-        sinks |= {node for node in kept if isinstance(node.op, AssignsVariable)}
-        kept |= {node for node in sinks if not is_counted(node)}
-    return {node for node in kept if is_counted(node)}
+    while sinks - retained:
+        retained = {node for node in needed_by(sinks, stops, read) if is_counted(node)}
+        retained = with_variables(region, retained)
+        sinks |= {node for node in retained if isinstance(node.op, AssignsVariable)}
+        retained |= {node for node in sinks if not is_counted(node)}
+    return {node for node in retained if is_counted(node)}
 
 
 def cut(
@@ -198,13 +200,13 @@ class _Cutter:
         self.weights = weights if weights is not None else Weights.of_bytes(b"")
 
     def cut(self, outputs: Sequence[Value] | None) -> Cut:
-        wanted = self.open_ends() if outputs is None else list(map(self.read, outputs))
-        if not wanted:
+        ends = self.open_ends() if outputs is None else list(map(self.read, outputs))
+        if not ends:
             raise EvaluationError("the submodel has no outputs", expected="at least one", code=Code.no_result)
-        read = {self.read(value) for node in self.keep for value in node.values_in} | set(wanted)
+        read = {self.read(value) for node in self.keep for value in node.values_in} | set(ends)
         for node in self.region.graph.nodes:
             if node in self.keep:
-                self.layers.append(self.kept(node))
+                self.layers.append(self.layer_of(node))
                 for value, port in zip(node.outputs, node.layer.outputs, strict=True):
                     if value not in self.opened:
                         self.ends[value] = (node.id, port.id)
@@ -215,9 +217,9 @@ class _Cutter:
             if node in self.keep:
                 for value, port in zip(node.values_in, node.layer.inputs, strict=True):
                     self.edges.append(self.edge(value, node.id, port.id))
-        for value in wanted:
+        for value in ends:
             self.end(value)
-        return Cut(self.model(), tuple(self.inputs), tuple(wanted))
+        return Cut(self.model(), tuple(self.inputs), tuple(ends))
 
     def read(self, value: Value) -> Value:
         value = source(value)
@@ -231,7 +233,7 @@ class _Cutter:
         shown += [value for node in self.region.graph.nodes if node not in self.keep for value in node.values_in]
         return [value for value in dict.fromkeys(map(self.read, shown)) if value.node in self.keep]
 
-    def kept(self, node: Node) -> Layer:
+    def layer_of(self, node: Node) -> Layer:
         """Return a kept layer; the names of an opened value move to its Parameter."""
         layer = self.region.layers[node]
         if self.opened.isdisjoint(node.outputs):

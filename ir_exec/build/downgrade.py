@@ -69,17 +69,17 @@ class _Rewriting:
         self, graph: Graph, layers: tuple[Layer, ...], edges: tuple[Edge, ...]
     ) -> tuple[tuple[Layer, ...], tuple[Edge, ...]]:
         nodes = {node.id: node for node in (*graph.nodes, *graph.unreachable)}
-        made: list[Layer] = []
+        rewritten: list[Layer] = []
         added: list[Edge] = []
         for layer in layers:
             changed = self._layer(nodes[layer.id], layer)
             separated = _separated_input(nodes[layer.id], changed)
             if separated is not None:
                 constant, changed = self._split(nodes[layer.id], changed, separated)
-                made.append(constant)
+                rewritten.append(constant)
                 added.append(edge(constant.id, "0", changed.id, constant.id))
-            made.append(changed)
-        return tuple(made), (*edges, *added)
+            rewritten.append(changed)
+        return tuple(rewritten), (*edges, *added)
 
     def _split(self, node: Node, layer: Layer, position: int) -> tuple[Layer, Layer]:
         """Return a constant for the ignored input, and the layer that reads it.
@@ -93,9 +93,14 @@ class _Rewriting:
         unread = np.ones(count, np.float32 if is_of_sizes else np.int64)
         offset = reserve_offset(unread.nbytes)
         self.arrays[offset] = unread
-        kind = ElementType.of(unread)
-        port = Port(id="0", precision=kind.precision, dims=(count,))
-        attributes = {"element_type": kind.name, "shape": str(count), "offset": str(offset), "size": str(unread.nbytes)}
+        element_type = ElementType.of(unread)
+        port = Port(id="0", precision=element_type.precision, dims=(count,))
+        attributes = {
+            "element_type": element_type.name,
+            "shape": str(count),
+            "offset": str(offset),
+            "size": str(unread.nbytes),
+        }
         name = f"{layer.name}/{'scales' if is_of_sizes else 'sizes'}"
         constant = Layer(
             id=str(self._next_id), name=name, type="Const", version="opset1", data=attributes, outputs=(port,)
@@ -146,10 +151,10 @@ class _Rewriting:
             if not self._types[separated].shape.is_static:
                 return f"version {older.since} requires a known number of sizes and scales"
         for name in older.nonnegative:
-            known = self._types[node.values_in[_position(op, name)]].value
-            if known is None or (known.size and known.min() < 0):
+            constant = self._types[node.values_in[_position(op, name)]].value
+            if constant is None or (constant.size and constant.min() < 0):
                 return f"version {older.since} requires {name} of 0 or more" + (
-                    ", which are not known" * (known is None)
+                    ", which are not known" * (constant is None)
                 )
         return None
 

@@ -55,7 +55,7 @@ class Editor:
 
     def model(self) -> Model:
         """Return the edited model; raises the errors of reading a file of it."""
-        layers, edges = self._network.kept()
+        layers, edges = self._network.edited_content()
         document = self._document.model_copy(update={"layers": layers, "edges": edges, "path": None})
         arrays = self._shared.arrays
         weights = ArrayWeights(arrays, self._weights) if arrays else self._weights
@@ -91,7 +91,7 @@ class Editor:
             draft.value(old)
         is_tensor = any(old in port.names for layer in renamed for port in layer.outputs)
         for layer in renamed:
-            draft.put(_renamed(layer, old, new))
+            draft.put(_rename_in_layer(layer, old, new))
         if not is_tensor and level.outer is None:
             # Inputs and outputs are identified by tensor names.
             level.name_end(new)
@@ -99,30 +99,30 @@ class Editor:
 
     def rename_layer(self, layer: str, name: str) -> Self:
         """Rename a layer; tensor names are unchanged."""
-        level, found = self._layer(layer)
+        level, element = self._layer(layer)
         if level.draft.find_layers(name):
             raise GraphError(f"the name {level.draft.path + name!r} is taken", code=Code.duplicate_layer_name)
         # Types do not depend on names.
-        level.draft.put(found.model_copy(update={"name": name}))
+        level.draft.put(element.model_copy(update={"name": name}))
         return self
 
     def set_attribute(self, layer: str, attribute: str, value: Any) -> Self:
         """Set an attribute of a layer, by the name of the operator's field or of the attribute in the file."""
-        level, found = self._layer(layer)
-        cls = resolve(found.type, found.version or "")
+        level, element = self._layer(layer)
+        cls = resolve(element.type, element.version or "")
         spelt = next((field.attribute for field in cls.fields() if attribute in (field.name, field.attribute)), None)
-        where = Location(layer_id=found.id, layer_name=found.name, layer_type=found.type)
+        where = Location(layer_id=element.id, layer_name=element.name, layer_type=element.type)
         if spelt is None:
-            known = ", ".join(field.name for field in cls.fields()) or "none"
-            message = f"{found.type} has no attribute {attribute}; it has: {known}"
+            attribute_names = ", ".join(field.name for field in cls.fields()) or "none"
+            message = f"{element.type} has no attribute {attribute}; it has: {attribute_names}"
             raise InvalidAttributeError(message, code=Code.unknown_attribute, location=where)
-        data = {**found.data, spelt: attribute_text(value)}
+        data = {**element.data, spelt: attribute_text(value)}
 
         def report(error: IRError) -> None:
             raise_error(error.located(where))
 
         cls.parse(data, report)
-        level.put(found.model_copy(update={"data": data}))
+        level.put(element.model_copy(update={"data": data}))
         return self
 
     def set_constant(self, layer: str, value: Any, element_type: ElementTypeLike | None = None) -> Self:
@@ -130,13 +130,13 @@ class Editor:
 
         Without it an array keeps its type, and numbers and lists get the type of the constant.
         """
-        level, found = self._layer(layer)
-        if not found.is_constant:
-            raise GraphError(f"layer {layer!r} is a", actual=found.type, expected="a constant")
-        kind = None if element_type is None else as_element_type(element_type)
-        if kind is None and not hasattr(value, "dtype"):
-            kind = ElementType.parse(found.data["element_type"])
-        array = as_array(value, kind)
+        level, element = self._layer(layer)
+        if not element.is_constant:
+            raise GraphError(f"layer {layer!r} is a", actual=element.type, expected="a constant")
+        parsed_type = None if element_type is None else as_element_type(element_type)
+        if parsed_type is None and not hasattr(value, "dtype"):
+            parsed_type = ElementType.parse(element.data["element_type"])
+        array = as_array(value, parsed_type)
         size = stored_size(array)
         offset = reserve_offset(size)
         self._shared.arrays[offset] = array
@@ -146,22 +146,22 @@ class Editor:
             "offset": str(offset),
             "size": str(size),
         }
-        level.put(found.model_copy(update={"data": {**found.data, **data}}))
+        level.put(element.model_copy(update={"data": {**element.data, **data}}))
         return self
 
     def reshape(self, shapes: Mapping[str, ShapeLike]) -> Self:
         """Change the shapes of inputs."""
         for name, shape in shapes.items():
-            found = self._input(name)
+            element = self._input(name)
             dims = as_shape(shape)
-            self._retyped(found, dims, ElementType.parse(found.data["element_type"]))
+            self._retype(element, dims, ElementType.parse(element.data["element_type"]))
         return self
 
     def retype(self, element_types: Mapping[str, ElementTypeLike]) -> Self:
         """Change the element types of inputs: `element_types` by the names of the inputs."""
-        for name, kind in element_types.items():
-            found = self._input(name)
-            self._retyped(found, Shape.parse(found.data["shape"]), as_element_type(kind))
+        for name, element_type in element_types.items():
+            element = self._input(name)
+            self._retype(element, Shape.parse(element.data["shape"]), as_element_type(element_type))
         return self
 
     def insert(self, value: str, function: Callable[[Value], Value], *, before: str | None = None) -> Self:
@@ -170,17 +170,17 @@ class Editor:
         Tensor names move to the new value if all readers are redirected, and outputs keep their names.
         """
         level, value = self._at(value)
-        place = level.draft.value(value)
-        readers = level.draft.readers(place)
+        port = level.draft.value(value)
+        readers = level.draft.readers(port)
         if before is not None:
             reader_level, target = self._layer(before)
             readers = [reader for reader in readers if reader_level is level and reader.layer == target.id]
             if not readers:
                 raise GraphError(f"layer {before!r} does not read {level.draft.path + value!r}")
-        (made,) = level.spliced([function(level.value(place))])
+        (inserted,) = level.splice([function(level.value(port))])
         if before is None:
-            level.move_names(place, made)
-        level.read_instead(readers, place, made)
+            level.move_names(port, inserted)
+        level.read_instead(readers, port, inserted)
         return self
 
     def replace(self, layer: str, function: Callable[..., Value | Sequence[Value]]) -> Self:
@@ -188,27 +188,27 @@ class Editor:
 
         The layer that computes the only output gets the old layer's name, unless it has one.
         """
-        level, found = self._layer(layer)
+        level, element = self._layer(layer)
         draft = level.draft
-        if found.is_parameter or found.is_result:
-            raise GraphError(f"layer {layer!r} is a {found.type}, which cannot be replaced")
-        given = [level.value(draft.sources[place]) for place in draft.inputs(found)]
-        returned = function(*given)
+        if element.is_parameter or element.is_result:
+            raise GraphError(f"layer {layer!r} is a {element.type}, which cannot be replaced")
+        inputs = [level.value(draft.sources[output]) for output in draft.inputs(element)]
+        returned = function(*inputs)
         values = [returned] if isinstance(returned, Value) else list(returned)
-        if len(values) != len(found.outputs):
-            raise GraphError(f"layer {layer!r} has {len(found.outputs)} outputs, but function returns {len(values)}")
+        if len(values) != len(element.outputs):
+            raise GraphError(f"layer {layer!r} has {len(element.outputs)} outputs, but function returns {len(values)}")
         if len(values) == 1 and not values[0].layer.name:
-            values[0].layer.name = found.name
-            draft.put(found.model_copy(update={"name": ""}))
+            values[0].layer.name = element.name
+            draft.put(element.model_copy(update={"name": ""}))
         try:
-            made = level.spliced(values)
+            replacements = level.splice(values)
         finally:
-            draft.put(found)
-        for port, new in zip(found.outputs, made, strict=True):
-            place = LayerPort(found.id, port.id)
-            level.move_names(place, new)
-            level.read_instead(draft.readers(place), place, new)
-        level.drop(found.id)
+            draft.put(element)
+        for port, new in zip(element.outputs, replacements, strict=True):
+            output = LayerPort(element.id, port.id)
+            level.move_names(output, new)
+            level.read_instead(draft.readers(output), output, new)
+        level.drop(element.id)
         return self
 
     def remove(self, layer: str, *, passes: int = 0) -> Self:
@@ -216,22 +216,22 @@ class Editor:
 
         A Result and an input without readers are removed too; in bodies they are kept.
         """
-        level, found = self._layer(layer)
+        level, element = self._layer(layer)
         draft = level.draft
-        places = draft.inputs(found)
-        readers = [reader for port in found.outputs for reader in draft.readers(LayerPort(found.id, port.id))]
-        if readers and (len(found.outputs) > 1 or passes >= len(places)):
+        places = draft.inputs(element)
+        readers = [reader for port in element.outputs for reader in draft.readers(LayerPort(element.id, port.id))]
+        if readers and (len(element.outputs) > 1 or passes >= len(places)):
             raise GraphError(
                 f"layer {layer!r} has",
-                actual=f"{len(places)} inputs, {len(found.outputs)} outputs and {len(readers)} readers",
+                actual=f"{len(places)} inputs, {len(element.outputs)} outputs and {len(readers)} readers",
                 expected="one output, and an input to replace it",
             )
         if readers:
             source = draft.sources[places[passes]]
-            place = LayerPort(found.id, found.outputs[0].id)
-            level.move_names(place, source)
-            level.read_instead(readers, place, source)
-        level.drop(found.id)
+            output = LayerPort(element.id, element.outputs[0].id)
+            level.move_names(output, source)
+            level.read_instead(readers, output, source)
+        level.drop(element.id)
         self._shared.types = None
         return self
 
@@ -243,14 +243,14 @@ class Editor:
         """
         draft = self._network.draft
         stops = [self._outside(name, "cut") for name in inputs]
-        wanted = [self._outside(name, "cut") for name in outputs]
-        for place in wanted:
+        output_ports = [self._outside(name, "cut") for name in outputs]
+        for port in output_ports:
             # A layer that no output needed becomes part of the model as an output.
-            self._network.result(place)
+            self._network.result(port)
         region = region_at(self.model())
         nodes = {node.id: node for node in region.graph.nodes}
-        starts = [_value_at(nodes[place.layer], place.port) for place in stops if place.layer in nodes]
-        ends = [_value_at(nodes[place.layer], place.port) for place in wanted]
+        starts = [_value_at(nodes[port.layer], port.port) for port in stops if port.layer in nodes]
+        ends = [_value_at(nodes[port.layer], port.port) for port in output_ports]
         ends = ends or [node.values_in[0] for node in region.graph.results]
         part = cut(region, below(region, ends, starts), ends, opened=starts, next_id=draft.new_id())
         draft.become(part.model.document.layers, part.model.document.edges)
@@ -261,10 +261,10 @@ class Editor:
 
     def add_output(self, value: str, name: str | None = None) -> Self:
         """Make a value an output too; `name` becomes one of its tensor names."""
-        place = self._outside(value, "an output")
-        self._network.result(place)
+        port = self._outside(value, "an output")
+        self._network.result(port)
         if name is not None:
-            self._network.add_name(place, name)
+            self._network.add_name(port, name)
         return self
 
     def _infer(self) -> None:
@@ -272,11 +272,11 @@ class Editor:
 
     def _at(self, name: str) -> tuple[Level, str]:
         """Return the level, the model or a body, that a name belongs to, and the name there."""
-        found = self._network.found(name)
-        if found is None:
+        match = self._network.find_level(name)
+        if match is None:
             hint = suggested(name, [*self._network.draft.names(), *self._network.paths()])
             raise EvaluationError(f"there is no layer or tensor {name!r}", code=Code.unknown_input, hint=hint)
-        return found
+        return match
 
     def _layer(self, name: str) -> tuple[Level, Layer]:
         level, name = self._at(name)
@@ -292,47 +292,49 @@ class Editor:
 
     def _input(self, name: str) -> Layer:
         layers = self._network.draft.parameters()
-        found = [layer for layer in layers if name in _names_of(layer)]
-        if not found and (position := numbered(name, len(layers))) is not None:
+        matches = [layer for layer in layers if name in _names_of(layer)]
+        if not matches and (position := numbered(name, len(layers))) is not None:
             return layers[position]
-        if not found:
+        if not matches:
             names = ", ".join(layer.name for layer in layers) or "none"
             message = f"there is no input {name!r}; the inputs are: {names}"
-            hint = suggested(name, (one for layer in layers for one in _names_of(layer)))
+            hint = suggested(name, (input_name for layer in layers for input_name in _names_of(layer)))
             raise EvaluationError(message, code=Code.unknown_input, hint=hint)
-        return found[0]
+        return matches[0]
 
-    def _retyped(self, layer: Layer, shape: Shape, kind: ElementType) -> None:
-        self._network.put(layer.model_copy(update={"data": {**layer.data, **parameter_data(shape, kind)}}))
+    def _retype(self, layer: Layer, shape: Shape, element_type: ElementType) -> None:
+        self._network.put(layer.model_copy(update={"data": {**layer.data, **parameter_data(shape, element_type)}}))
 
 
 def _value_at(node: Node, port: str) -> GraphValue:
-    return next(value for value, one in zip(node.outputs, node.layer.outputs, strict=True) if one.id == port)
+    return next(
+        value for value, layer_port in zip(node.outputs, node.layer.outputs, strict=True) if layer_port.id == port
+    )
 
 
 def _names_of(layer: Layer) -> set[str]:
     return {layer.name, *layer.output_names, *(name for port in layer.outputs for name in port.names)}
 
 
-def _renamed(layer: Layer, old: str, new: str) -> Layer:
-    def named(names: Sequence[str]) -> tuple[str, ...]:
+def _rename_in_layer(layer: Layer, old: str, new: str) -> Layer:
+    def rename(names: Sequence[str]) -> tuple[str, ...]:
         return tuple([new if name == old else name for name in names])
 
-    outputs = tuple([port.model_copy(update={"names": named(port.names)}) for port in layer.outputs])
+    outputs = tuple([port.model_copy(update={"names": rename(port.names)}) for port in layer.outputs])
     name = new if layer.name == old else layer.name
-    return layer.model_copy(update={"name": name, "output_names": named(layer.output_names), "outputs": outputs})
+    return layer.model_copy(update={"name": name, "output_names": rename(layer.output_names), "outputs": outputs})
 
 
 def _types_by_path(graph: Graph, types: Mapping[GraphValue, TensorType]) -> dict[Path, TensorType]:
     return {path: types[value] for value, path in _paths(graph).items() if value in types}
 
 
-def _paths(graph: Graph, around: Path = ()) -> dict[GraphValue, Path]:
+def _paths(graph: Graph, prefix: Path = ()) -> dict[GraphValue, Path]:
     """Return the path of every value of a graph and its bodies."""
-    found: dict[GraphValue, Path] = {}
+    paths: dict[GraphValue, Path] = {}
     for node in (*graph.nodes, *graph.unreachable):
         for value in node.outputs:
-            found[value] = (*around, node.id, value.position)
+            paths[value] = (*prefix, node.id, value.position)
         for body in node.bodies:
-            found |= _paths(body.graph, (*around, node.id, body.name))
-    return found
+            paths |= _paths(body.graph, (*prefix, node.id, body.name))
+    return paths

@@ -43,19 +43,21 @@ def function_names() -> dict[str, str]:
 
 def parameters_of(cls: type[Op]) -> list[Parameter]:
     """Return the parameters of a function for this class: its inputs, then its attributes."""
-    found = []
+    parameters = []
     left_out = False
     for declared in cls.inputs:
         left_out |= declared.optional
-        kind = Sequence[Any] if declared.variadic else Any
+        annotation = Sequence[Any] if declared.variadic else Any
         default = None if declared.optional else Parameter.empty
-        found.append(Parameter(declared.name, Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=kind))
+        parameters.append(
+            Parameter(declared.name, Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=annotation)
+        )
     for field in cls.fields():
         if field.is_required:
             kind_of = Parameter.KEYWORD_ONLY if left_out else Parameter.POSITIONAL_OR_KEYWORD
-            found.append(Parameter(field.name, kind_of))
+            parameters.append(Parameter(field.name, kind_of))
     optional = [field for field in cls.fields() if not field.is_required]
-    return found + [Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default) for field in optional]
+    return parameters + [Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default) for field in optional]
 
 
 def function_for(type_name: str) -> Callable[..., Any]:
@@ -71,7 +73,7 @@ def function_for(type_name: str) -> Callable[..., Any]:
     ) -> Any:
         cls = operator_class(type_name, opset)
         try:
-            inputs, attributes = _bound(cls, arguments, keywords)
+            inputs, attributes = _bind(cls, arguments, keywords)
         except IRError as error:
             raise error.located(Location(layer_name=name, layer_type=type_name)) from None
         layer = make(cls, inputs, attributes, name=name, tensor_names=tensor_names, outputs=outputs)
@@ -88,7 +90,7 @@ def function_for(type_name: str) -> Callable[..., Any]:
     ]
     if newest.varies_outputs:
         common.append(Parameter("outputs", Parameter.KEYWORD_ONLY, default=None))
-    ordered = sorted([*parameters_of(newest), *common], key=lambda one: one.kind)
+    ordered = sorted([*parameters_of(newest), *common], key=lambda parameter: parameter.kind)
     function.__signature__ = Signature(ordered)  # type: ignore[attr-defined]  # for inspect and help()
     return function
 
@@ -98,7 +100,7 @@ def docstring_for(cls: type[Op]) -> str:
     description = describe(cls)
     common = _COMMON if cls.varies_outputs else {name: _COMMON[name] for name in ("opset", "name", "tensor_names")}
     entries = description.sections.get("Inputs", {}) | description.sections.get("Attributes", {})
-    ordered = {one.name: entries[one.name] for one in parameters_of(cls) if one.name in entries}
+    ordered = {parameter.name: entries[parameter.name] for parameter in parameters_of(cls) if parameter.name in entries}
     sections = {
         "Args": ordered | {name: [f"    {name}: {text}"] for name, text in common.items()},
         "Returns": description.sections.get("Outputs", {}),
@@ -109,10 +111,10 @@ def docstring_for(cls: type[Op]) -> str:
 
 @lru_cache(maxsize=2**10)
 def _positional(cls: type[Op]) -> list[str]:
-    return [one.name for one in parameters_of(cls) if one.kind is Parameter.POSITIONAL_OR_KEYWORD]
+    return [parameter.name for parameter in parameters_of(cls) if parameter.kind is Parameter.POSITIONAL_OR_KEYWORD]
 
 
-def _bound(cls: type[Op], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+def _bind(cls: type[Op], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
     """Return inputs and attributes from the arguments: inputs first, then attributes in the order of the class."""
     names = _positional(cls)  # type: ignore[arg-type]  # mypy takes a class for one of its objects
     if len(arguments) > len(names):
@@ -124,13 +126,13 @@ def _bound(cls: type[Op], arguments: tuple[Any, ...], keywords: dict[str, Any]) 
             reason=f": {', '.join(names)}",
             code=Code.wrong_number_of_inputs,
         )
-    given = dict(zip(names, arguments, strict=False))
-    for key in keywords.keys() & given.keys():
+    values = dict(zip(names, arguments, strict=False))
+    for key in keywords.keys() & values.keys():
         raise InvalidAttributeError(f"{key} is given twice", expected="one value")
-    given.update(keywords)
+    values.update(keywords)
     inputs: list[Any] = []
     for declared in cls.inputs:
-        value = given.pop(declared.name, None)
+        value = values.pop(declared.name, None)
         if value is None and not declared.optional:
             message = f"input {declared.name} is missing"
             raise GraphError(message, code=Code.wrong_number_of_inputs, port=declared.name)
@@ -142,4 +144,4 @@ def _bound(cls: type[Op], arguments: tuple[Any, ...], keywords: dict[str, Any]) 
             inputs.append(value)
     while inputs and inputs[-1] is None:
         inputs.pop()
-    return inputs, given
+    return inputs, values

@@ -66,27 +66,27 @@ class Level:
             levels[body.name] = Level(draft, self._shared, self, layer.id, body.name)
         return levels[body.name]
 
-    def found(self, name: str) -> tuple[Level, str] | None:
+    def find_level(self, name: str) -> tuple[Level, str] | None:
         """Return the level for `loop/body/name`, and the name there; None for an unknown name."""
         if self.draft.has_name(name):
             return self, name
         for layer in self.draft.find_enclosing_layers(name):
             for body in layer.bodies:
                 start = f"{layer.name}/{body.name}/"
-                inner = self.inside(layer, body).found(name[len(start) :]) if name.startswith(start) else None
+                inner = self.inside(layer, body).find_level(name[len(start) :]) if name.startswith(start) else None
                 if inner is not None:
                     return inner
         return None
 
     def paths(self) -> list[str]:
         """Return the names of all layers, in bodies as `loop/body/name`."""
-        found = [f"{self.draft.path}{layer.name}" for layer in self.draft.layers.values()]
+        names = [f"{self.draft.path}{layer.name}" for layer in self.draft.layers.values()]
         for layer in self.draft.layers.values():
             for body in layer.bodies:
-                found += self.inside(layer, body).paths()
-        return found
+                names += self.inside(layer, body).paths()
+        return names
 
-    def kept(self) -> tuple[tuple[Layer, ...], tuple[Edge, ...]]:
+    def edited_content(self) -> tuple[tuple[Layer, ...], tuple[Edge, ...]]:
         """Return the layers with edited bodies, and the edges."""
         layers, edges = self.draft.content()
         return tuple(map(self._with_bodies, layers)), edges
@@ -99,7 +99,7 @@ class Level:
         for body in layer.bodies:
             inner = levels.get(body.name)
             if inner is not None:
-                layers, edges = inner.kept()
+                layers, edges = inner.edited_content()
                 body = body.model_copy(update={"layers": layers, "edges": edges})
             bodies.append(body)
         return layer.model_copy(update={"bodies": tuple(bodies)})
@@ -121,14 +121,14 @@ class Level:
             raise GraphError(f"{name!r} is a {layer.type} that is connected to a port of the enclosing layer")
         self.draft.drop(id)
 
-    def value(self, place: LayerPort) -> Value:
+    def value(self, layer_port: LayerPort) -> Value:
         """Return a value of the model for the functions of a caller."""
-        layer = self.draft.layers[place.layer]
-        position = [port.id for port in layer.outputs].index(place.port)
+        layer = self.draft.layers[layer_port.layer]
+        position = [port.id for port in layer.outputs].index(layer_port.port)
         type = self._type((*self._around, layer.id, position))
         placeholder = new_layer("Parameter", Parameter(element_type=type.element_type, shape=type.shape), (), [type])
         placeholder.name = layer.name
-        self._shared.placeholders[placeholder] = self, place
+        self._shared.placeholders[placeholder] = self, layer_port
         return placeholder.outputs[0]
 
     def _type(self, path: Path) -> TensorType:
@@ -139,13 +139,13 @@ class Level:
         assert types is not None, "inference gives every value a type"
         return types[path]
 
-    def spliced(self, values: Sequence[Value]) -> list[LayerPort]:
+    def splice(self, values: Sequence[Value]) -> list[LayerPort]:
         """Add the layers of these values to the model or body."""
         needed = needed_layers(values)
         placeholders = [layer for layer in needed if layer in self._shared.placeholders]
         ids = {layer: self._read_here(*self._shared.placeholders[layer]) for layer in placeholders}
-        made = [layer for layer in needed if layer not in ids and not layer.is_result]
-        for layer in made:
+        added = [layer for layer in needed if layer not in ids and not layer.is_result]
+        for layer in added:
             if layer.scope.outer is not None and layer.constant is None:
                 raise GraphError("a value of a body is used outside the body").located(layer.location)
             if self.outer is not None and layer.is_parameter:
@@ -153,18 +153,18 @@ class Level:
                 raise GraphError(message).located(layer.location)
             self._splice(layer, ids)
         sources = [value.layer.inputs[0] if value.layer.is_result else value for value in values]
-        return [_place(value, ids) for value in sources]
+        return [_port_of(value, ids) for value in sources]
 
-    def _read_here(self, level: Level, place: LayerPort) -> LayerPort:
+    def _read_here(self, level: Level, port: LayerPort) -> LayerPort:
         """Return the port at which a value of this or an enclosing level can be read here."""
         if level is self:
-            return place
+            return port
         if self.outer is None:
-            raise GraphError(f"{level.draft.path}{level.draft.layers[place.layer].name} is read outside its body")
-        outside = self.outer._read_here(level, place)
-        return self._tied(outside) or self._tie(outside)
+            raise GraphError(f"{level.draft.path}{level.draft.layers[port.layer].name} is read outside its body")
+        outside = self.outer._read_here(level, port)
+        return self._find_tied(outside) or self._tie(outside)
 
-    def _tied(self, outside: LayerPort) -> LayerPort | None:
+    def _find_tied(self, outside: LayerPort) -> LayerPort | None:
         """Return the Parameter with this value in every iteration."""
         assert self.outer is not None, "a body has an enclosing level"
         holder = self.outer.draft.layers[self._holder]
@@ -182,19 +182,19 @@ class Level:
         """Return a new Parameter for a value, connected to a new input of the enclosing layer."""
         assert self.outer is not None, "a body has an enclosing level"
         value = self.outer.value(outside)
-        made = layer_element(value.layer, self.draft.new_id(), self.draft.new_name(value.layer.name), {})
-        made = made.model_copy(update={"data": parameter_data(value.shape, value.element_type)})
-        port = self.outer._with_input(self._holder, made.outputs[0], outside)
+        parameter = layer_element(value.layer, self.draft.new_id(), self.draft.new_name(value.layer.name), {})
+        parameter = parameter.model_copy(update={"data": parameter_data(value.shape, value.element_type)})
+        port = self.outer._with_input(self._holder, parameter.outputs[0], outside)
         holder = self.outer.draft.layers[self._holder]
-        entry = PortMapEntry(direction="input", external_port_id=int(port), internal_layer_id=made.id)
+        entry = PortMapEntry(direction="input", external_port_id=int(port), internal_layer_id=parameter.id)
         bodies = [
             body.model_copy(update={"port_map": (*body.port_map, entry)}) if body.name == self._body else body
             for body in holder.bodies
         ]
         self.outer.draft.put(holder.model_copy(update={"bodies": tuple(bodies)}))
-        self.draft.put_after_parameters([made])
+        self.draft.put_after_parameters([parameter])
         self._shared.types = None
-        return LayerPort(made.id, made.outputs[0].id)
+        return LayerPort(parameter.id, parameter.outputs[0].id)
 
     def _with_input(self, id: str, port: Port, source: LayerPort) -> str:
         """Add an input after the existing ones of a layer.
@@ -217,8 +217,8 @@ class Level:
         return str(new)
 
     def _move_ports(self, id: str, moved: Mapping[str, str]) -> None:
-        def place(one: LayerPort) -> LayerPort:
-            return LayerPort(id, moved.get(one.port, one.port)) if one.layer == id else one
+        def move_port(port: LayerPort) -> LayerPort:
+            return LayerPort(id, moved.get(port.port, port.port)) if port.layer == id else port
 
         readers = {port: self.draft.readers(LayerPort(id, port)) for port in moved}
         for port, targets in readers.items():
@@ -226,7 +226,7 @@ class Level:
                 self.draft.sources[target] = LayerPort(id, moved[port])
         for layer, (level, at) in self._shared.placeholders.items():
             if level is self:
-                self._shared.placeholders[layer] = self, place(at)
+                self._shared.placeholders[layer] = self, move_port(at)
 
     def _splice(self, layer: BuiltLayer, ids: dict[BuiltLayer, LayerPort]) -> None:
         id = self.draft.new_id()
@@ -236,13 +236,13 @@ class Level:
                 message = f"tensor name {name!r} is taken"
                 raise GraphError(message, code=Code.duplicate_tensor_name).located(layer.location)
         element = layer_element(layer, id, self.draft.new_name(layer.name or f"{layer.type}_{id}"), names)
-        sources = [_place(value, ids) for value in layer.inputs]
+        sources = [_port_of(value, ids) for value in layer.inputs]
         if layer.is_parameter:
             self.draft.put_after_parameters([element])
         else:
             self.draft.put_after([element], [source.layer for source in sources])
-        for place, source in zip(self.draft.inputs(element), sources, strict=True):
-            self.draft.sources[place] = source
+        for target, source in zip(self.draft.inputs(element), sources, strict=True):
+            self.draft.sources[target] = source
         types = self._shared.types
         for position, value in enumerate(layer.outputs):
             if types is not None:
@@ -271,18 +271,20 @@ class Level:
         for name in names:
             self.add_name(new, name)
 
-    def add_name(self, place: LayerPort, name: str) -> None:
+    def add_name(self, port: LayerPort, name: str) -> None:
         """Add a tensor name to a value."""
-        names = self._port(place).names
-        self._set_names(place, names if name in names else (*names, name))
+        names = self._port(port).names
+        self._set_names(port, names if name in names else (*names, name))
 
-    def _set_names(self, place: LayerPort, names: tuple[str, ...]) -> None:
-        layer = self.draft.layers[place.layer]
-        ports = [port.model_copy(update={"names": names}) if port.id == place.port else port for port in layer.outputs]
+    def _set_names(self, layer_port: LayerPort, names: tuple[str, ...]) -> None:
+        layer = self.draft.layers[layer_port.layer]
+        ports = [
+            port.model_copy(update={"names": names}) if port.id == layer_port.port else port for port in layer.outputs
+        ]
         self.draft.put(layer.model_copy(update={"outputs": tuple(ports)}))
 
-    def _port(self, place: LayerPort) -> Port:
-        return next(port for port in self.draft.layers[place.layer].outputs if port.id == place.port)
+    def _port(self, layer_port: LayerPort) -> Port:
+        return next(port for port in self.draft.layers[layer_port.layer].outputs if port.id == layer_port.port)
 
     def name_end(self, name: str) -> None:
         """Add the name of layers that are inputs or outputs to their tensor names."""
@@ -290,40 +292,40 @@ class Level:
             if layer.is_result:
                 self.add_name(self.draft.sources[self.draft.inputs(layer)[0]], name)
             elif len(layer.outputs) == 1 and not layer.outputs[0].names:
-                place = LayerPort(layer.id, layer.outputs[0].id)
-                readers = [self.draft.layers[reader.layer] for reader in self.draft.readers(place)]
+                output = LayerPort(layer.id, layer.outputs[0].id)
+                readers = [self.draft.layers[reader.layer] for reader in self.draft.readers(output)]
                 if layer.is_parameter or any(reader.is_result for reader in readers):
-                    self.add_name(place, name)
+                    self.add_name(output, name)
 
-    def result(self, place: LayerPort) -> str:
+    def result(self, port: LayerPort) -> str:
         """Return the id of the Result of a value, which is created if necessary."""
-        for reader in self.draft.readers(place):
+        for reader in self.draft.readers(port):
             if self.draft.layers[reader.layer].is_result:
                 return reader.layer
-        value = self.value(place)
+        value = self.value(port)
         id = self.draft.new_id()
-        name = self.draft.new_name(f"{self.draft.layers[place.layer].name}/sink_port_0")
-        made = layer_element(new_layer("Result", Result(), (value,), [value.type]), id, name, {})
-        self.draft.append([made])
-        self.draft.sources[self.draft.inputs(made)[0]] = place
-        return made.id
+        name = self.draft.new_name(f"{self.draft.layers[port.layer].name}/sink_port_0")
+        element = layer_element(new_layer("Result", Result(), (value,), [value.type]), id, name, {})
+        self.draft.append([element])
+        self.draft.sources[self.draft.inputs(element)[0]] = port
+        return element.id
 
 
-def parameter_data(shape: Shape, kind: ElementType) -> dict[str, str]:
+def parameter_data(shape: Shape, element_type: ElementType) -> dict[str, str]:
     """Return the attributes of a Parameter."""
-    return {"shape": attribute_text(shape), "element_type": kind.name}
+    return {"shape": attribute_text(shape), "element_type": element_type.name}
 
 
-def _place(value: Value, ids: Mapping[BuiltLayer, LayerPort]) -> LayerPort:
-    place = ids[value.layer]
-    return place if place.port else LayerPort(place.layer, output_port(value))
+def _port_of(value: Value, ids: Mapping[BuiltLayer, LayerPort]) -> LayerPort:
+    port = ids[value.layer]
+    return port if port.port else LayerPort(port.layer, output_port(value))
 
 
 def _with_ports(body: Body, moved: Mapping[str, str]) -> Body:
     """Return the body with changed ids of output ports of the enclosing layer."""
     entries = [
-        one.model_copy(update={"external_port_id": int(moved.get(id, id))}) if one.direction == "output" else one
-        for one in body.port_map
-        for id in [str(one.external_port_id)]
+        entry.model_copy(update={"external_port_id": int(moved.get(id, id))}) if entry.direction == "output" else entry
+        for entry in body.port_map
+        for id in [str(entry.external_port_id)]
     ]
     return body.model_copy(update={"port_map": tuple(entries)})

@@ -67,9 +67,9 @@ def model(
     for layer in layers:
         if layer.scope.outer is not None and layer.constant is None:
             raise GraphError("a value of a body is used outside the body").located(layer.location)
-    found = [layer.outputs[0] for layer in layers if layer.is_parameter]
-    ordered = found if parameters is None else list(parameters)
-    missing = [one for one in found if one not in ordered]
+    used = [layer.outputs[0] for layer in layers if layer.is_parameter]
+    ordered = used if parameters is None else list(parameters)
+    missing = [parameter for parameter in used if parameter not in ordered]
     if missing:
         message = f"the model reads {missing[0].name}, which is not among the parameters"
         raise GraphError(message).located(missing[0].layer.location)
@@ -88,29 +88,29 @@ def model(
 def _rt_info() -> RtInfo:
     from ir_exec import __version__
 
-    made = RtInfo(name="ir_exec_version", attributes={"value": __version__})
-    return RtInfo(name="rt_info", children=(made,))
+    version = RtInfo(name="ir_exec_version", attributes={"value": __version__})
+    return RtInfo(name="rt_info", children=(version,))
 
 
 def with_conversion_parameters(document: Document, parameters: Mapping[str, str]) -> Document:
     """Return the document with the options of its conversion in `rt_info`."""
     children = tuple([RtInfo(name=name, attributes={"value": value}) for name, value in parameters.items()])
-    made = RtInfo(name="conversion_parameters", children=children)
+    options = RtInfo(name="conversion_parameters", children=children)
     rt_info = document.rt_info or RtInfo(name="rt_info")
-    changed = rt_info.model_copy(update={"children": (*rt_info.children, made)})
+    changed = rt_info.model_copy(update={"children": (*rt_info.children, options)})
     return document.model_copy(update={"rt_info": changed})
 
 
 def needed_layers(values: Iterable[Value]) -> list[BuiltLayer]:
     """Return the layers that compute these values, in the order of creation: sources come first."""
     pending = [value.layer for value in values]
-    found = set(pending)
+    needed = set(pending)
     while pending:
         for value in pending.pop().inputs:
-            if value.layer not in found:
-                found.add(value.layer)
+            if value.layer not in needed:
+                needed.add(value.layer)
                 pending.append(value.layer)
-    return sorted(found, key=lambda layer: layer.serial)
+    return sorted(needed, key=lambda layer: layer.serial)
 
 
 @dataclass(eq=False, slots=True)
@@ -139,7 +139,7 @@ def assemble(
     ordered = [*inputs, *(layer for layer in needed if layer not in ends), *outputs]
     tensor_names = _tensor_names(ordered)
     names = _layer_names(ordered)
-    made: list[Layer] = []
+    elements: list[Layer] = []
     nodes: list[Node] = []
     edges: list[Edge] = []
     values: list[GraphValue] = []
@@ -154,16 +154,16 @@ def assemble(
         node.declared_inputs = tuple([value.type.without_values() for value in layer.inputs])
         node.bodies = tuple([body.graph for body in layer.bodies])
         outputs_of = () if layer.is_result else layer.outputs
-        node.outputs = tuple([_graph_value(node, one, len(values), tensor_names) for one in outputs_of])
+        node.outputs = tuple([_graph_value(node, output, len(values), tensor_names) for output in outputs_of])
         types += [value.type for value in outputs_of]
         values += node.outputs
         for position, value in enumerate(layer.inputs):
             edges.append(edge(str(places[value.layer]), output_port(value), str(id), str(position)))
         constants |= constants_of(layer)
-        made.append(element)
+        elements.append(element)
         nodes.append(node)
     graph = Graph(name, nodes, nodes[: len(inputs)], nodes[len(nodes) - len(outputs) :], values, [])
-    return BuiltNetwork(tuple(made), tuple(edges), graph, types, constants)
+    return BuiltNetwork(tuple(elements), tuple(edges), graph, types, constants)
 
 
 def layer_element(layer: BuiltLayer, id: int, name: str, tensor_names: Mapping[Value, tuple[str, ...]]) -> Layer:
@@ -199,10 +199,10 @@ def output_port(value: Value) -> str:
 
 def constants_of(layer: BuiltLayer) -> dict[int, Array]:
     """Return the arrays of a layer and its bodies, by their offsets."""
-    found = {} if layer.constant is None else {int(layer.attributes["offset"]): layer.constant}
+    constants = {} if layer.constant is None else {int(layer.attributes["offset"]): layer.constant}
     for body in layer.bodies:
-        found |= body.constants
-    return found
+        constants |= body.constants
+    return constants
 
 
 def _graph_value(node: Node, value: Value, first: int, tensor_names: Mapping[Value, tuple[str, ...]]) -> GraphValue:
@@ -226,33 +226,33 @@ def _shared_port(id: int, element_type: ElementType, dims: tuple[int, ...], name
 
 def _tensor_names(layers: Sequence[BuiltLayer]) -> dict[Value, tuple[str, ...]]:
     """Return the tensor names of each named value, including names of its Results."""
-    found: dict[Value, dict[str, None]] = {}
+    names_of: dict[Value, dict[str, None]] = {}
     for layer in layers:
         for value in layer.outputs:
             if value.tensor_names and not layer.is_result:
-                found.setdefault(value, {}).update(dict.fromkeys(value.tensor_names))
+                names_of.setdefault(value, {}).update(dict.fromkeys(value.tensor_names))
         if layer.output_names:
-            found.setdefault(layer.inputs[0], {}).update(dict.fromkeys(layer.output_names))
+            names_of.setdefault(layer.inputs[0], {}).update(dict.fromkeys(layer.output_names))
     owners: dict[str, Value] = {}
-    for value, names in found.items():
+    for value, names in names_of.items():
         for name in names:
             other = owners.setdefault(name, value)
             if other is not value:
                 message = f"{other.name} ({other.layer.type}) and {value.name} share the tensor name {name!r}"
                 raise GraphError(message, code=Code.duplicate_tensor_name).located(value.layer.location)
-    return {value: tuple(names) for value, names in found.items()}
+    return {value: tuple(names) for value, names in names_of.items()}
 
 
 def _layer_names(layers: Sequence[BuiltLayer]) -> list[str]:
     """Return a unique name for each layer: its own, its type and number, or the name of a Result's source."""
-    taken = {layer.name for layer in layers if layer.name}
-    given: dict[str, BuiltLayer] = {}
+    taken_names = {layer.name for layer in layers if layer.name}
+    owners: dict[str, BuiltLayer] = {}
     names: list[str] = []
     places: dict[BuiltLayer, int] = {}
     for id, layer in enumerate(layers):
         places[layer] = id
         name = layer.name
-        other = given.setdefault(name, layer) if name else layer
+        other = owners.setdefault(name, layer) if name else layer
         is_end = layer.is_parameter or layer.is_result
         if other is not layer and is_end and other.type == layer.type:
             raise GraphError(
@@ -266,15 +266,15 @@ def _layer_names(layers: Sequence[BuiltLayer]) -> list[str]:
             name = f"{names[places[source.layer]]}/sink_port_{source.position}"
         elif not name:
             name = f"{layer.type}_{id}"
-        if other is not layer or (not layer.name and name in taken):
-            name = _free(name, taken)
-        taken.add(name)
+        if other is not layer or (not layer.name and name in taken_names):
+            name = _free(name, taken_names)
+        taken_names.add(name)
         names.append(name)
     return names
 
 
-def _free(name: str, taken: set[str]) -> str:
+def _free(name: str, taken_names: set[str]) -> str:
     number = 1
-    while f"{name}_{number}" in taken:
+    while f"{name}_{number}" in taken_names:
         number += 1
     return f"{name}_{number}"

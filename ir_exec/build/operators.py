@@ -77,9 +77,9 @@ def has_one_output(cls: type[Op]) -> bool:
 def operator_class(type_name: str, opset: str | int | None = None) -> type[Op]:
     """Return the class of a type in an opset, the newest by default; raises the IRError of reading such a layer."""
     if opset is None:
-        found = newest(type_name)
-        if found is not None:
-            return found
+        newest_class = newest(type_name)
+        if newest_class is not None:
+            return newest_class
         opset = extension_version(type_name)
     version = f"opset{LAST_OPSET if opset is None else opset}" if not isinstance(opset, str) else opset
     return resolve(canonical(type_name), version)
@@ -105,7 +105,7 @@ def make(
         values = _values(cls, inputs)
         types = infer_node(operator, [value.type for value in values], {"weights": None}, raise_error)
         assert types is not None, "the report raises"
-        types = _counted(operator, values, types, outputs)
+        types = _require_outputs(operator, values, types, outputs)
     except IRError as error:
         raise error.located(Location(layer_name=name, layer_type=cls.type_name)) from error.__cause__
     return new_layer(
@@ -127,24 +127,24 @@ def operator_of(cls: type[Op], attributes: Mapping[str, Any]) -> tuple[Op, Mappi
         InvalidAttributeError: IR301 for a missing attribute, IR302 for an invalid one, IR303 for an unknown one.
     """
     by_name = _fields_by_name(cls)  # type: ignore[arg-type]  # mypy takes a class for one of its objects
-    given: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for key, value in attributes.items():
         if value is None:
             continue
         field = by_name.get(key)
         if field is None:
-            known = ", ".join(field.name for field in cls.fields()) or "none"
+            field_names = ", ".join(field.name for field in cls.fields()) or "none"
             of = f" of opset{cls.since}" if hasattr(cls, "since") else ""
-            message = f"{cls.type_name}{of} has no attribute {key}; it has: {known}"
+            message = f"{cls.type_name}{of} has no attribute {key}; it has: {field_names}"
             raise InvalidAttributeError(message, code=Code.unknown_attribute)
-        given[field.attribute] = attribute_text(value)
+        texts[field.attribute] = attribute_text(value)
     # Operators that are random or stateful are identified by their layer.
     parse = _shared_operator if cls.deterministic else _operator
-    return parse(cls, tuple(given.items()))  # type: ignore[arg-type]  # as above
+    return parse(cls, tuple(texts.items()))  # type: ignore[arg-type]  # as above
 
 
-def _operator(cls: type[Op], given: tuple[tuple[str, str], ...]) -> tuple[Op, Mapping[str, str]]:
-    texts = dict(given)
+def _operator(cls: type[Op], attributes: tuple[tuple[str, str], ...]) -> tuple[Op, Mapping[str, str]]:
+    texts = dict(attributes)
     operator = cls.parse(texts, raise_error)
     assert operator is not None, "the report raises"
     for field in cls.fields():
@@ -177,7 +177,7 @@ def attribute_text(value: Any) -> str:
     if isinstance(value, Shape):
         return "..." if value.dims is None else ",".join(map(str, value))
     if isinstance(value, Iterable):
-        return ",".join(attribute_text(one) for one in value)
+        return ",".join(attribute_text(item) for item in value)
     if isinstance(value, np.dtype | type):
         return ElementType.of_dtype(np.dtype(value)).name
     return str(value)
@@ -190,23 +190,23 @@ def _values(cls: type[Op], inputs: list[Any]) -> tuple[Value, ...]:
     declared = [
         cls.inputs[min(position, len(cls.inputs) - 1)] if cls.inputs else In("") for position in range(len(inputs))
     ]
-    found: list[Value] = []
-    for position, given in enumerate(inputs):
-        if isinstance(given, Value):
-            found.append(given)
+    values: list[Value] = []
+    for position, operand in enumerate(inputs):
+        if isinstance(operand, Value):
+            values.append(operand)
             continue
         port = declared[position]
-        if given is None:
+        if operand is None:
             message = f"{cls.input_name(position)} is omitted, but a later input is given"
             raise GraphError(message, code=Code.wrong_number_of_inputs, port=cls.input_name(position))
         try:
-            found.append(constant(given, _demanded(port, given, declared, inputs)))
+            values.append(constant(operand, _required_type(port, operand, declared, inputs)))
         except IRError as error:
             raise error.located(Location(port=cls.input_name(position))) from error.__cause__
-    return tuple(found)
+    return tuple(values)
 
 
-def _demanded(port: In, given: Any, declared: list[In], inputs: list[Any]) -> ElementType | None:
+def _required_type(port: In, argument: Any, declared: list[In], inputs: list[Any]) -> ElementType | None:
     """Return the element type that a constant for this port must have; None if it may keep its type."""
     group = _group(port)
     arrays: list[Array] = []
@@ -220,9 +220,9 @@ def _demanded(port: In, given: Any, declared: list[In], inputs: list[Any]) -> El
             arrays.append(as_array(value, None))
     if len(arrays) > 1:
         return ElementType.of_dtype(np.result_type(*arrays)) if arrays[0].dtype.kind in "biuf" else None
-    if isinstance(given, np.ndarray | np.generic):
+    if isinstance(argument, np.ndarray | np.generic):
         return None
-    return _of_number(port, as_array(given, None), inputs)
+    return _of_number(port, as_array(argument, None), inputs)
 
 
 def _of_number(port: In, array: Array, inputs: list[Any]) -> ElementType | None:
@@ -250,7 +250,9 @@ def _group(port: In) -> str | None:
     return port.like or port.name
 
 
-def _counted(op: Op, inputs: tuple[Value, ...], types: list[TensorType], outputs: int | None) -> list[TensorType]:
+def _require_outputs(
+    op: Op, inputs: tuple[Value, ...], types: list[TensorType], outputs: int | None
+) -> list[TensorType]:
     """Return the types of all outputs."""
     is_known = True
     if op.counts_outputs:
@@ -286,12 +288,12 @@ def read_value(
         element_type: The element type of the variable, with the same default.
     """
     value = init_value if init_value is None or isinstance(init_value, Value) else constant(init_value)
-    kind = None if element_type is None else as_element_type(element_type)
+    variable_type = None if element_type is None else as_element_type(element_type)
     dims = None if shape is None else as_shape(shape)
     if value is not None:
-        kind = value.element_type if kind is None else kind
+        variable_type = value.element_type if variable_type is None else variable_type
         dims = value.shape if dims is None else dims
-    attributes = {"variable_id": variable_id, "variable_type": kind, "variable_shape": dims}
+    attributes = {"variable_id": variable_id, "variable_type": variable_type, "variable_shape": dims}
     inputs = [] if value is None else [value]
     layer = make(operator_class("ReadValue"), inputs, attributes, name=name, tensor_names=tensor_names)
     return layer.outputs[0]

@@ -228,17 +228,17 @@ def new_layer(
 
 
 def _name_outputs(layer: BuiltLayer, tensor_names: Iterable[str] | Iterable[Iterable[str]]) -> None:
-    given = [tensor_names] if isinstance(tensor_names, str) else list(tensor_names)
-    if len(layer.outputs) == 1 and all(isinstance(one, str) for one in given):
-        layer.outputs[0].tensor_names = given  # type: ignore[assignment]  # all of them are text
+    names_of_outputs = [tensor_names] if isinstance(tensor_names, str) else list(tensor_names)
+    if len(layer.outputs) == 1 and all(isinstance(item, str) for item in names_of_outputs):
+        layer.outputs[0].tensor_names = names_of_outputs  # type: ignore[assignment]  # all of them are text
         return
-    if len(given) > len(layer.outputs):
+    if len(names_of_outputs) > len(layer.outputs):
         raise GraphError(
             "the tensor names are for",
-            actual=len(given),
+            actual=len(names_of_outputs),
             detail="outputs",
             expected=f"at most {len(layer.outputs)}",
             code=Code.too_many_outputs,
         ).located(layer.location)
-    for output, names in zip(layer.outputs, given, strict=False):
+    for output, names in zip(layer.outputs, names_of_outputs, strict=False):
         output.tensor_names = names

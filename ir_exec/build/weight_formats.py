@@ -14,7 +14,7 @@ import numpy as np
 from ir_exec.graph.weight_encodings import ENCODINGS, WeightEncoding
 from ir_exec.types import Array, ElementType, convert
 
-__all__ = ["FORMATS", "EncodedWeight", "encode", "grouped"]
+__all__ = ["FORMATS", "EncodedWeight", "encode", "split_into_groups"]
 
 _STEPS = np.linspace(0.7, 1.1, 17, dtype=np.float32)
 """Factors that are tried on the scale that follows from the range."""
@@ -56,7 +56,7 @@ class EncodedWeight:
         return (codes * self.scale).reshape(self.shape)
 
 
-def grouped(array: Array, axes: Sequence[int], group_size: int | None) -> tuple[Array, tuple[int, ...]]:
+def split_into_groups(array: Array, axes: Sequence[int], group_size: int | None) -> tuple[Array, tuple[int, ...]]:
     """Return an array with its last axis of `axes` split into groups, and the axes that share a scale."""
     if group_size is None:
         return array, tuple(axes)
@@ -82,15 +82,15 @@ def encode(
             importance: Weight of the errors of each element, broadcast to the weight. With it, the scales minimize the
                 weighted squared error among several; without it, the range of a group determines its scale.
     """
-    data, shared = grouped(weight, axes, group_size)
+    data, shared = split_into_groups(weight, axes, group_size)
     scale, zero = _of_range(data, shared, encoding)
     if importance is not None and encoding.scale_type is ElementType.f16:
-        weights, _ = grouped(np.array(np.broadcast_to(importance, weight.shape)), axes, group_size)
+        weights, _ = split_into_groups(np.array(np.broadcast_to(importance, weight.shape)), axes, group_size)
         scale = _of_least_error(data, shared, encoding, scale, zero, weights)
     element_type = encoding.scale_type
     if element_type is ElementType.f16 and not _fits_f16(scale):
         element_type = ElementType.f32
-    scale = _rounded(scale, element_type)
+    scale = _round_to(scale, element_type)
     codes = _codes(data, scale, zero, encoding)
     return EncodedWeight(encoding, weight.shape, codes, scale, zero, element_type, group_size)
 
@@ -124,16 +124,16 @@ def _of_least_error(
 ) -> Array:
     best, least = first, np.full(first.shape, np.inf, np.float64)
     for factor in _STEPS:
-        for scale in _tried(data, shared, encoding, first * factor, zero, importance):
-            rounded = _rounded(scale, ElementType.f16)
+        for scale in _candidate_scales(data, shared, encoding, first * factor, zero, importance):
+            rounded = _round_to(scale, ElementType.f16)
             rounded = np.where(rounded == 0, scale, rounded)
-            found = _numbers(_codes(data, rounded, zero, encoding), zero) * rounded
-            error = (importance * (data - found) ** 2).sum(axis=shared, keepdims=True, dtype=np.float64)
+            restored = _numbers(_codes(data, rounded, zero, encoding), zero) * rounded
+            error = (importance * (data - restored) ** 2).sum(axis=shared, keepdims=True, dtype=np.float64)
             best, least = np.where(error < least, scale, best), np.minimum(error, least)
     return np.asarray(best, np.float32)
 
 
-def _tried(
+def _candidate_scales(
     data: Array,
     shared: tuple[int, ...],
     encoding: WeightEncoding,
@@ -168,7 +168,7 @@ def _codes(data: Array, scale: Array, zero: Array | None, encoding: WeightEncodi
     return np.clip(np.rint(numbers if zero is None else numbers + zero), low, high).astype(np.float32)
 
 
-def _rounded(array: Array, element_type: ElementType) -> Array:
+def _round_to(array: Array, element_type: ElementType) -> Array:
     with np.errstate(over="ignore"):
         return convert(convert(array, element_type), ElementType.f32)
 
@@ -178,6 +178,6 @@ _COARSE = 2.0**-9
 
 def _fits_f16(scale: Array) -> bool:
     """Return True if f16 represents every scale accurately: none is infinite, zero or subnormal."""
-    rounded = _rounded(scale, ElementType.f16)
+    rounded = _round_to(scale, ElementType.f16)
     with np.errstate(all="ignore"):
         return bool((np.abs(rounded - scale) <= _COARSE * np.abs(scale)).all())

@@ -45,9 +45,9 @@ def stray(node: Node, before: Types, after: Types) -> Stray | None:
         after: The types with the new input shapes, by the numbers of the values.
     """
     for is_changed in (False, True):
-        found = _search(node, before, after, is_changed=is_changed)
-        if found is not None:
-            return found
+        match = _search(node, before, after, is_changed=is_changed)
+        if match is not None:
+            return match
     return None
 
 
@@ -60,17 +60,19 @@ def _search(node: Node, before: Types, after: Types, *, is_changed: bool) -> Str
     starts = [value.node for value in node.inputs if value is not None and is_on_the_way(value)]
     reached: dict[Node, Node | None] = dict.fromkeys(starts)
     order = list(reached)
-    for distance, one in enumerate(order):
+    for distance, node_above in enumerate(order):
         if distance > FARTHEST:
             break
-        axis = _fixed_axis(one, before, after)
+        axis = _fixed_axis(node_above, before, after)
         if axis is not None:
-            above = _supplier(one.values_in[1], axis, before)
+            above = _supplier(node_above.values_in[1], axis, before)
             if above is not None:
-                return Stray([*above, *path_down(one, reached)], before[one.outputs[0].number].shape.static[axis])
-        for value in one.inputs:
+                return Stray(
+                    [*above, *path_down(node_above, reached)], before[node_above.outputs[0].number].shape.static[axis]
+                )
+        for value in node_above.inputs:
             if value is not None and is_on_the_way(value) and value.node not in reached:
-                reached[value.node] = one
+                reached[value.node] = node_above
                 order.append(value.node)
     return None
 
@@ -109,9 +111,9 @@ def _holders(sizes: list[int], axis: int, out: list[int]) -> list[int]:
     """The axes of the reshaped tensor that are equal to this axis, or else the axes that contain it."""
     inner = prod(sizes[axis + 1 :])
     outer = inner * sizes[axis]
-    spans = [(prod(out[place + 1 :]), prod(out[place:])) for place in range(len(out))]
-    same = [place for place, span in enumerate(spans) if span == (inner, outer)]
-    return same or [place for place, (start, end) in enumerate(spans) if start <= inner and outer <= end]
+    spans = [(prod(out[position + 1 :]), prod(out[position:])) for position in range(len(out))]
+    same = [position for position, span in enumerate(spans) if span == (inner, outer)]
+    return same or [position for position, (start, end) in enumerate(spans) if start <= inner and outer <= end]
 
 
 def _axes_before(sizes: list[int], axis: int, out: list[int]) -> list[int]:
@@ -119,7 +121,7 @@ def _axes_before(sizes: list[int], axis: int, out: list[int]) -> list[int]:
     outer = prod(sizes[axis:])
     if 1 in (sizes[axis], *sizes[max(axis - 1, 0) : axis]):
         return []  # No batch is merged, or the axis of size 1 is the input's axis before this one.
-    return [place for place, size in enumerate(out) if size == 1 and prod(out[place + 1 :]) == outer]
+    return [position for position, size in enumerate(out) if size == 1 and prod(out[position + 1 :]) == outer]
 
 
 def _sizes(value: Value, types: Types) -> list[int] | None:
@@ -137,16 +139,16 @@ def _supplier(value: Value, index: int, types: Types) -> list[Node] | None:
         node = value.node
         below.append(node)
         if isinstance(node.op, Concat):
-            found = _part(node, index, types)
-            if found is None:
+            source = _part(node, index, types)
+            if source is None:
                 return None
-            value, index = found
+            value, index = source
         elif node.op is not None and node.op.preserves_order and node.inputs[0] is not None:
             value = node.values_in[0]
         else:
             return None
-    known = types[value.number].value
-    if known is not None and index >= np.size(known):
+    constant = types[value.number].value
+    if constant is not None and index >= np.size(constant):
         return None
     return [value.node, *reversed(below)]
 
@@ -193,11 +195,11 @@ class Blame:
         """The constant or input that most likely causes the failure of the layer, if there is one."""
         lost = stray(node, self.before, self.after)
         if lost is not None:
-            return Cause(lost.path, lost.size, self._shown(lost.path[0]))
+            return Cause(lost.path, lost.size, self._describe_value(lost.path[0]))
         inputs = _with_sizes(node)
         suspects = self._suspects(inputs)
-        ranked = [found for value in inputs for found in self._sources(value, suspects)]
-        return min(ranked, key=lambda found: found[0])[1] if ranked else None
+        ranked = [candidate for value in inputs for candidate in self._sources(value, suspects)]
+        return min(ranked, key=lambda cause: cause[0])[1] if ranked else None
 
     def _suspects(self, inputs: list[Value]) -> list[int]:
         """Sizes that may contradict the new shapes, without the requested sizes.
@@ -205,12 +207,12 @@ class Blame:
         Old sizes that were replaced come first, then sizes that only one input has. Sizes that a changed input already
         had before are excluded.
         """
-        old = {size for value in inputs if self.has_changed(value) for size in self._replaced(value)}
+        old = {size for value in inputs if self.has_changed(value) for size in self._replaced_sizes(value)}
         present = [self._static_sizes(self.after, value) for value in inputs]
-        kept = [self._static_sizes(self.before, value) if self.has_changed(value) else set() for value in inputs]
+        unchanged = [self._static_sizes(self.before, value) if self.has_changed(value) else set() for value in inputs]
         alone = {
             size
-            for sizes, same in zip(present, kept, strict=True)
+            for sizes, same in zip(present, unchanged, strict=True)
             for size in sizes - same
             if sum(size in other for other in present) == 1
         }
@@ -220,7 +222,7 @@ class Blame:
     def _static_sizes(self, types: Types, value: Value) -> set[int]:
         return {dim.lo for dim in types[value.number].shape.dims or () if dim.is_static}
 
-    def _replaced(self, value: Value) -> set[int]:
+    def _replaced_sizes(self, value: Value) -> set[int]:
         """The old sizes of the dims of a value that have changed."""
         before, after = self.before[value.number].shape.dims, self.after[value.number].shape.dims
         if before is None or after is None or len(before) != len(after):
@@ -233,7 +235,7 @@ class Blame:
         Those with a suspected size come before the others, which count only if no value between them and the layer has
         changed.
         """
-        found = []
+        causes = []
         reached: dict[Node, Node | None] = {value.node: None}
         changed = {value.node: self.has_changed(value)}
         order = [value.node]
@@ -244,20 +246,20 @@ class Blame:
                 sizes = self._sizes(node)
                 hit = next((size for size in suspects if size in sizes), None)
                 if hit is not None or not changed[node]:
-                    kind = (4 if hit is None else 0) + (2 if node.op_class.is_parameter else 0) + changed[node]
-                    cause = Cause(path_down(node, reached), hit, self._shown(node))
-                    found.append(((kind, distance), cause))
+                    penalty = (4 if hit is None else 0) + (2 if node.op_class.is_parameter else 0) + changed[node]
+                    cause = Cause(path_down(node, reached), hit, self._describe_value(node))
+                    causes.append(((penalty, distance), cause))
             for above in _with_sizes(node):
                 if above.node not in reached:
                     reached[above.node] = node
                     changed[above.node] = changed[node] or self.has_changed(above)
                     order.append(above.node)
-        return found
+        return causes
 
     def _sizes(self, node: Node) -> set[int]:
         return sizes_of(node, self.before[node.outputs[0].number])
 
-    def _shown(self, node: Node) -> str:
+    def _describe_value(self, node: Node) -> str:
         type = self.before[node.outputs[0].number]
         if isinstance(node.op, Const) and type.element_type.is_integer and type.shape.size.hi <= _SHORT:
             value = type.value
@@ -287,7 +289,7 @@ class Cause:
             text = f"{what} is fixed by {_name(source)} {self.shown}, whose shape was not changed"
         else:
             text = f"{what} is fixed by {_name(source)} {self.shown}"
-        steps = [_name(one) for one in (*self.path[1:], node)]
+        steps = [_name(step) for step in (*self.path[1:], node)]
         if len(steps) > _MOST_LAYERS_OF_A_PATH:
             left_out = len(steps) - _MOST_LAYERS_OF_A_PATH + 1
             steps = [*steps[:3], f"{left_out} more", *steps[-4:]]

@@ -60,8 +60,8 @@ def check_model(
         target: A release of OpenVINO, `"2023.0"`; features that it cannot read are errors (IR119).
         weights_values: Check constants of every size for NaN, infinities and saturated f16, not only up to 1 MiB.
     """
-    wanted = _Wanted(shapes, batch, target, weights_values)
-    checked = run_check(source, weights, wanted)
+    question = _Wanted(shapes, batch, target, weights_values)
+    checked = run_check(source, weights, question)
     if checked.loaded is not None:
         checked.loaded.graph.take_apart()
     return checked.report
@@ -88,7 +88,7 @@ class _Wanted:
 def run_check(
     source: Model | Source,
     weights: WeightsSource | None = None,
-    wanted: _Wanted | None = None,
+    question: _Wanted | None = None,
     *,
     inferred: dict[Value, TensorType] | None = None,
 ) -> CheckedFile:
@@ -103,10 +103,10 @@ def run_check(
     requires: Requirement | None = None
     outputs: dict[str, str] | None = None
     try:
-        wanted = wanted or _Wanted()
-        loaded = _reloaded(source, findings) if isinstance(source, Model) else load(source, weights, report=findings)
+        question = question or _Wanted()
+        loaded = _reload(source, findings) if isinstance(source, Model) else load(source, weights, report=findings)
         if loaded is not None and loaded.left_out and not isinstance(source, Model):
-            shapes = _shapes_asked_for(loaded, wanted)
+            shapes = _shapes_asked_for(loaded, question)
             if shapes:
                 # The shapes may determine nodes that were left out.
                 findings = Findings(_path(source))
@@ -117,8 +117,8 @@ def run_check(
             left_out = loaded.left_out
             # No release that can be installed reads older versions.
             requires = requirement(loaded.document, loaded.version) if loaded.version >= 10 else None
-            checked = max(0, _check(loaded, findings, wanted, inferred) - len(loaded.stand_ins))
-            outputs = _what_if(loaded, findings, wanted)
+            checked = max(0, _check(loaded, findings, question, inferred) - len(loaded.stand_ins))
+            outputs = _what_if(loaded, findings, question)
             _doubt_weights(loaded, findings)
     except IRError as error:
         findings(error)
@@ -137,16 +137,16 @@ def run_check(
     return CheckedFile(report, findings.repairs, loaded)
 
 
-def _shapes_asked_for(loaded: Loaded, wanted: _Wanted) -> dict[str, Shape]:
+def _shapes_asked_for(loaded: Loaded, question: _Wanted) -> dict[str, Shape]:
     """The requested shapes of inputs, by name; none if these are wrong, which is reported later."""
     try:
-        given = given_types(loaded.graph, wanted.shapes, wanted.batch)
+        types = given_types(loaded.graph, question.shapes, question.batch)
     except IRError:
         return {}
-    return {value.node.name: type.shape for value, type in given.items()}
+    return {value.node.name: type.shape for value, type in types.items()}
 
 
-def _reloaded(model: Model, findings: Findings) -> Loaded:
+def _reload(model: Model, findings: Findings) -> Loaded:
     """The content of the file to which the model would be saved."""
     try:
         model.require_complete()
@@ -157,7 +157,7 @@ def _reloaded(model: Model, findings: Findings) -> Loaded:
     return Loaded(document, graph, model.weights, document, model.left_out, model.stand_ins)
 
 
-def _check(loaded: Loaded, findings: Findings, wanted: _Wanted, inferred: dict[Value, TensorType] | None) -> int:
+def _check(loaded: Loaded, findings: Findings, question: _Wanted, inferred: dict[Value, TensorType] | None) -> int:
     """Run every check, and return the number of layers that were checked."""
     graphs = list(all_graphs(loaded.graph))
     for layer in layers_in_doubt(loaded.document.layers, loaded.document.edges):
@@ -186,7 +186,7 @@ def _check(loaded: Loaded, findings: Findings, wanted: _Wanted, inferred: dict[V
             findings.lead(error)
     if loaded.weights is not None:
         # Reading has compared a sample.
-        digest = loaded.digest if wanted.weights_values else None
+        digest = loaded.digest if question.weights_values else None
         if digest is not None:
             loaded.weights.fetch()
         if digest is not None and not digest.is_digest_of(loaded.weights.file_size, loaded.weights.slice):
@@ -195,7 +195,7 @@ def _check(loaded: Loaded, findings: Findings, wanted: _Wanted, inferred: dict[V
             for error in unreferenced_weights(loaded.graph, loaded.weights):
                 findings(error)
         for error in odd_constants(
-            loaded.graph, loaded.weights, everything=wanted.weights_values, skip=findings.is_faulty
+            loaded.graph, loaded.weights, everything=question.weights_values, skip=findings.is_faulty
         ):
             findings(error)
     return checked
@@ -205,33 +205,33 @@ def _doubt_weights(loaded: Loaded, findings: Findings) -> None:
     """Report weights of another model instead of the faults that follow from them."""
     is_explained = findings.has_error(Code.overlapping_constants)
     if loaded.weights is not None and findings.may_follow_from_weights and not is_explained:
-        found = foreign_weights(loaded.graph, loaded.weights)
-        if found is not None:
-            findings.replace_by(found)
+        error = foreign_weights(loaded.graph, loaded.weights)
+        if error is not None:
+            findings.replace_by(error)
 
 
-def _what_if(loaded: Loaded, findings: Findings, wanted: _Wanted) -> dict[str, str] | None:
+def _what_if(loaded: Loaded, findings: Findings, question: _Wanted) -> dict[str, str] | None:
     """Check other input shapes and an older release.
 
     Returns:
         The types of the outputs for the other input shapes, or None without other shapes.
     """
     outputs: dict[str, str] | None = None
-    given: dict[Value, TensorType] = {}
+    new_types: dict[Value, TensorType] = {}
     try:
-        given = given_types(loaded.graph, wanted.shapes, wanted.batch)
+        new_types = given_types(loaded.graph, question.shapes, question.batch)
     except IRError as error:
         findings(error)
-    if given:
-        types = check_shapes(loaded.graph, loaded.weights, given, findings)
+    if new_types:
+        types = check_shapes(loaded.graph, loaded.weights, new_types, findings)
         ends = ((node, node.values_in[0]) for node in loaded.graph.results if node.values_in)
         outputs = {port.name: f"{port.element_type}{port.shape}" for port in ports_of(ends, types)}
-    for fault in unbounded_inputs(loaded.graph, given):
+    for fault in unbounded_inputs(loaded.graph, new_types):
         if fault.location.layer_id not in loaded.stand_ins:
             findings(fault)
-    if wanted.target is not None:
+    if question.target is not None:
         try:
-            target = target_release(str(wanted.target))
+            target = target_release(str(question.target))
         except ValueError as error:
             findings(IRError(str(error), code=Code.unknown_input))
             return outputs
@@ -252,14 +252,14 @@ def _path(source: Model | Source) -> str | None:
         return None
 
 
-def unbounded_inputs(graph: Graph, given: Mapping[Value, TensorType]) -> Iterator[IRError]:
+def unbounded_inputs(graph: Graph, new_types: Mapping[Value, TensorType]) -> Iterator[IRError]:
     """IR507 for each input with a dynamic rank, IR508 for each input with a dim without an upper bound.
 
     Args:
-        given: Types that replace those of the file.
+        new_types: Types that replace those of the file.
     """
     for node in graph.parameters:
-        shape = _shape(node, given)
+        shape = _shape(node, new_types)
         if shape is None:
             continue
         if shape.dims is None:
@@ -270,8 +270,8 @@ def unbounded_inputs(graph: Graph, given: Mapping[Value, TensorType]) -> Iterato
             yield ShapeError(message, code=Code.unbounded_dim).located(node.location)
 
 
-def _shape(node: Node, given: Mapping[Value, TensorType]) -> Shape | None:
+def _shape(node: Node, new_types: Mapping[Value, TensorType]) -> Shape | None:
     for value in node.outputs:
-        if value in given:
-            return given[value].shape
+        if value in new_types:
+            return new_types[value].shape
     return node.op.shape if isinstance(node.op, Parameter) else None

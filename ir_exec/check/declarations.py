@@ -28,7 +28,7 @@ __all__ = [
     "joined_types",
     "layer_of",
     "meaningless_ports",
-    "merged",
+    "merge_types",
     "readers_of_values",
     "severity_at_reader",
     "severity_at_source",
@@ -36,33 +36,33 @@ __all__ = [
 ]
 
 
-def fits(declared: TensorType, found: TensorType) -> bool:
+def fits(declared: TensorType, inferred: TensorType) -> bool:
     """Return True if a value can have both types; an unknown element type, rank or dim matches any other."""
     if (
-        declared.element_type is not found.element_type
+        declared.element_type is not inferred.element_type
         and declared.element_type.is_known
-        and found.element_type.is_known
+        and inferred.element_type.is_known
     ):
         return False
-    mine, theirs = declared.shape.dims, found.shape.dims
+    mine, theirs = declared.shape.dims, inferred.shape.dims
     if mine is None or theirs is None or mine == theirs:
         return True
     return len(mine) == len(theirs) and all(a.lo <= b.hi and b.lo <= a.hi for a, b in zip(mine, theirs, strict=True))
 
 
-def contradiction(declared: TensorType, found: TensorType) -> Code:
+def contradiction(declared: TensorType, inferred: TensorType) -> Code:
     """Return the code for two types that do not fit: IR603 element type, IR602 rank, IR601 dims."""
-    if not fits(TensorType(declared.element_type, Shape.unknown()), found):
+    if not fits(TensorType(declared.element_type, Shape.unknown()), inferred):
         return Code.declared_element_type
-    return Code.declared_rank if declared.rank != found.rank else Code.declared_dims
+    return Code.declared_rank if declared.rank != inferred.rank else Code.declared_dims
 
 
-def difference(declared: TensorType, found: TensorType) -> str:
+def difference(declared: TensorType, inferred: TensorType) -> str:
     """Describe the differences of two types that do not fit: `dim 1 is 4, not 5`."""
     parts = []
-    if contradiction(declared, found) == Code.declared_element_type:
-        parts.append(f"the element type is {found.element_type}, not {declared.element_type}")
-    mine, theirs = declared.shape.dims, found.shape.dims
+    if contradiction(declared, inferred) == Code.declared_element_type:
+        parts.append(f"the element type is {inferred.element_type}, not {declared.element_type}")
+    mine, theirs = declared.shape.dims, inferred.shape.dims
     if mine is not None and theirs is not None:
         if len(mine) != len(theirs):
             parts.append(f"the rank is {len(theirs)}, not {len(mine)}")
@@ -72,7 +72,7 @@ def difference(declared: TensorType, found: TensorType) -> str:
     return ", ".join(parts)
 
 
-def merged(chosen: TensorType, other: TensorType) -> TensorType:
+def merge_types(chosen: TensorType, other: TensorType) -> TensorType:
     """Return the chosen type, with unknown parts filled in from the other one; known elements are dropped."""
     element_type = chosen.element_type if chosen.element_type.is_known else other.element_type
     mine, theirs = chosen.shape.dims, other.shape.dims
@@ -150,12 +150,14 @@ def fault_at(end: End, code: Code, message: str, **parts: Any) -> IRError:
     return cls(message, code=code, location=end.location, **parts)
 
 
-def contradiction_error(end: End, found: TensorType, giver: str, hint: str | None = None) -> IRError:
-    """The error for a port with a declared type that does not fit the type `found` that the layer `giver` gives."""
+def contradiction_error(end: End, inferred: TensorType, giver: str, hint: str | None = None) -> IRError:
+    """The error for a port with a declared type that does not fit the type `inferred` that the layer `giver` gives."""
     # Baselines of findings contain this message.
-    message = f"{end.name} is declared as {end.declared}, but {giver} gives {found}: {difference(end.declared, found)}"
-    error = fault_at(end, contradiction(end.declared, found), message, hint=hint)
-    return error.changed(actual=str(end.declared), expected=str(found))
+    message = (
+        f"{end.name} is declared as {end.declared}, but {giver} gives {inferred}: {difference(end.declared, inferred)}"
+    )
+    error = fault_at(end, contradiction(end.declared, inferred), message, hint=hint)
+    return error.changed(actual=str(end.declared), expected=str(inferred))
 
 
 def layer_of(node: Node) -> str:
@@ -230,20 +232,24 @@ def _meaningless(precision: str | None, dims: tuple[int, ...]) -> list[tuple[Cod
         axis, dim = next((axis, dim) for axis, dim in enumerate(dims) if dim < -1)
         expected = "0 or more, or -1 for a dynamic dim"
         faults.append((Code.declared_dims, f"dim {axis} is declared as", dim, expected))
-    spelt = None if precision is None else _spelt(precision)
+    spelt = None if precision is None else _readable_precision(precision)
     if spelt != precision:
         expected = spelt or "the precision of an element type"
         faults.append((Code.declared_element_type, "the precision is", repr((precision or "")[:40]), expected))
     return faults
 
 
-def _spelt(precision: str) -> str | None:
+def _readable_precision(precision: str) -> str | None:
     """The precision in the spelling that OpenVINO reads; None if it is not an element type."""
     try:
-        kind = ElementType.parse(precision)
+        element_type = ElementType.parse(precision)
     except ValueError:
         return None
-    return precision if precision in (kind.name, kind.precision, *_OTHER_PRECISIONS) else kind.precision
+    return (
+        precision
+        if precision in (element_type.name, element_type.precision, *_OTHER_PRECISIONS)
+        else element_type.precision
+    )
 
 
 def check_readers(value: Value, readers: list[End], settled: TensorType, findings: Findings) -> None:
@@ -306,7 +312,9 @@ def _strangeness(port: Port, shape: Shape) -> int:
     """The number of dims that differ from the declaration that a writer would make for this shape."""
     if shape.dims is None or len(shape.dims) != len(port.dims):
         return len(port.dims)
-    return sum(dim != (found.size if found.is_static else -1) for dim, found in zip(port.dims, shape.dims, strict=True))
+    return sum(
+        dim != (actual.size if actual.is_static else -1) for dim, actual in zip(port.dims, shape.dims, strict=True)
+    )
 
 
 def _dims(port: Port) -> str:

@@ -73,26 +73,26 @@ class Diagnostic(Record):
 _UNKNOWN = re.compile(r"(\w+) has no attribute ([\w-]+); it is ignored")
 
 
-def with_leftovers_folded(found: Iterable[Diagnostic]) -> list[Diagnostic]:
+def with_leftovers_folded(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     """The findings, with one info for all redundant attributes that Model Optimizer wrote."""
-    kept: list[Diagnostic] = []
+    remaining: list[Diagnostic] = []
     leftovers: list[Diagnostic] = []
     attributes: set[tuple[str, str]] = set()
-    for diagnostic in found:
+    for diagnostic in diagnostics:
         attribute = _leftover(diagnostic)
         if attribute is None:
-            kept.append(diagnostic)
+            remaining.append(diagnostic)
         else:
             leftovers.append(diagnostic)
             attributes.add(attribute)
     if not leftovers:
-        return kept
+        return remaining
     first = min(leftovers, key=lambda leftover: leftover.location.line or 0)
     told = ", ".join(f"{name} of {type}" for type, name in sorted(attributes))
     where = f"{len(leftovers)} times, here first" if len(leftovers) > 1 else "once"
     message = f"Model Optimizer wrote attributes that the operators do not have and readers ignore ({where}): {told}"
-    kept.append(first.model_copy(update={"severity": "info", "message": message}))
-    return kept
+    remaining.append(first.model_copy(update={"severity": "info", "message": message}))
+    return remaining
 
 
 def _leftover(diagnostic: Diagnostic) -> tuple[str, str] | None:
@@ -111,21 +111,25 @@ _OF_DATA_FILES: dict[str, str] = {Code.weights_missing: "need it", Code.weights_
 _QUOTED = re.compile(r"'[^']+'")
 
 
-def with_data_files_folded(found: Iterable[Diagnostic]) -> list[Diagnostic]:
+def with_data_files_folded(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     """The findings, with one finding for each external data file of an ONNX model that is missing or too short."""
-    kept: list[Diagnostic] = []
+    ungrouped: list[Diagnostic] = []
     groups: dict[tuple[str, str], list[Diagnostic]] = {}
-    for one in found:
-        name = _QUOTED.search(one.message) if one.code in _OF_DATA_FILES and one.location.kind == "node" else None
+    for diagnostic in diagnostics:
+        name = (
+            _QUOTED.search(diagnostic.message)
+            if diagnostic.code in _OF_DATA_FILES and diagnostic.location.kind == "node"
+            else None
+        )
         if name is None:
-            kept.append(one)
+            ungrouped.append(diagnostic)
         else:
-            groups.setdefault((one.code, name[0]), []).append(one)
+            groups.setdefault((diagnostic.code, name[0]), []).append(diagnostic)
     for (code, _), several in groups.items():
         first = several[0]
         end = f"; {len(several):,} nodes {_OF_DATA_FILES[code]}" if len(several) > 1 else ""
-        kept.append(first.model_copy(update={"message": first.message + end}))
-    return kept
+        ungrouped.append(first.model_copy(update={"message": first.message + end}))
+    return ungrouped
 
 
 _Key: TypeAlias = tuple[str | None, str | None, str | None]
@@ -192,7 +196,7 @@ class Findings:
 
     def merge(self, error: IRError) -> None:
         """Replace all errors that have the code of this one; it is sorted first, as others may follow from it."""
-        self._found = [one for one in self._found if one.code != error.code]
+        self._found = [diagnostic for diagnostic in self._found if diagnostic.code != error.code]
         self.lead(error)
 
     def lead(self, error: IRError) -> None:
@@ -202,10 +206,12 @@ class Findings:
 
     def replace_by(self, error: IRError) -> None:
         """Report an error of the weights, and drop the findings and repairs that may be its consequence."""
-        kept = [one for one in self._found if not _may_follow(one)]
-        dropped = len({one for one in self._found if _may_follow(one) and one.severity == "error"})
+        unrelated = [diagnostic for diagnostic in self._found if not _may_follow(diagnostic)]
+        dropped = len(
+            {diagnostic for diagnostic in self._found if _may_follow(diagnostic) and diagnostic.severity == "error"}
+        )
         self.repairs.clear()
-        self._found = kept
+        self._found = unrelated
         told = f"; {dropped:,} possible consequences are omitted" if dropped > 1 else ""
         self(error.changed(message=error.message + told))
 
@@ -226,7 +232,7 @@ class Findings:
     @property
     def may_follow_from_weights(self) -> bool:
         """Return True if weights of another model may be the cause of a finding of any severity."""
-        return any(_may_follow(one) for one in self._found)
+        return any(_may_follow(diagnostic) for diagnostic in self._found)
 
     def sorted(self) -> tuple[Diagnostic, ...]:
         """The findings without duplicates, by line; those of the whole file, and causes of others, are first.
@@ -234,34 +240,40 @@ class Findings:
         Consequences of other errors are omitted.
         """
         follows = self._consequences()
-        kept = dict.fromkeys(one for one in self._found if one.severity != "error" or not follows(one))
-        return tuple(sorted(with_data_files_folded(with_leftovers_folded(kept)), key=self._order))
+        causes = dict.fromkeys(
+            diagnostic for diagnostic in self._found if diagnostic.severity != "error" or not follows(diagnostic)
+        )
+        return tuple(sorted(with_data_files_folded(with_leftovers_folded(causes)), key=self._order))
 
-    def _order(self, found: Diagnostic) -> int:
-        return 0 if found.code in self._leading else found.location.line or 0
+    def _order(self, diagnostic: Diagnostic) -> int:
+        return 0 if diagnostic.code in self._leading else diagnostic.location.line or 0
 
     def _consequences(self) -> Callable[[Diagnostic], bool]:
         """Return a predicate for errors that are only the consequence of others."""
-        at_layer = {(code, _key(one.location)) for one in self._found for code in _CONSEQUENCES.get(one.code, ())}
-        of_file = [one for one in self._found if one.location.layer_id is None]
+        at_layer = {(code, _key(other.location)) for other in self._found for code in _CONSEQUENCES.get(other.code, ())}
+        of_file = [other for other in self._found if other.location.layer_id is None]
         # An unreadable edge leaves its input without an edge, or may end at a layer that does not exist.
         unread_lines = {
-            one.location.line for one in of_file if one.code in (Code.unreadable_number, Code.missing_markup)
+            other.location.line for other in of_file if other.code in (Code.unreadable_number, Code.missing_markup)
         }
         lost_results = Code.duplicate_layer_id in self._codes or any(
-            one.code == Code.missing_markup and _is_result(one.location.layer_type) for one in self._found
+            other.code == Code.missing_markup and _is_result(other.location.layer_type) for other in self._found
         )
-        weights_said = any(one.code in _NO_WEIGHTS for one in of_file)
+        weights_said = any(other.code in _NO_WEIGHTS for other in of_file)
 
-        def follows(one: Diagnostic) -> bool:
-            key = _key(one.location)
+        def follows(diagnostic: Diagnostic) -> bool:
+            key = _key(diagnostic.location)
             return (
-                (one.code, key) in at_layer
-                or (key in self._muted and one.code not in _OF_IDS)
-                or (one.code == Code.input_without_edge and bool(unread_lines))
-                or (one.code == Code.dangling_edge and one.location.line in unread_lines)
-                or (one.code == Code.no_result and lost_results)
-                or (one.code == Code.weights_missing and one.location.layer_id is not None and weights_said)
+                (diagnostic.code, key) in at_layer
+                or (key in self._muted and diagnostic.code not in _OF_IDS)
+                or (diagnostic.code == Code.input_without_edge and bool(unread_lines))
+                or (diagnostic.code == Code.dangling_edge and diagnostic.location.line in unread_lines)
+                or (diagnostic.code == Code.no_result and lost_results)
+                or (
+                    diagnostic.code == Code.weights_missing
+                    and diagnostic.location.layer_id is not None
+                    and weights_said
+                )
             )
 
         return follows
@@ -272,10 +284,10 @@ def _is_result(type_name: str | None) -> bool:
     return cls is not None and cls.is_result
 
 
-def _may_follow(found: Diagnostic) -> bool:
+def _may_follow(diagnostic: Diagnostic) -> bool:
     """Return True for a finding that weights of another model may cause."""
-    return found.code in _OF_WEIGHTS or (
-        found.code.startswith(("IR5", "IR6", "IR7")) and found.code not in _NOT_OF_WEIGHTS
+    return diagnostic.code in _OF_WEIGHTS or (
+        diagnostic.code.startswith(("IR5", "IR6", "IR7")) and diagnostic.code not in _NOT_OF_WEIGHTS
     )
 
 

@@ -71,7 +71,7 @@ def fix(path: str | os.PathLike[str], *, weights: str | os.PathLike[str] | None 
     errors = run_check(raw, used).report.errors
     if not errors:
         return Fix(raw, raw)
-    text, reason = _mended(raw, used, declare=declare)
+    text, reason = _repair(raw, used, declare=declare)
     if is_sealed(raw):
         text = seal(text)
     left = run_check(text, used).report.errors
@@ -95,7 +95,7 @@ def _codes(errors: tuple[Diagnostic, ...]) -> str:
     return ", ".join(sorted({error.code for error in errors}))
 
 
-def _mended(raw: bytes, weights: str | os.PathLike[str] | None, *, declare: bool) -> tuple[bytes, str | None]:
+def _repair(raw: bytes, weights: str | os.PathLike[str] | None, *, declare: bool) -> tuple[bytes, str | None]:
     """The text with all possible repairs, and the reason if some are impossible."""
     text = raw
     try:
@@ -103,8 +103,8 @@ def _mended(raw: bytes, weights: str | os.PathLike[str] | None, *, declare: bool
             text = with_ports(text, _declared_again(text, weights))
         for _ in range(_ROUNDS):
             report, repairs, _ = run_check(text, weights)
-            found = {(error.code, error.location) for error in report.errors}
-            edits = [_edit(repair) for repair in repairs if (repair.code, repair.location) in found]
+            faults = {(error.code, error.location) for error in report.errors}
+            edits = [_edit(repair) for repair in repairs if (repair.code, repair.location) in faults]
             mended = with_ports(text, edits)
             if mended == text:
                 return text, None

@@ -154,10 +154,10 @@ def _needs(document: Document, version: int) -> Iterator[tuple[Layer | None, Seq
     told: dict[tuple[str, str | None], tuple[list[_Need], list[_Novelty]]] = {}
     for layer in document.all_layers():
         key = (layer.type, layer.version)
-        known = told.get(key)
-        if known is None:
-            known = told[key] = _of_operator(layer.type, layer.version or "")
-        needs, novelties = known
+        facts = told.get(key)
+        if facts is None:
+            facts = told[key] = _of_operator(layer.type, layer.version or "")
+        needs, novelties = facts
         kinds = [port.precision for port in layer.outputs]
         kinds += [text for name, text in layer.data.items() if name in _element_type_attributes(layer.type)]
         if new_types := _new_types(frozenset(kinds)):

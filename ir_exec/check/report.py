@@ -77,7 +77,7 @@ class Report(Record):
         return self._of("info")
 
     def _of(self, severity: Severity) -> tuple[Diagnostic, ...]:
-        return tuple(found for found in self.diagnostics if found.severity == severity)
+        return tuple(diagnostic for diagnostic in self.diagnostics if diagnostic.severity == severity)
 
     def __str__(self) -> str:
         """Return the report as text: a block for each finding, and a summary."""
@@ -91,8 +91,13 @@ class Report(Record):
     def _repr_html_(self) -> str:
         """Return an HTML table for notebooks, with a row for each finding."""
         rows = [
-            (found.severity, f"{found.code} {found.name}", str(found.location), printable(found.message))
-            for found in self.diagnostics
+            (
+                diagnostic.severity,
+                f"{diagnostic.code} {diagnostic.name}",
+                str(diagnostic.location),
+                printable(diagnostic.message),
+            )
+            for diagnostic in self.diagnostics
         ]
         return html_table(repr(self), ("severity", "rule", "place", "message"), rows)
 

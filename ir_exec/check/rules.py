@@ -35,8 +35,8 @@ def rule_of(code: str) -> Rule:
 
 def find_rule(text: str) -> Rule | None:
     """The rule with this code or name, in upper or lower case, with hyphens or underscores."""
-    wanted = text.strip().lower().replace("_", "-")
-    return next((rule for rule in CATALOGUE if wanted in (rule.code.lower(), rule.name)), None)
+    requested = text.strip().lower().replace("_", "-")
+    return next((rule for rule in CATALOGUE if requested in (rule.code.lower(), rule.name)), None)
 
 
 def nearest_rule(text: str) -> str:

@@ -22,7 +22,7 @@ Each finding has a code and a name, which never change their meaning; the first 
 def explain(rule: Rule) -> str:
     """Return the meaning of a rule, the consequences of a fault, and an example."""
     parts = [f"{rule.code} {rule.name} ({rule.severity})", rule.summary, rule.why]
-    parts += [f"Wrong:\n{_indented(rule.bad)}", f"Right:\n{_indented(rule.good)}"]
+    parts += [f"Wrong:\n{_indent(rule.bad)}", f"Right:\n{_indent(rule.good)}"]
     parts += [] if rule.in_files else [_OF_CALLS]
     parts += [f"Since ir_exec {rule.code.since}."]
     return "\n\n".join(parts)
@@ -56,5 +56,5 @@ def _sections() -> Iterator[str]:
         yield f"Right:\n\n```text\n{rule.good}\n```\n"
 
 
-def _indented(text: str) -> str:
+def _indent(text: str) -> str:
     return "\n".join(f"    {line}" for line in text.split("\n"))

@@ -29,15 +29,15 @@ _PREFIX = re.compile(r"IR\d{0,3}")
 
 def code_prefix(text: str) -> str:
     """Return the prefix of codes for `IR601`, `IR6`, `declared-dims` or `shapes`; ValueError for other text."""
-    wanted = text.strip()
-    if wanted.lower() == "all":
+    requested = text.strip()
+    if requested.lower() == "all":
         return "IR"
-    if _PREFIX.fullmatch(wanted.upper()):
-        return wanted.upper()
+    if _PREFIX.fullmatch(requested.upper()):
+        return requested.upper()
     for number, group in GROUPS.items():
-        if wanted.lower().replace("-", " ") == group:
+        if requested.lower().replace("-", " ") == group:
             return f"IR{number}"
-    rule = find_rule(wanted)
+    rule = find_rule(requested)
     if rule is None:
         groups = ", ".join(GROUPS.values())
         message = f"{text!r} is unknown, expected the code or name of a rule, or a group ({groups})"
@@ -62,8 +62,12 @@ class Selection:
     def apply(self, report: Report) -> Report:
         """Return the report with the selected findings only."""
         ignored = self._ignored_in(report.path)
-        kept = [self._weighed(found) for found in report.diagnostics if self._is_wanted(found.code, ignored)]
-        return report.model_copy(update={"diagnostics": tuple(kept)})
+        selected = [
+            self._with_severity(diagnostic)
+            for diagnostic in report.diagnostics
+            if self._is_wanted(diagnostic.code, ignored)
+        ]
+        return report.model_copy(update={"diagnostics": tuple(selected)})
 
     def _is_wanted(self, code: str, ignored: frozenset[str]) -> bool:
         return _longest(self.select, code) > _longest(self.ignore, code) and _longest(ignored, code) < 0
@@ -75,11 +79,11 @@ class Selection:
         ignores = self.per_file_ignores.items()
         return frozenset().union(*[codes for glob, codes in ignores if any(_matches(name, glob) for name in names)])
 
-    def _weighed(self, found: Diagnostic) -> Diagnostic:
-        fitting = [prefix for prefix in self.severities if found.code.startswith(prefix)]
+    def _with_severity(self, diagnostic: Diagnostic) -> Diagnostic:
+        fitting = [prefix for prefix in self.severities if diagnostic.code.startswith(prefix)]
         if not fitting:
-            return found
-        return found.model_copy(update={"severity": self.severities[max(fitting, key=len)]})
+            return diagnostic
+        return diagnostic.model_copy(update={"severity": self.severities[max(fitting, key=len)]})
 
 
 def _longest(prefixes: Iterable[str], code: str) -> int:
@@ -94,16 +98,16 @@ _Key: TypeAlias = tuple[str, ...]
 _FORMAT = 1
 
 
-def fingerprint(path: str | None, found: Diagnostic) -> tuple[str, ...]:
+def fingerprint(path: str | None, diagnostic: Diagnostic) -> tuple[str, ...]:
     """The identity of a finding, as text."""
-    place = found.location
+    location = diagnostic.location
     return (
         "" if path is None else PurePath(path).as_posix(),
-        found.code,
-        place.layer_name or "",
-        place.layer_type or "",
-        place.port or "",
-        found.message,
+        diagnostic.code,
+        location.layer_name or "",
+        location.layer_type or "",
+        location.port or "",
+        diagnostic.message,
     )
 
 
@@ -122,7 +126,9 @@ class Baseline:
     def of(cls, reports: Iterable[Report], folder: str) -> Baseline:
         """Return a baseline of all findings in these reports."""
         counts = Counter(
-            fingerprint(_told_from(folder, report.path), found) for report in reports for found in report.diagnostics
+            fingerprint(_told_from(folder, report.path), diagnostic)
+            for report in reports
+            for diagnostic in report.diagnostics
         )
         return cls(counts, folder)
 
@@ -130,13 +136,17 @@ class Baseline:
     def parse(cls, text: str, folder: str) -> Baseline:
         """Parse a baseline that `text` wrote; ValueError for anything else."""
         try:
-            known = json.loads(text)
+            content = json.loads(text)
         except RecursionError:
             raise ValueError("the file is not a baseline of ir-exec") from None
-        if not isinstance(known, dict) or known.get("format") != _FORMAT or not isinstance(known.get("findings"), list):
+        if (
+            not isinstance(content, dict)
+            or content.get("format") != _FORMAT
+            or not isinstance(content.get("findings"), list)
+        ):
             raise ValueError("the file is not a baseline of ir-exec")
         counts: Counter[_Key] = Counter()
-        for entry in known["findings"]:
+        for entry in content["findings"]:
             counts[_key(entry)] += _count(entry)
         return cls(counts, folder)
 
@@ -153,12 +163,12 @@ class Baseline:
         left = Counter(self._counts)
         new = []
         path = _told_from(self._folder, report.path)
-        for found in report.diagnostics:
-            key = fingerprint(path, found)
+        for diagnostic in report.diagnostics:
+            key = fingerprint(path, diagnostic)
             if left[key] > 0:
                 left[key] -= 1
             else:
-                new.append(found)
+                new.append(diagnostic)
         return report.model_copy(update={"diagnostics": tuple(new)})
 
 

@@ -20,7 +20,7 @@ from ir_exec.check.declarations import (
     fault_at,
     fits,
     layer_of,
-    merged,
+    merge_types,
     readers_of_values,
     severity_at_source,
     source_of,
@@ -97,7 +97,7 @@ class Settler:
     def _from_contradiction(self, value: Value, inferred: TensorType) -> TensorType:
         """Report a contradiction of declared and inferred type, and return the type on which most readers agree."""
         declared, source = value.declared, source_of(value)
-        sides = [(fits(one.declared, declared), fits(one.declared, inferred)) for one in self.readers[value]]
+        sides = [(fits(reader.declared, declared), fits(reader.declared, inferred)) for reader in self.readers[value]]
         for_declared = sum(mine and not theirs for mine, theirs in sides)
         for_inferred = sum(theirs and not mine for mine, theirs in sides)
         hint = None
@@ -112,7 +112,7 @@ class Settler:
         self._findings(error)
         if for_inferred >= for_declared:
             self._findings.repair(error, source.port, inferred)
-        return inferred if for_inferred > for_declared else merged(declared, inferred)
+        return inferred if for_inferred > for_declared else merge_types(declared, inferred)
 
     def _from_inferred(self, value: Value, inferred: TensorType) -> TensorType:
         """Return the inferred type, unless all of several readers declare the same other type.
@@ -134,7 +134,7 @@ class Settler:
         hint = "check the attributes, constants and edges of this layer"
         related = tuple(node.location for node in nodes)
         self._findings(fault_at(source, contradiction(shared, inferred), message, hint=hint, related=related))
-        return merged(shared, inferred)
+        return merge_types(shared, inferred)
 
     def _from_ports(self, value: Value) -> TensorType:
         """Return the declared type of a value without an inferred type, unless the readers agree on another one.
@@ -145,7 +145,7 @@ class Settler:
         declared = value.declared
         for reader in readers:
             if fits(declared, reader.declared):
-                declared = merged(declared, reader.declared)
+                declared = merge_types(declared, reader.declared)
         against = [reader for reader in readers if not fits(declared, reader.declared)]
         if not against:
             return declared
@@ -162,7 +162,7 @@ class Settler:
         error = fault_at(source, contradiction(value.declared, other), message)
         self._findings(error)
         self._findings.repair(error, source.port, other)
-        return merged(other, value.declared)
+        return merge_types(other, value.declared)
 
     def _without_lost_values(self, value: Value, settled: TensorType) -> TensorType:
         """Return the type, without known elements for a constant whose bytes cannot be read."""
@@ -173,17 +173,17 @@ class Settler:
 
 def _speaks_for(reader: End, value: Value, type: TensorType, types: Types, weights: Weights | None) -> bool:
     """Return True if the type that the only reader of a value declares is more likely than the type of its source."""
-    mine, theirs = (_takes(reader, one, types, weights) for one in (type, value.declared))
+    mine, theirs = (_takes(reader, candidate, types, weights) for candidate in (type, value.declared))
     if mine is not theirs:
         return mine
     # Most layers keep the element type or the shape of an input, so their other ports show which type is wrong.
-    around = [
+    neighbors = [
         *value.node.declared_inputs,
         *(other.declared for other in value.node.outputs if other is not value),
         *(other.declared for other in reader.node.outputs),
         *(port for index, port in enumerate(reader.node.declared_inputs) if index != reader.position),
     ]
-    return sum(_likeness(port, type) - _likeness(port, value.declared) for port in around) > 0
+    return sum(_likeness(port, type) - _likeness(port, value.declared) for port in neighbors) > 0
 
 
 def _takes(reader: End, type: TensorType, types: Types, weights: Weights | None) -> bool:
@@ -198,11 +198,13 @@ def _takes(reader: End, type: TensorType, types: Types, weights: Weights | None)
     inferred = infer_node(node.op, inputs, context, faults.append)
     if inferred is None or faults:
         return False
-    return all(fits(value.declared, found) for value, found in zip(node.outputs, inferred, strict=False))
+    return all(
+        fits(value.declared, inferred_type) for value, inferred_type in zip(node.outputs, inferred, strict=False)
+    )
 
 
-def _likeness(one: TensorType, other: TensorType) -> int:
-    return (one.element_type is other.element_type) + (one.shape == other.shape)
+def _likeness(left: TensorType, other: TensorType) -> int:
+    return (left.element_type is other.element_type) + (left.shape == other.shape)
 
 
 def is_declared_as_stored(value: Value, readers: list[End], inferred: TensorType, types: Types) -> bool:

@@ -100,9 +100,9 @@ def duplicate_names(graph: Graph) -> Iterator[IRError]:
                 if name == node.name == first.name:
                     continue  # In version 10 tensors are named after layers, whose names may repeat.
                 message = f'an output of layer {first.id} "{first.name}" has the same tensor name {name!r}'
-                place = End(node, position, is_output=True).location
+                location = End(node, position, is_output=True).location
                 severity: Severity = "warning" if {node.id, first.id} <= asked else "info"
-                yield GraphError(message, code=Code.duplicate_tensor_name, severity=severity, location=place)
+                yield GraphError(message, code=Code.duplicate_tensor_name, severity=severity, location=location)
 
 
 def _all_differ(names: list[str]) -> bool:
@@ -118,13 +118,13 @@ def _ends(graph: Graph) -> set[str]:
 def duplicate_port_ids(graph: Graph) -> Iterator[IRError]:
     """IR115 for each input port with the id of an earlier input of its layer; likewise for outputs."""
     for node in (*graph.nodes, *graph.unreachable):
-        for kind, ports in (("input", node.layer.inputs), ("output", node.layer.outputs)):
+        for direction, ports in (("input", node.layer.inputs), ("output", node.layer.outputs)):
             if len(ports) < 2 or _all_differ([port.id for port in ports]):
                 continue
             seen: set[str] = set()
             for port in ports:
                 if port.id in seen:
-                    message = f"two {kind} ports have the id {port.id}"
+                    message = f"two {direction} ports have the id {port.id}"
                     location = replace(node.location, line=port.line, port=port.id)
                     yield GraphError(message, code=Code.duplicate_port_id, location=location)
                 seen.add(port.id)
@@ -141,8 +141,8 @@ def cut_off_weights(graph: Graph, weights: Weights) -> IRError | None:
     if len(beyond) < 2:
         return None
     needed = max(map(_end, beyond))
-    taken = sum(size for _, size in {(node.op.offset, node.op.size) for node in nodes if isinstance(node.op, Const)})
-    if taken < needed / 2:
+    covered = sum(size for _, size in {(node.op.offset, node.op.size) for node in nodes if isinstance(node.op, Const)})
+    if covered < needed / 2:
         return None
     first = min(beyond, key=lambda node: node.layer.line)
     message = (
@@ -163,7 +163,7 @@ def overlapping_constants(graph: Graph, is_faulty: Callable[[Node], bool]) -> It
     """
     pairs = list(_overlaps(constants(graph)))
     readers: dict[Node, list[Node]] = {}
-    for node in (node for one in all_graphs(graph) for node in one.nodes) if pairs else ():
+    for node in (node for inner in all_graphs(graph) for node in inner.nodes) if pairs else ():
         for value in node.values_in:
             readers.setdefault(value.node, []).append(node)
     for node, other in pairs:
@@ -191,8 +191,8 @@ def _overlaps(nodes: Sequence[Node]) -> Iterator[tuple[Node, Node]]:
     reported: set[Node] = set()
     for start, end in sorted(ranges):
         if last is not None and start < last[1]:
-            pair = sorted([last, (start, end)], key=lambda one: (one[1] - one[0], ranges[one].layer.line))
-            smaller, larger = (ranges[one] for one in pair)
+            pair = sorted([last, (start, end)], key=lambda bounds: (bounds[1] - bounds[0], ranges[bounds].layer.line))
+            smaller, larger = (ranges[bounds] for bounds in pair)
             if reported.isdisjoint((smaller, larger)):
                 reported.add(smaller)
                 yield smaller, larger
@@ -202,7 +202,7 @@ def _overlaps(nodes: Sequence[Node]) -> Iterator[tuple[Node, Node]]:
 
 def unknown_tokenizer_operators(graph: Graph, document: Document) -> Iterator[IRError]:
     """IR116 for each operator of the extension in a tokenizer that no release of openvino_tokenizers has."""
-    nodes = [node for one in all_graphs(graph) for node in (*one.nodes, *one.unreachable)]
+    nodes = [node for inner in all_graphs(graph) for node in (*inner.nodes, *inner.unreachable)]
     extended = [node for node in nodes if node.layer.version == EXTENSION]
     unknown = [node for node in extended if node.op is None and first_release(node.type, EXTENSION) is None]
     is_tokenizer = document.rt_info.child(_TOKENIZERS_VERSION) is not None or len(unknown) < len(extended)
@@ -229,7 +229,7 @@ def unreferenced_weights(graph: Graph, weights: Weights) -> Iterator[IRError]:
 
 def constants(graph: Graph) -> list[Node]:
     """All constants, including unreachable ones and constants of bodies."""
-    nodes = [node for one in all_graphs(graph) for node in (*one.nodes, *one.unreachable)]
+    nodes = [node for inner in all_graphs(graph) for node in (*inner.nodes, *inner.unreachable)]
     return [node for node in nodes if isinstance(node.op, Const)]
 
 
@@ -262,10 +262,10 @@ def repeated_rt_info(document: Document) -> Iterator[IRError]:
         holders: tuple[Layer | Port, ...] = (layer, *layer.inputs, *layer.outputs)
         for holder in holders:
             if len(holder.rt_info.children) > 1:
-                yield from _repeated(holder.rt_info, layer, document.path)
+                yield from _repeated_attributes(holder.rt_info, layer, document.path)
 
 
-def _repeated(tree: RtInfo, layer: Layer, path: str | None) -> Iterator[IRError]:
+def _repeated_attributes(tree: RtInfo, layer: Layer, path: str | None) -> Iterator[IRError]:
     seen: set[tuple[str, str | None]] = set()
     for mark in tree.children:
         key = mark.attributes.get("name", ""), mark.attributes.get("version")
@@ -273,8 +273,8 @@ def _repeated(tree: RtInfo, layer: Layer, path: str | None) -> Iterator[IRError]
             continue
         if key in seen:
             message = f"<rt_info> contains the attribute {key[0]} of version {key[1]} twice"
-            place = Location(path, mark.line, layer.id, layer.name, layer.type)
-            yield GraphError(message, expected="one", code=Code.repeated_rt_info, location=place)
+            location = Location(path, mark.line, layer.id, layer.name, layer.type)
+            yield GraphError(message, expected="one", code=Code.repeated_rt_info, location=location)
         seen.add(key)
 
 
@@ -291,17 +291,17 @@ def colliding_names(document: Document) -> Iterator[IRError]:
     outputs = list(_outputs(document, layers))
     renamed = Counter(name for layer in document.layers for port in layer.outputs for name in set(port.names))
     # OpenVINO renames the second of two values with the same tensor name, so this is not a collision.
-    taken = {name: layer for layer, port in inputs for name in port.names if renamed[name] == 1}
+    owners = {name: layer for layer, port in inputs for name in port.names if renamed[name] == 1}
     said: set[str] = set()
     for layer, port, _ in outputs:
         for name in port.names:
-            if renamed[name] == 1 and name in taken and layer.id not in said:
+            if renamed[name] == 1 and name in owners and layer.id not in said:
                 said.add(layer.id)
-                yield _collision(f"the tensor name {name!r}", taken[name], layer, document.path)
-            taken.setdefault(name, layer)
+                yield _collision(f"the tensor name {name!r}", owners[name], layer, document.path)
+            owners.setdefault(name, layer)
     own = [(layer, port, name) for layer, port, name in outputs] + [(layer, port, layer.name) for layer, port in inputs]
     for layer, port, name in own:
-        other = taken.setdefault(name, layer)
+        other = owners.setdefault(name, layer)
         if other is not layer and name not in port.names:
             yield _collision(f"the name {name!r}", other, layer, document.path)
 
@@ -325,9 +325,9 @@ def _collision(name: str, other: Layer, layer: Layer, path: str | None) -> IRErr
     else:
         message = f'layer {other.id} "{other.name}" ({other.type}) has {name} as well'
         expected = "unique names"
-    place = Location(path, layer.line, layer.id, layer.name, layer.type)
+    location = Location(path, layer.line, layer.id, layer.name, layer.type)
     hint = "rename it: version 10 identifies inputs and outputs by the names of layers and tensors"
-    return GraphError(message, expected=expected, code=Code.colliding_names, hint=hint, location=place)
+    return GraphError(message, expected=expected, code=Code.colliding_names, hint=hint, location=location)
 
 
 LARGEST_BY_DEFAULT = 2**20

@@ -29,8 +29,8 @@ __all__ = [
     "LinesOf",
     "Style",
     "by_severity",
+    "find_fault_span",
     "inert",
-    "marked",
     "plain",
     "printable",
     "render",
@@ -83,7 +83,7 @@ def render(
     Args:
         width: Maximum characters of a line.
     """
-    for diagnostic, others in _folded(report.diagnostics):
+    for diagnostic, others in _group_by_block(report.diagnostics):
         yield from _block(diagnostic, others, style, lines_of, width)
         yield ""
 
@@ -98,7 +98,7 @@ def render_diagnostic(diagnostic: Diagnostic, *, style: Style = plain) -> Iterat
     return _block(diagnostic, [], style, None, None)
 
 
-def _folded(diagnostics: Sequence[Diagnostic]) -> list[tuple[Diagnostic, list[Diagnostic]]]:
+def _group_by_block(diagnostics: Sequence[Diagnostic]) -> list[tuple[Diagnostic, list[Diagnostic]]]:
     """Each finding with later findings of the same block, by severity."""
     blocks: list[tuple[Diagnostic, list[Diagnostic]]] = []
     first: dict[tuple[str, ...], list[Diagnostic]] = {}
@@ -133,15 +133,15 @@ def _block(
     yield from (style("message", line) for line in further)
     excerpt = _excerpt(location, lines_of)
     margin = " " * max(len(str(location.line or "")), 2)
-    place = _place(location)
-    if place:
-        first, *further = wrap_words(place, width, used=len(margin) + 4, indent=len(margin) + 4)
+    location_text = _location_text(location)
+    if location_text:
+        first, *further = wrap_words(location_text, width, used=len(margin) + 4, indent=len(margin) + 4)
         yield f"{margin}{style('frame', '-->')} {first}"
         yield from further
     if excerpt is not None:
         bar = style("frame", "|")
         yield f"{margin} {bar}"
-        start, length = marked(excerpt, diagnostic)
+        start, length = find_fault_span(excerpt, diagnostic)
         room = WIDEST_EXCERPT if width is None else min(width - len(margin) - 3, WIDEST_EXCERPT)
         excerpt, start, length = _cut(excerpt, start, length, max(room, _NARROWEST_EXCERPT))
         yield f"{style('frame', str(location.line).rjust(len(margin)))} {bar} {style('source', excerpt)}"
@@ -179,18 +179,18 @@ _ATTRIBUTES: dict[str, str] = {
 _NAMED_ATTRIBUTE = re.compile(r"\battribute (\w+)")
 
 
-def marked(line: str, diagnostic: Diagnostic) -> tuple[int, int]:
+def find_fault_span(line: str, diagnostic: Diagnostic) -> tuple[int, int]:
     """Return the start and length of the fault in its line, which starts with a tag."""
     named = _NAMED_ATTRIBUTE.search(diagnostic.message)
     name = named[1] if named is not None else _ATTRIBUTES.get(diagnostic.code)
     if name is not None:
-        found = re.search(rf"""(?<![\w-]){re.escape(name)}\s*=\s*("[^"]*"|'[^']*')""", line)
-        if found is not None:
-            return found.start(), found.end() - found.start()
+        match = re.search(rf"""(?<![\w-]){re.escape(name)}\s*=\s*("[^"]*"|'[^']*')""", line)
+        if match is not None:
+            return match.start(), match.end() - match.start()
     return 0, max(line.find(">") + 1 or len(line), 1)
 
 
-def _place(location: Location) -> str:
+def _location_text(location: Location) -> str:
     """Return a location as `model.xml:42  layer 7 "gather" (GatherElements), port indices`."""
     file = printable(location.path or "")
     if location.line is not None:
@@ -200,7 +200,9 @@ def _place(location: Location) -> str:
 
 
 def _layers(others: list[Diagnostic]) -> str:
-    ids = list(dict.fromkeys(one.location.layer_id or f"line {one.location.line}" for one in others))
+    ids = list(
+        dict.fromkeys(diagnostic.location.layer_id or f"line {diagnostic.location.line}" for diagnostic in others)
+    )
     shown = list_names([*map(printable, ids)], MOST_LAYERS_LISTED, is_counted=False)
     noun = others[0].location.kind if others[0].location.layer_id is not None else "place"
     return f"{format_count(len(ids), 'other ' + noun)} ({shown})"

@@ -16,7 +16,7 @@ from ir_exec.check.declarations import (
     joined_types,
     layer_of,
     meaningless_ports,
-    merged,
+    merge_types,
 )
 from ir_exec.check.findings import Findings
 from ir_exec.check.settle import Settler
@@ -119,7 +119,7 @@ class _TypeCheck:
                 type = None
             type = settler.settle(value, type)
             if not is_checked:
-                type = merged(type, value.declared)
+                type = merge_types(type, value.declared)
                 if type.rank is None or not type.element_type.is_known:
                     self._unknown.add(value)
             settler.types[value.number] = type
@@ -197,8 +197,8 @@ class _TypeCheck:
                 if any(type.rank is None for type in self._types_in(node)):
                     return
                 message = "the rank of this output depends on values; some devices reject such models"
-                place = End(node, value.position, is_output=True).location
-                self._findings(ShapeError(message, code=Code.dynamic_rank, location=place))
+                location = End(node, value.position, is_output=True).location
+                self._findings(ShapeError(message, code=Code.dynamic_rank, location=location))
 
 
 class _SharedConstants:

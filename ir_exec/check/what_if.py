@@ -89,18 +89,18 @@ def given_types(graph: Graph, shapes: InputShapes | None, batch: int | None) -> 
         )
     if not (batch is None or (isinstance(batch, int) and batch >= 0)):
         raise EvaluationError("batch is", actual=repr(batch), expected="a whole number >= 0", code=Code.unknown_input)
-    given: dict[Value, TensorType] = {}
+    types: dict[Value, TensorType] = {}
     if batch is not None:
         for node in graph.parameters:
             value = node.outputs[0]
             shape = _with_batch(node, batch)
             if shape is not None:
-                given[value] = TensorType(value.declared.element_type, shape)
-    wanted = parse_shapes(shapes) if isinstance(shapes, str) else shapes or {}
-    for key, shape_like in wanted.items():
+                types[value] = TensorType(value.declared.element_type, shape)
+    requested = parse_shapes(shapes) if isinstance(shapes, str) else shapes or {}
+    for key, shape_like in requested.items():
         value = _input(graph, key)
-        given[value] = TensorType(_declared(value.node).element_type, as_shape(shape_like))
-    return given
+        types[value] = TensorType(_declared_type(value.node).element_type, as_shape(shape_like))
+    return types
 
 
 def _input(graph: Graph, key: str | int) -> Value:
@@ -121,7 +121,7 @@ def _input(graph: Graph, key: str | int) -> Value:
     raise EvaluationError(f"there is no input {key!r}; the inputs are: {names}", code=Code.unknown_input, hint=hint)
 
 
-def _declared(node: Node) -> TensorType:
+def _declared_type(node: Node) -> TensorType:
     """The type in the attributes of a Parameter; the declaration of its port may be less complete."""
     element_type, shape = getattr(node.op, "element_type", None), getattr(node.op, "shape", None)
     declared = node.outputs[0].declared
@@ -131,7 +131,7 @@ def _declared(node: Node) -> TensorType:
 def _with_batch(node: Node, batch: int) -> Shape | None:
     if not node.outputs:
         return None
-    dims = _declared(node).shape.dims
+    dims = _declared_type(node).shape.dims
     if not dims:
         return None
     axis: int | None = 0 if len(dims) > 1 or not dims[0].is_static else None
@@ -167,9 +167,13 @@ def join_shapes(texts: Iterable[str]) -> dict[str, Shape]:
     return shapes
 
 
-def check_shapes(graph: Graph, weights: Weights | None, given: Mapping[Value, TensorType], findings: Findings) -> Types:
+def check_shapes(
+    graph: Graph, weights: Weights | None, new_types: Mapping[Value, TensorType], findings: Findings
+) -> Types:
     """Report every layer that fails with the new input shapes but not with the old ones, and return the new types."""
-    return infer_types(graph, weights=weights, given=given, settle=_OldAndNew(graph, weights, given, findings).settle)
+    return infer_types(
+        graph, weights=weights, given=new_types, settle=_OldAndNew(graph, weights, new_types, findings).settle
+    )
 
 
 class _OldAndNew:
@@ -181,10 +185,10 @@ class _OldAndNew:
     """
 
     def __init__(
-        self, graph: Graph, weights: Weights | None, given: Mapping[Value, TensorType], findings: Findings
+        self, graph: Graph, weights: Weights | None, new_types: Mapping[Value, TensorType], findings: Findings
     ) -> None:
         self._findings = findings
-        sizes = {dim.lo for type in given.values() for dim in type.shape.dims or () if dim.is_static}
+        sizes = {dim.lo for type in new_types.values() for dim in type.shape.dims or () if dim.is_static}
         self._failed_before: set[tuple[str | None, str]] = set()
         self.before: Types = infer_types(graph, weights=weights, settle=self._settle_before)
         self.after: Types = list(self.before)
@@ -205,7 +209,7 @@ class _OldAndNew:
             cause = None if node.bodies else self._blame.cause(node)
             for fault in faults:
                 if cause is not None:
-                    path = tuple(one.location for one in cause.path)
+                    path = tuple(step.location for step in cause.path)
                     fault = fault.changed(hint=cause.sentence(node), related=path)
                 self._findings(fault)
         if inferred is None:

@@ -95,8 +95,8 @@ def read_arrays(path: str, ports: Sequence[ModelPort], pixels: Pixels | None = N
     if os.path.isdir(path):
         with _readable(path):
             tensors = inputs_of_data_set(path, ports)
-        given = {port.name: port for port in ports}
-        return {name: _as_element_type(array, given[name]) for name, array in tensors.items()}
+        port_by_name = {port.name: port for port in ports}
+        return {name: _as_element_type(array, port_by_name[name]) for name, array in tensors.items()}
     if suffix_of(path) in SUFFIXES:
         if len(ports) == 1:
             return {ports[0].name: read_array(path, ports[0], pixels)}
@@ -104,14 +104,14 @@ def read_arrays(path: str, ports: Sequence[ModelPort], pixels: Pixels | None = N
     loaded = _load(path)
     if not isinstance(loaded, dict):
         raise Unusable(f"{path} contains one array without a name, expected an .npz: use --input NAME={path}")
-    found: dict[str, Array] = {}
+    arrays: dict[str, Array] = {}
     for key, array in loaded.items():
         port = port_of_key(key, ports)
         if port is None:
             names = ", ".join(port.name for port in ports)
             raise Unusable(f"{path} contains {key!r}, expected names of inputs: {names} (or in0, in1, ...)")
-        found[port.name] = _as_element_type(array, port)
-    return found
+        arrays[port.name] = _as_element_type(array, port)
+    return arrays
 
 
 def read_named_arrays(path: str) -> dict[str, Array]:
@@ -140,13 +140,13 @@ def _load(path: str) -> Array | dict[str, Array]:
 
 def _as_element_type(array: Array, port: ModelPort) -> Array:
     """Return the array, cast if .npy files do not support the element type of the input."""
-    kind = port.element_type
-    if not kind.is_known or kind in NATIVE | STRING or array.dtype == kind.dtype:
+    element_type = port.element_type
+    if not element_type.is_known or element_type in NATIVE | STRING or array.dtype == element_type.dtype:
         return array
-    if array.dtype.kind == "V" and array.dtype.itemsize == kind.dtype.itemsize:
+    if array.dtype.kind == "V" and array.dtype.itemsize == element_type.dtype.itemsize:
         # NumPy stores arrays of ml_dtypes as untyped bytes.
-        return array.view(kind.dtype)
-    return array.astype(kind.dtype) if array.dtype.kind in "biuf" else array
+        return array.view(element_type.dtype)
+    return array.astype(element_type.dtype) if array.dtype.kind in "biuf" else array
 
 
 def write_arrays(path: str, arrays: Mapping[str, Array]) -> None:
@@ -167,12 +167,12 @@ class Statistics:
 
 def statistics(array: Array) -> Statistics:
     """Return minimum, maximum and mean of the elements that are not NaN, and the number of NaNs."""
-    kind = ElementType.of(array)
-    if kind in STRING | RECORDS or not array.size:
+    element_type = ElementType.of(array)
+    if element_type in STRING | RECORDS or not array.size:
         return Statistics("-", "-", "-", "-")
     numbers = storable(array)
     nans = "-"
-    if kind.is_float:
+    if element_type.is_float:
         is_nan = np.isnan(numbers)
         count = int(np.count_nonzero(is_nan))
         nans = f"{count:,}"
@@ -279,19 +279,19 @@ class Asked:
         if network.list_inputs:
             names = ", ".join(network.list_inputs)
             raise Unusable(f"inputs {names} are sequences or optionals, expected tensors: use ir_exec.compile_model")
-        return network.determine(self.wanted(network.inputs)) if self.shapes else network
+        return network.determine(self.requested_shapes(network.inputs)) if self.shapes else network
 
-    def given(self, ports: Sequence[ModelPort]) -> dict[str, Array]:
+    def read_inputs(self, ports: Sequence[ModelPort]) -> dict[str, Array]:
         """Read the arrays of the files, by input name."""
         self._require_images(ports)
-        found = read_arrays(self.archive, ports, self.pixels) if self.archive is not None else {}
+        arrays = read_arrays(self.archive, ports, self.pixels) if self.archive is not None else {}
         for text in self.named:
             port, path = split_named(text, ports, "--input")
-            found[port.name] = read_array(path, port, self.pixels)
-        wanted = self.wanted(ports)
-        if unused := [name for name in wanted if name in found]:
+            arrays[port.name] = read_array(path, port, self.pixels)
+        requested = self.requested_shapes(ports)
+        if unused := [name for name in requested if name in arrays]:
             raise Unusable(f"--shape and a file are both given for {', '.join(unused)}, expected one of them")
-        return found
+        return arrays
 
     def _require_images(self, ports: Sequence[ModelPort]) -> None:
         """Raise Unusable for image options without an image."""
@@ -301,33 +301,34 @@ class Asked:
         ):
             raise Unusable(f"--mean, --scale, --color and --layout require an image, expected {', '.join(IMAGES)}")
 
-    def wanted(self, ports: Sequence[ModelPort]) -> dict[str, Shape]:
+    def requested_shapes(self, ports: Sequence[ModelPort]) -> dict[str, Shape]:
         """Return the requested shapes of random inputs."""
         return shapes_by_input(self.shapes, ports)
 
-    def redraw(self, network: Model, given: dict[str, Array]) -> Redraw:
+    def redraw(self, network: Model, file_inputs: dict[str, Array]) -> Redraw:
         """Return all inputs, random ones for those that are not given, for a caller that runs the model.
 
         Raises:
             ResourceError: If an input does not fit into memory.
         """
-        wanted = self.wanted(network.inputs)
+        requested = self.requested_shapes(network.inputs)
         for port in network.inputs:
-            if port.shape.dims is None and port.name not in {*wanted, *given}:
+            if port.shape.dims is None and port.name not in {*requested, *file_inputs}:
                 raise Unusable(
                     f"the rank of input {port.name!r} is unknown: set its shape with --shape {port.name}=..."
                 )
-        return Redraw(Drawer(network, self.seed, wanted, given))
+        return Redraw(Drawer(network, self.seed, requested, file_inputs))
 
-    def drawn(self, network: Model, given: dict[str, Array]) -> dict[str, Array]:
+    def complete_inputs(self, network: Model, file_inputs: dict[str, Array]) -> dict[str, Array]:
         """Return all inputs, random ones for those that are not given, and print these on stderr.
 
         Raises:
             ResourceError: If an input does not fit into memory.
         """
-        redraw, wanted = self.redraw(network, given), self.wanted(network.inputs)
+        redraw, requested = self.redraw(network, file_inputs), self.requested_shapes(network.inputs)
         is_open = any(
-            port.name not in given and not wanted.get(port.name, port.shape).is_static for port in network.inputs
+            port.name not in file_inputs and not requested.get(port.name, port.shape).is_static
+            for port in network.inputs
         )
         tell_drawn(redraw.drawn, "; --shape sets other shapes" if is_open else "")
         return redraw.arrays

@@ -98,7 +98,7 @@ def find_config(start: str) -> str | None:
         if os.path.isfile(own):
             return str(own)
         shared = folder / "pyproject.toml"
-        if os.path.isfile(shared) and "ir-exec" in _tool(_parsed(str(shared))):
+        if os.path.isfile(shared) and "ir-exec" in _tool(_parse(str(shared))):
             return str(shared)
     return None
 
@@ -157,7 +157,7 @@ def read_config(path: str | None) -> Config:
     """Read the settings of a file, or return the defaults if it is None."""
     if path is None:
         return Config()
-    content = _parsed(path)
+    content = _parse(path)
     if os.path.basename(path) == "pyproject.toml":
         content = _tool(content).get("ir-exec", {})
     try:
@@ -188,14 +188,14 @@ def _beside(folder: str, path: str) -> str:
 def _fault(error: ValidationError) -> str:
     """Return a message for the first fault of the settings."""
     fault = error.errors(include_url=False)[0]
-    place = [str(part) for part in fault["loc"]]
-    name = ".".join(place)
+    keys = [str(part) for part in fault["loc"]]
+    name = ".".join(keys)
     if fault["type"] == "extra_forbidden":
         hint = suggested(name, _EXPECTED)
         return f"there is no setting {name!r}" + (f"; {hint}" if hint else "")
-    if not place:
+    if not keys:
         return f"[tool.ir-exec] is {repr(fault['input'])[:60]}, expected a table"
-    expected = _EXPECTED[place[0]] if len(place) == 1 else _EXPECTED_INSIDE.get(place[0], "a string")
+    expected = _EXPECTED[keys[0]] if len(keys) == 1 else _EXPECTED_INSIDE.get(keys[0], "a string")
     return f"{name} is {repr(fault['input'])[:60]}, expected {expected}"
 
 
@@ -225,7 +225,7 @@ def prefixes(texts: tuple[str, ...] | list[str], where: str) -> frozenset[str]:
         raise Unusable(f"{where}: {error}") from None
 
 
-def _parsed(path: str) -> dict[str, Any]:
+def _parse(path: str) -> dict[str, Any]:
     if os.path.isfile(path) and os.path.getsize(path) > _LARGEST:
         raise Unusable(f"{path} has {os.path.getsize(path):,} bytes, expected at most {_LARGEST:,}")
     return read_toml(path, "the settings")

@@ -85,8 +85,8 @@ def is_text(start: bytes) -> bool:
 def _format_of_content(path: str, start: bytes, size: int, ending: str) -> str | None:
     if start.startswith(b"PK\x03\x04"):
         return _format_of_archive(path)
-    if (known := next((name for head, name in _STARTS if start.startswith(head)), None)) is not None:
-        return known
+    if (format_name := next((name for head, name in _STARTS if start.startswith(head)), None)) is not None:
+        return format_name
     if start[4:8] == b"TFL3":
         return "a TensorFlow Lite model"
     if len(start) > 8 and start[8:9] == b"{" and 2 <= int.from_bytes(start[:8], "little") <= size - 8:

@@ -50,25 +50,25 @@ def engine_arguments(engine: str | None, providers: Sequence[str], options: Sequ
         if providers or options:
             raise Unusable("--provider and --engine-option require --engine NAME")
         return {}
-    found: dict[str, Any] = {"engine": engine}
+    arguments: dict[str, Any] = {"engine": engine}
     if providers:
-        found["providers"] = list(providers)
+        arguments["providers"] = list(providers)
     if options:
         pairs = [text.partition("=") for text in options]
         wrong = next((text for text, (_, sign, _) in zip(options, pairs, strict=True) if not sign), None)
         if wrong is not None:
             raise Unusable(f"--engine-option is {wrong!r}, expected NAME=VALUE")
-        found["options"] = {name: option_value(text) for name, _, text in pairs}
-    return found
+        arguments["options"] = {name: option_value(text) for name, _, text in pairs}
+    return arguments
 
 
 def option_value(text: str) -> bool | int | float | str:
     """Parse a number, true or false; return other texts unchanged."""
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
-    for kind in (int, float):
+    for number_type in (int, float):
         try:
-            return kind(text)
+            return number_type(text)
         except ValueError:
             continue
     return text

@@ -41,51 +41,51 @@ def extension_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return _extension_option(trust_option(command))
 
 
-def settings_path(given: str | None = None) -> str | None:
+def settings_path(option: str | None = None) -> str | None:
     """Return the path of the settings: the option of the command line, or the file of the nearest folder.
 
     Raises:
         Unusable: For a path together with --no-config.
     """
     if ignores_settings():
-        if given is not None:
+        if option is not None:
             raise Unusable("--config and --no-config are both given, expected one of them")
         return None
-    return find_config(".") if given is None else given
+    return find_config(".") if option is None else option
 
 
-def load_extensions(given: Sequence[str]) -> None:
+def load_extensions(modules: Sequence[str]) -> None:
     """Import the extensions of the settings in the nearest folder, then those of the command line."""
     path = settings_path()
     add_sources(*filter(None, [path]))
-    import_extensions(resolve_extensions(read_config(path), path, given))
+    import_extensions(resolve_extensions(read_config(path), path, modules))
 
 
-def resolve_extensions(config: Config, path: str | None, given: Sequence[str]) -> tuple[str, ...]:
+def resolve_extensions(config: Config, path: str | None, modules: Sequence[str]) -> tuple[str, ...]:
     """Return the extensions to import: those of the settings, listed in one line on stderr, and of the command line.
 
     Args:
         path: The settings file.
-        given: The extensions of the command line.
+        modules: The extensions of the command line.
 
     Raises:
         Unusable: In CI, for an extension of the settings that neither --trust nor the command line allows.
     """
     if path is None or not config.extensions:
-        return tuple(given)
+        return tuple(modules)
     name = os.path.relpath(path)
     own = [text for text in config.extensions if not _is_foreign_file(text)]
     for text in config.extensions:
         if text not in own:
             echo(printable(f"not imported: extension {text} of {name}, which another user owns"), to_stderr=True)
-    named = {_identity(text) for text in given}
+    named = {_identity(text) for text in modules}
     untrusted = [text for text in own if _identity(text) not in named]
     if untrusted and _is_ci() and not trusts_settings():
         names = ", ".join(untrusted)
         raise Unusable(f"{name} has the extensions {names}: expected --trust or --extension to import them in CI")
     if own:
         echo(printable(f"extensions: {', '.join(own)} ({name})"), to_stderr=True)
-    return (*own, *given)
+    return (*own, *modules)
 
 
 def _is_foreign_file(text: str) -> bool:

@@ -52,28 +52,28 @@ def _below(path: str) -> Iterable[str] | None:
     from ir_exec.ir.remote import files_below
 
     try:
-        found = files_below(path)
+        urls = files_below(path)
     except OSError as error:
         raise Unusable(f"cannot read {path}: {reason_of(error)}") from None
-    return None if found is None else [url for url in found if suffix_of(url) in ENDINGS]
+    return None if urls is None else [url for url in urls if suffix_of(url) in ENDINGS]
 
 
 def _walk(folder: str) -> Iterator[str]:
-    for place, folders, names in os.walk(folder):
+    for folder_path, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        yield from (os.path.join(place, name) for name in sorted(names) if name.lower().endswith(ENDINGS))
+        yield from (os.path.join(folder_path, name) for name in sorted(names) if name.lower().endswith(ENDINGS))
 
 
 def repository(start: str) -> str:
     """Return the root of the Git repository of a folder, or the folder itself outside repositories."""
     folder = os.path.abspath(start)
-    place = folder
-    while not os.path.exists(os.path.join(place, ".git")):
-        above = os.path.dirname(place)
-        if above == place:
+    root = folder
+    while not os.path.exists(os.path.join(root, ".git")):
+        above = os.path.dirname(root)
+        if above == root:
             return folder
-        place = above
-    return place
+        root = above
+    return root
 
 
 MOST_CHARACTERS = 2**28

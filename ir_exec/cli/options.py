@@ -18,7 +18,7 @@ from ir_exec.check.what_if import join_shapes
 from ir_exec.cli.files import read_json, read_toml
 from ir_exec.cli.output.terminal import Unusable, terminal_width
 from ir_exec.errors import IRError
-from ir_exec.hints import completed
+from ir_exec.hints import complete_path
 from ir_exec.ir.urls import is_url
 from ir_exec.model import ModelPort, find_port
 from ir_exec.readers import ENDINGS
@@ -131,27 +131,27 @@ weight_mode_option = click.option(
 def read_shapes(texts: Sequence[str]) -> dict[str, Shape] | None:
     """Parse shapes by name, "" for a shape without a name. Return None without texts."""
     try:
-        found = join_shapes(texts) if texts else None
+        shapes = join_shapes(texts) if texts else None
     except IRError as error:
         raise Unusable(f"--shape: {error.message}") from None
-    for name, shape in (found or {}).items():
+    for name, shape in (shapes or {}).items():
         if shape.rank is not None and shape.rank > MOST_AXES:
             raise Unusable(f"--shape: {name or 'the input'} has {shape.rank} dims, expected at most {MOST_AXES}")
-    return found
+    return shapes
 
 
 def shapes_by_input(texts: Sequence[str], ports: Sequence[ModelPort]) -> dict[str, Shape]:
     """Parse shapes by the names of these inputs."""
-    found: dict[str, Shape] = {}
+    shapes: dict[str, Shape] = {}
     for name, shape in (read_shapes(texts) or {}).items():
         try:
             port = ports[0 if name == "" and len(ports) == 1 else find_port(ports, name)]
         except IRError as error:
             raise Unusable("; ".join(filter(None, (f"--shape: {error.message}", error.hint)))) from None
-        if port.name in found:
+        if port.name in shapes:
             raise Unusable(f"--shape: input {port.name!r} has two shapes, expected one")
-        found[port.name] = shape
-    return found
+        shapes[port.name] = shape
+    return shapes
 
 
 top_option = click.option("--top", type=click.IntRange(min=1), metavar="N", help="In text, show N rows per table.")
@@ -180,22 +180,22 @@ class ModelPath(click.Path):
 
     Args:
         endings: Suffixes for completion.
-        kept: Texts that are never completed.
+        exact: Texts that are never completed.
     """
 
-    def __init__(self, endings: Sequence[str] = ENDINGS, kept: Sequence[str] = ()) -> None:
+    def __init__(self, endings: Sequence[str] = ENDINGS, exact: Sequence[str] = ()) -> None:
         super().__init__()
         self._endings = endings
-        self._kept = kept
+        self._exact = exact
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         path = os.fsdecode(super().convert(value, param, ctx))
-        found = completed(path, self._endings) if path not in self._kept and not is_url(path) else []
-        return found[0] if len(found) == 1 else path
+        matches = complete_path(path, self._endings) if path not in self._exact and not is_url(path) else []
+        return matches[0] if len(matches) == 1 else path
 
 
 MODEL = ModelPath()
-REFERENCE = ModelPath(kept=("openvino", "onnxruntime"))
+REFERENCE = ModelPath(exact=("openvino", "onnxruntime"))
 
 
 class FiniteRange(click.FloatRange):
@@ -221,13 +221,13 @@ class ToleranceType(click.ParamType[tuple[str, float]]):
 
 
 def tolerances_of(
-    given: Sequence[tuple[str, float]], from_file: Mapping[str, float]
+    options: Sequence[tuple[str, float]], from_file: Mapping[str, float]
 ) -> float | dict[str, float] | None:
     """Return tolerances in the format of `compare`; options override the file."""
-    found = {**from_file, **dict(given)}
-    if set(found) <= {"*"}:
-        return found.get("*")
-    return found
+    tolerances = {**from_file, **dict(options)}
+    if set(tolerances) <= {"*"}:
+        return tolerances.get("*")
+    return tolerances
 
 
 def read_tolerances(path: str | None) -> tuple[dict[str, float], dict[str, float]]:
@@ -239,19 +239,19 @@ def read_tolerances(path: str | None) -> tuple[dict[str, float], dict[str, float
     if path is None:
         return {}, {}
     loaded = read_toml(path, "the tolerances") if path.endswith(".toml") else read_json(path, "the tolerances")
-    found: tuple[dict[str, float], dict[str, float]] = {}, {}
+    tolerances: tuple[dict[str, float], dict[str, float]] = {}, {}
     for name, limits in loaded.items() if isinstance(loaded, dict) else [("", loaded)]:
         if not isinstance(limits, dict) or not limits or set(limits) - {"rtol", "atol"}:
             shown = repr(limits)[:60]
             raise Unusable(f'{path}: {name!r} is {shown}, expected {{"rtol": number, "atol": number}}')
-        for kept, key in zip(found, ("rtol", "atol"), strict=True):
+        for tolerances_of_key, key in zip(tolerances, ("rtol", "atol"), strict=True):
             if key in limits:
                 number = limits[key]
                 is_number = isinstance(number, int | float) and not isinstance(number, bool)
                 if not is_number or not 0 <= number <= _LARGEST_FLOAT:
                     raise Unusable(f"{path}: {key} of {name!r} is {number!r}, expected a finite number of at least 0")
-                kept[name] = float(number)
-    return found
+                tolerances_of_key[name] = float(number)
+    return tolerances
 
 
 def complete_rules(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -259,7 +259,7 @@ def complete_rules(context: click.Context, parameter: click.Parameter, incomplet
     from ir_exec.check import GROUPS, RULES
 
     before, comma, last = incomplete.rpartition(",")
-    wanted = last.lower()
+    prefix = last.lower()
     summaries = {
         **{rule.name: rule.summary for rule in RULES.values()},
         **{str(rule.code): rule.summary for rule in RULES.values()},
@@ -268,7 +268,7 @@ def complete_rules(context: click.Context, parameter: click.Parameter, incomplet
     return [
         CompletionItem(f"{before}{comma}{name}", help=summary)
         for name, summary in summaries.items()
-        if name.lower().startswith(wanted)
+        if name.lower().startswith(prefix)
     ]
 
 

@@ -56,9 +56,9 @@ def check_all(files: Iterable[tuple[str, bool]], question: Question, pool: Pool)
         if report is None:
             assert error is not None, "there is either a report or an error"
             fault = error if isinstance(error, IRError) else internal_error(error)
-            found = Diagnostic.of(fault.located(Location(path=path)))
-            report = Report(path=path, diagnostics=(found,), layers_checked=0, layers_not_checked=0)
-        elif any(found.code == Code.unreadable_path for found in report.diagnostics) and os.path.isfile(path):
+            diagnostic = Diagnostic.of(fault.located(Location(path=path)))
+            report = Report(path=path, diagnostics=(diagnostic,), layers_checked=0, layers_not_checked=0)
+        elif any(diagnostic.code == Code.unreadable_path for diagnostic in report.diagnostics) and os.path.isfile(path):
             report = question.answer(path)  # workers on other machines may not have the file
         yield path, was_found, report
 
@@ -71,10 +71,10 @@ def pool_for(jobs: int | None, scheduler: str | None, extensions: tuple[str, ...
         if jobs is not None:
             raise Unusable("--jobs and --scheduler are both given, expected one of them")
         try:
-            from ir_exec.batch.cluster import connected
+            from ir_exec.batch.cluster import connect
         except ImportError:
             raise Unusable(f"--scheduler requires Dask, which is not installed: {install_hint('dask')}") from None
-        with errors_as_messages(exit_code=UNUSABLE), connected(scheduler, initializer) as cluster:
+        with errors_as_messages(exit_code=UNUSABLE), connect(scheduler, initializer) as cluster:
             yield cluster
         return
     with pool_of(None, jobs, initializer=initializer) as pool:
@@ -120,7 +120,7 @@ class Bar:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self, error_type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if self._progress is not None:
             self._progress.stop()
@@ -131,7 +131,7 @@ class Bar:
             self._progress.advance(self._task)
 
     @contextmanager
-    def hidden(self) -> Iterator[None]:
+    def hide(self) -> Iterator[None]:
         """Hide the bar while a report is printed."""
         if self._progress is not None:
             self._progress.stop()

@@ -83,9 +83,9 @@ def endings() -> Iterator[None]:
     except OSError as error:
         _drop_output()
         if error.errno != errno.EPIPE:
-            place = printable(os.fsdecode(error.filename)) if isinstance(error.filename, str | bytes) else "the output"
+            target = printable(os.fsdecode(error.filename)) if isinstance(error.filename, str | bytes) else "the output"
             with suppress(OSError):
-                click.echo(f"error: cannot write {place}: {error.strerror or error}", err=True)
+                click.echo(f"error: cannot write {target}: {error.strerror or error}", err=True)
         raise click.exceptions.Exit(_COULD_NOT) from None
 
 

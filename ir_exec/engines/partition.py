@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from ir_exec.build.cutting import is_counted, needed, source
+from ir_exec.build.cutting import is_counted, needed_by, source
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.ops.infrastructure.values import AssignsVariable, ReadsVariable
 from ir_exec.plan.constant_values import constant_values
@@ -78,7 +78,7 @@ def _run_every_time(graph: Graph, constant: Collection[Value]) -> list[Node]:
     """
     ends = [*graph.results, *(node for node in graph.nodes if isinstance(node.op, AssignsVariable))]
     read = {value for node in graph.nodes if isinstance(node.op, ReadsVariable) for value in node.outputs}
-    wanted = needed(ends, read)
+    wanted = needed_by(ends, read)
     return [
         node
         for node in graph.nodes

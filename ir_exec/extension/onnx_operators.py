@@ -35,7 +35,7 @@ def onnx_op(name: str, *, domain: str, since: int = 1) -> Callable[[Function], F
     """
 
     def decorate(function: Function) -> Function:
-        register(domain, name, since, _checked(function, name))
+        register(domain, name, since, _check_results(function, name))
         return function
 
     return decorate
@@ -67,11 +67,11 @@ def unregister_onnx_lowering(cls: type[Op]) -> None:
     lowerings.unregister(cls)
 
 
-def _checked(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+def _check_results(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     """Return a function that calls `function` and attributes its faults to it."""
 
     @wraps(function)
-    def checked(*inputs: Any, **attributes: Any) -> Any:
+    def call(*inputs: Any, **attributes: Any) -> Any:
         hint = f"correct {function.__module__}.{function.__qualname__}, which is registered for {name}"
         try:
             result = function(*inputs, **attributes)
@@ -80,15 +80,15 @@ def _checked(function: Callable[..., Any], name: str) -> Callable[..., Any]:
         except Exception as error:
             message = f"{function.__name__} failed with {type(error).__name__}: {error}"
             raise IRError(message, code=Code.internal_error, hint=hint) from error
-        for one in result if isinstance(result, (tuple, list)) else (result,):
-            if not isinstance(one, Value):
+        for value in result if isinstance(result, (tuple, list)) else (result,):
+            if not isinstance(value, Value):
                 raise IRError(
                     f"{function.__name__} returned",
-                    actual=type(one).__name__,
+                    actual=type(value).__name__,
                     expected="a Value or a tuple of Values",
                     code=Code.internal_error,
                     hint=hint,
                 )
         return result
 
-    return checked
+    return call

@@ -84,7 +84,7 @@ def _check_names(cls: type[Op]) -> None:
 
 def _checked_infer(infer: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(infer)
-    def checked(self: Op, *types: TensorType, **context: Any) -> Any:
+    def call(self: Op, *types: TensorType, **context: Any) -> Any:
         name = type(self).__name__
         hint = f"correct the class {name}, which is registered for {self.type_name}"
         try:
@@ -94,26 +94,26 @@ def _checked_infer(infer: Callable[..., Any]) -> Callable[..., Any]:
                 raise
             message = f"{name}.infer failed with {type(error).__name__}: {error}"
             raise IRError(message, code=Code.internal_error, hint=hint) from error
-        for one in result if isinstance(result, tuple) else (result,):
-            if not isinstance(one, TensorType):
+        for output_type in result if isinstance(result, tuple) else (result,):
+            if not isinstance(output_type, TensorType):
                 raise IRError(
                     f"{name}.infer returned",
-                    actual=type(one).__name__,
+                    actual=type(output_type).__name__,
                     expected="a TensorType or a tuple of TensorTypes",
                     code=Code.internal_error,
                     hint=hint,
                 )
         return result
 
-    return checked
+    return call
 
 
 def _checked_evaluate(evaluate: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(evaluate)
-    def checked(self: Op, *arrays: Array, **context: Any) -> Any:
+    def call(self: Op, *arrays: Array, **context: Any) -> Any:
         result = evaluate(self, *arrays, **context)
-        around = {name: value for name, value in context.items() if name in self.infer_context}
-        types = self.infer(*[TensorType.of(array) for array in arrays], **around)
+        inference_context = {name: value for name, value in context.items() if name in self.infer_context}
+        types = self.infer(*[TensorType.of(array) for array in arrays], **inference_context)
         if not isinstance(result, tuple):
             return _fitting(self, result, types[0] if isinstance(types, tuple) else types)
         kinds = types if isinstance(types, tuple) else (types,)
@@ -123,18 +123,18 @@ def _checked_evaluate(evaluate: Callable[..., Any]) -> Callable[..., Any]:
             )
         # The last type applies to all further outputs of an operator with an unknown number of outputs.
         kinds += kinds[-1:] * (len(result) - len(kinds))
-        return tuple([_fitting(self, output, kind) for output, kind in zip(result, kinds, strict=True)])
+        return tuple([_fitting(self, output, expected) for output, expected in zip(result, kinds, strict=True)])
 
-    return checked
+    return call
 
 
-def _fitting(op: Op, output: Any, kind: TensorType) -> Array:
+def _fitting(op: Op, output: Any, expected: TensorType) -> Array:
     """Return the output as an array of the type that `infer` returned, because later layers rely on it."""
     array = np.asarray(output)
     try:
-        found = TensorType(ElementType.of(array), Shape(array.shape))
+        actual = TensorType(ElementType.of(array), Shape(array.shape))
     except ValueError as error:
         raise EvaluationError(f"{type(op).__name__}.evaluate returned {type(output).__name__}: {error}") from None
-    if kind.element_type not in (found.element_type, ElementType.dynamic) or kind.shape & found.shape is None:
-        raise EvaluationError(f"{type(op).__name__}.evaluate returned {found}, but its infer returned {kind}")
+    if expected.element_type not in (actual.element_type, ElementType.dynamic) or expected.shape & actual.shape is None:
+        raise EvaluationError(f"{type(op).__name__}.evaluate returned {actual}, but its infer returned {expected}")
     return array

@@ -27,7 +27,7 @@ from ir_exec.model import (
     Specializer,
     WeightsSource,
     chosen_port,
-    described,
+    describe,
     described_in_html,
     read_model,
 )
@@ -176,7 +176,7 @@ class CompiledModel(Session):
         return network
 
     def __repr__(self) -> str:
-        return described(type(self).__name__, self._model)
+        return describe(type(self).__name__, self._model)
 
     def _repr_html_(self) -> str:
         return described_in_html(type(self).__name__, self._model)

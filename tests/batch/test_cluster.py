@@ -208,11 +208,11 @@ def test_a_scheduler_that_is_gone() -> None:
 
 
 def test_a_scheduler_that_never_was() -> None:
-    from ir_exec.batch.cluster import connected
+    from ir_exec.batch.cluster import connect
 
     with (
         dask.config.set({"distributed.comm.timeouts.connect": "100ms"}),
         pytest.raises(IRError, match=naming("0.1", "1", "127.0")),
-        connected("tcp://127.0.0.1:1"),
+        connect("tcp://127.0.0.1:1"),
     ):
         pass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 from pathlib import Path
 from typing import Any
@@ -187,3 +188,16 @@ class Touch:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return open, (self.path, "w")
+
+
+def test_rows_of_a_replaced_file_are_read_again(tmp_path: Path) -> None:
+    """The file is mapped once for the rows of several items."""
+    path = tmp_path / "x.npy"
+    port = build.model(build.relu(build.parameter([2], "f32", name="x"))).inputs[0]
+    for first in (0, 10):
+        np.save(tmp_path / "new.npy", np.arange(first, first + 6, dtype=np.float32).reshape(3, 2))
+        os.replace(tmp_path / "new.npy", path)
+        os.utime(path, ns=(first, first))
+        for row in range(3):
+            arrays, _ = StoredItem((StoredFile(str(path)),), (row, row + 1), is_single=True).load([port])
+            assert arrays["x"].tolist() == [first + 2 * row, first + 2 * row + 1]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ir_exec import EvaluationError, Model, build, compile_model, read_model
-from ir_exec.build.cutting import below, cut, is_counted, needed, region_at, source, with_variables
+from ir_exec.build.cutting import below, cut, is_counted, needed_by, region_at, source, with_variables
 from ir_exec.codes import Code
 from ir_exec.graph import Node, Value
 from ir_exec.types import Array, ElementType
@@ -130,11 +130,11 @@ class TestCut:
 class TestWhatIsNeeded:
     def test_above_the_sinks(self) -> None:
         model = network()
-        assert {node.name for node in needed(nodes(model, "scaled"))} == {"x", "positive", "scale", "scaled"}
+        assert {node.name for node in needed_by(nodes(model, "scaled"))} == {"x", "positive", "scale", "scaled"}
 
     def test_stops(self) -> None:
         model = network()
-        found = needed(nodes(model, "bent"), [value(model, "positive")])
+        found = needed_by(nodes(model, "bent"), [value(model, "positive")])
         assert {node.name for node in found} == {"scale", "scaled", "bent"}
 
     def test_below_the_stops(self) -> None:

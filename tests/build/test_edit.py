@@ -256,7 +256,7 @@ def test_edits_do_not_visit_all_layers_or_infer_types(monkeypatch: pytest.Monkey
 
     with monkeypatch.context() as patch:
         patch.setattr(OrderedLayers, "__iter__", refuse)
-        patch.setattr(editor._shared, "infer", refuse)
+        patch.setattr("ir_exec.build.edit.infer_types", refuse)
         editor.rename("relu", "activation").rename_layer("plus", "sum").add_output("sum", "before")
         editor.insert("double", build.tanh).replace("activation", build.sigmoid).rename("x", "image")
         editor.set_constant("two", np.float32(3)).reshape({"image": [2, 3]}).remove("sum")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ir_exec import check_model
-from ir_exec.check.declarations import contradiction, difference, fits, merged
+from ir_exec.check.declarations import contradiction, difference, fits, merge_types
 from ir_exec.codes import Code
 from ir_exec.types import ElementType, Shape, TensorType
 from tests.helpers.facts import mentions
@@ -81,7 +81,7 @@ def test_types_that_contradict_each_other(declared: str, found: str, code: Code,
     ],
 )
 def test_what_one_type_does_not_say_is_taken_from_the_other(chosen: str, other: str, expected: str) -> None:
-    assert merged(type_of(chosen), type_of(other)) == type_of(expected)
+    assert merge_types(type_of(chosen), type_of(other)) == type_of(expected)
 
 
 DIMS = (1, 1, 4, 4)

@@ -21,7 +21,7 @@ class TestHintAboutRandomInputs:
 
     HINT = mentions("--input", "--shape", "ir-exec shapes")
 
-    def hinted(self, *arguments: object) -> bool:
+    def has_hint(self, *arguments: object) -> bool:
         result = CliRunner().invoke(main, list(map(str, arguments)))
         assert result.exit_code
         return any(line == self.HINT for line in result.stderr.splitlines())
@@ -40,7 +40,7 @@ class TestHintAboutRandomInputs:
     def test_for_a_layer_that_fails(self, command: str, picky: Path, tmp_path: Path) -> None:
         output = ("-o", tmp_path / "out.xml")
         further = {"extract": ("--to", "rows", "--seed", "1", *output), "compare": ("--with", picky), "trace": output}
-        assert self.hinted(command, picky, *further.get(command, ()))
+        assert self.has_hint(command, picky, *further.get(command, ()))
 
     @pytest.mark.parametrize(
         "arguments",
@@ -56,7 +56,7 @@ class TestHintAboutRandomInputs:
         ],
     )
     def test_for_nothing_else(self, arguments: tuple[object, ...]) -> None:
-        assert not self.hinted(*arguments)
+        assert not self.has_hint(*arguments)
 
     def test_not_for_variables(self) -> None:
         stateful = ROOT / "tests" / "networks" / "llama_stateful.xml"
@@ -64,4 +64,4 @@ class TestHintAboutRandomInputs:
         result = CliRunner().invoke(main, arguments)
         assert result.exit_code == 2
         assert "error[IR900" in result.stderr
-        assert not self.hinted(*arguments)
+        assert not self.has_hint(*arguments)

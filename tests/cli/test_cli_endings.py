@@ -105,13 +105,13 @@ def test_interrupted(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*arguments: object, **more: object) -> None:
         raise KeyboardInterrupt
 
-    for place in (
+    for function in (
         "commands.check.check_all",
         "commands.inspect.load",
         "arrays.read_model",
         "commands.explain.find_rule",
     ):
-        monkeypatch.setattr(f"ir_exec.cli.{place}", interrupt)
+        monkeypatch.setattr(f"ir_exec.cli.{function}", interrupt)
     result = CliRunner().invoke(main, [command, "IR601" if command == "explain" else str(GOOD)])
     assert result.exit_code == 130
 

@@ -45,7 +45,8 @@ def test_commands(command: str, old: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("old", ['name="relu"', 'name="x"', 'id="1" name="relu"', 'type="ReLU"', 'name="net"'])
 @pytest.mark.parametrize(
-    "options", [["--layers"], ["--layer", "0"], ["--layer", "2"], *([["--format", "json", *rest] for rest in JSON])]
+    "options",
+    [["--layers"], ["--layer", "0"], ["--layer", "2"], *([["--format", "json", *options] for options in JSON])],
 )
 def test_everything_that_inspect_tells(options: list[str], old: str, tmp_path: Path) -> None:
     field = old.partition('"')[0]

@@ -84,13 +84,13 @@ class TestFolders:
 def test_formats_name_the_node(folder: Path, output_format: str) -> None:
     result = run("check", "models/bad.onnx", "--format", output_format, "--select", "IR502")
     if output_format == "json":
-        (found,) = json.loads(result.stdout)["files"][0]["diagnostics"]
-        place = found["location"]
-        assert (place["kind"], place["layer_id"], place["layer_name"]) == ("node", "0", "dense")
-        assert place["path"] == "models/bad.onnx"
+        (entry,) = json.loads(result.stdout)["files"][0]["diagnostics"]
+        location = entry["location"]
+        assert (location["kind"], location["layer_id"], location["layer_name"]) == ("node", "0", "dense")
+        assert location["path"] == "models/bad.onnx"
     elif output_format == "sarif":
-        (found,) = json.loads(result.stdout)["runs"][0]["results"]
-        assert found["locations"][0]["logicalLocations"][0]["fullyQualifiedName"].startswith("node 0")
+        (entry,) = json.loads(result.stdout)["runs"][0]["results"]
+        assert entry["locations"][0]["logicalLocations"][0]["fullyQualifiedName"].startswith("node 0")
     else:
         assert 'node 0 "dense" (MatMul)' in result.stdout
 
@@ -185,8 +185,8 @@ class TestPartial:
         result = run("convert", products, "--input", "axis=axis.npy", "-o", "out.xml")
         assert result.exit_code == 0
         assert "axis" in result.stdout.splitlines()[-1]
-        found = run("run", "out.xml", "--inputs", "in.npz", "--format", "json")
-        assert json.loads(found.stdout)["outputs"][0]["values"] == [[2, 4, 8], [2, 4, 8]]
+        result_of_run = run("run", "out.xml", "--inputs", "in.npz", "--format", "json")
+        assert json.loads(result_of_run.stdout)["outputs"][0]["values"] == [[2, 4, 8], [2, 4, 8]]
 
     def test_without_the_value_a_command_helps(self, products: Path) -> None:
         for arguments in (("convert", products, "-o", "out.xml"), ("extract", products, "--to", "y", "-o", "cut.xml")):
@@ -194,7 +194,7 @@ class TestPartial:
             assert result.exit_code != 0
             assert "ir-exec run MODEL.onnx --inputs" in result.stderr
         report = json.loads(run("check", products, "--format", "json").stdout)
-        (finding,) = [one for one in report["files"][0]["diagnostics"] if one["code"] == "IR901"]
+        (finding,) = [diagnostic for diagnostic in report["files"][0]["diagnostics"] if diagnostic["code"] == "IR901"]
         assert "ir-exec run MODEL.onnx --inputs" in finding["hint"]
 
     def test_lists_are_for_python(self, folder: Path) -> None:

@@ -34,8 +34,8 @@ def test_values_of_options() -> None:
 
 def test_the_keywords() -> None:
     assert engine_arguments(None, (), ()) == {}
-    found = engine_arguments("onnxruntime", ("CPU",), ("a.b=1", "c=x=y"))
-    assert found == {"engine": "onnxruntime", "providers": ["CPU"], "options": {"a.b": 1, "c": "x=y"}}
+    arguments = engine_arguments("onnxruntime", ("CPU",), ("a.b=1", "c=x=y"))
+    assert arguments == {"engine": "onnxruntime", "providers": ["CPU"], "options": {"a.b": 1, "c": "x=y"}}
     for providers, options, engine in ((("CPU",), (), None), ((), ("a=1",), None), ((), ("a",), "onnxruntime")):
         with pytest.raises(Unusable):
             engine_arguments(engine, providers, options)
@@ -80,13 +80,13 @@ def test_many_inputs(tmp_path: Path) -> None:
         inputs = dict(stored)
     for name in ("a", "b"):
         np.savez(tmp_path / f"{name}.npz", **inputs)
-    found = tmp_path / "found"
+    folder = tmp_path / "found"
     pattern = str(tmp_path / "*.npz")
-    invoke("run", SAMPLE, "--inputs", pattern, "--engine", "onnxruntime", "--output", found)
-    with np.load(SAMPLE.with_suffix(".outputs.npz")) as expected, np.load(found / "b.npz") as outputs:
+    invoke("run", SAMPLE, "--inputs", pattern, "--engine", "onnxruntime", "--output", folder)
+    with np.load(SAMPLE.with_suffix(".outputs.npz")) as expected, np.load(folder / "b.npz") as outputs:
         np.testing.assert_allclose(next(iter(outputs.values())), next(iter(expected.values())), rtol=1e-6)
     # Outputs of the interpreter are others: nothing is taken over from them.
-    invoke("run", SAMPLE, "--inputs", pattern, "--output", found, code=2)
+    invoke("run", SAMPLE, "--inputs", pattern, "--output", folder, code=2)
 
 
 def test_profile() -> None:

@@ -10,14 +10,14 @@ from ir_exec.check import RULES
 from ir_exec.cli import main
 
 
-def completed(*arguments: str) -> list[str]:
+def complete(*arguments: str) -> list[str]:
     *before, incomplete = arguments
     shell = ShellComplete(main, {}, "ir-exec", "_IR_EXEC_COMPLETE")
     return [f"{item.type}:{item.value}" for item in shell.get_completions(before, incomplete)]
 
 
 def test_commands() -> None:
-    assert completed("in") == ["plain:inspect"]
+    assert complete("in") == ["plain:inspect"]
 
 
 @pytest.mark.parametrize(
@@ -37,36 +37,36 @@ def test_commands() -> None:
     ],
 )
 def test_paths_are_left_to_the_shell(arguments: tuple[str, ...]) -> None:
-    assert completed(*arguments) == ["file:mod"]
+    assert complete(*arguments) == ["file:mod"]
 
 
 @pytest.mark.parametrize("arguments", [("explain",), ("check", "--select"), ("check", "--ignore")])
 def test_rules(arguments: tuple[str, ...]) -> None:
-    assert completed(*arguments, "declared-d") == ["plain:declared-dims"]
-    assert completed(*arguments, "ir60") == [f"plain:IR60{number}" for number in range(1, 7)]
-    assert len(completed(*arguments, "")) >= 2 * len(RULES)
+    assert complete(*arguments, "declared-d") == ["plain:declared-dims"]
+    assert complete(*arguments, "ir60") == [f"plain:IR60{number}" for number in range(1, 7)]
+    assert len(complete(*arguments, "")) >= 2 * len(RULES)
 
 
 def test_lists_of_rules_go_on_behind_the_comma() -> None:
-    assert completed("check", "--ignore", "IR6,declared-d") == ["plain:IR6,declared-dims"]
-    assert "plain:weights" in completed("check", "--ignore", "weig")
+    assert complete("check", "--ignore", "IR6,declared-d") == ["plain:IR6,declared-dims"]
+    assert "plain:weights" in complete("check", "--ignore", "weig")
 
 
 def test_operators() -> None:
-    assert completed("ops", "gathern") == ["plain:GatherND"]
-    assert completed("ops", "gathernd-") == ["plain:GatherND-5", "plain:GatherND-8"]
+    assert complete("ops", "gathern") == ["plain:GatherND"]
+    assert complete("ops", "gathernd-") == ["plain:GatherND-5", "plain:GatherND-8"]
 
 
 def test_releases() -> None:
-    releases = completed("check", "--target", "2023")
+    releases = complete("check", "--target", "2023")
     assert "plain:2023.1" in releases
     assert all(release.startswith("plain:2023.") for release in releases)
-    assert len(completed("check", "--target", "")) > len(releases)
+    assert len(complete("check", "--target", "")) > len(releases)
 
 
 def test_levels_and_formats() -> None:
-    assert completed("check", "--level", "") == ["plain:error", "plain:warning", "plain:info"]
-    assert completed("check", "--format", "sa") == ["plain:sarif"]
+    assert complete("check", "--level", "") == ["plain:error", "plain:warning", "plain:info"]
+    assert complete("check", "--format", "sa") == ["plain:sarif"]
 
 
 @pytest.mark.parametrize("name", ["check", "compare", "run", "trace", "extract", "reduce", "bundle", "profile", "diff"])

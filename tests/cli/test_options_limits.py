@@ -49,8 +49,8 @@ def deep(folder: Path, ending: str) -> str:
 )
 def test_deep_files(ending: str, arguments: list[str], tmp_path: Path) -> None:
     folder = str(pipeline(tmp_path / "model"))
-    given = [folder if argument == "FOLDER" else argument for argument in arguments]
-    result = invoke(*given, deep(tmp_path, ending))
+    complete_arguments = [folder if argument == "FOLDER" else argument for argument in arguments]
+    result = invoke(*complete_arguments, deep(tmp_path, ending))
     assert result.exit_code == 2, result.output
     assert mentions(f"deep{ending}") == result.output
 
@@ -152,10 +152,10 @@ def test_numbers_that_cannot_be(name: str, option: click.Option, tmp_path: Path)
         "begin": "a",
         "end": "b",
     }
-    given = [NETWORK for param in command.params if isinstance(param, click.Argument)]
-    for one in command.params:
-        if isinstance(one, click.Option) and one.required:
-            given += [one.opts[-1], required.get(one.name or "", "a")]
+    arguments = [NETWORK for param in command.params if isinstance(param, click.Argument)]
+    for parameter in command.params:
+        if isinstance(parameter, click.Option) and parameter.required:
+            arguments += [parameter.opts[-1], required.get(parameter.name or "", "a")]
     for number in NUMBERS:
-        result = invoke(name, *given, f"{option.opts[-1]}={number}")
+        result = invoke(name, *arguments, f"{option.opts[-1]}={number}")
         assert result.exit_code == 2, (number, result.output)

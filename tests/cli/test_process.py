@@ -71,7 +71,7 @@ def test_a_signal_deletes_the_new_file(tmp_path: Path, monkeypatch: pytest.Monke
     result = CliRunner().invoke(main, ["run", str(path), "-o", str(tmp_path / "out.npz")])
     assert result.exit_code == 128 + number
     assert (tmp_path / "out.npz").stat().st_size == 0
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["m.bin", "m.xml", "out.npz"]
+    assert sorted(written_file.name for written_file in tmp_path.iterdir()) == ["m.bin", "m.xml", "out.npz"]
     assert signal.getsignal(number) == signal.SIG_DFL
 
 

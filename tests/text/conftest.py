@@ -14,6 +14,6 @@ from tests.text.openvino import OpenVINO
 def openvino() -> Iterator[OpenVINO]:
     if find_spec("openvino_tokenizers") is None:
         pytest.skip("openvino_tokenizers is not installed")
-    one = OpenVINO()
-    yield one
-    one.close()
+    runtime = OpenVINO()
+    yield runtime
+    runtime.close()

@@ -36,30 +36,30 @@ def export(name: str, folder: Path) -> dict[str, Any]:
     best: dict[str, Any] = {}
     best_weights = (0, SPREADS[0])
     for weights in product(range(6), SPREADS):
-        model, given = _model(name, *weights)
-        found = _tokens(model, given)
-        if len(set(found)) > len(set(best.get("ids", ()))):
-            best, best_weights = {"prompt_ids": given["ids"], "ids": found}, weights
-        if len(set(found)) >= FEWEST:
+        model, request = _model(name, *weights)
+        tokens = _tokens(model, request)
+        if len(set(tokens)) > len(set(best.get("ids", ()))):
+            best, best_weights = {"prompt_ids": request["ids"], "ids": tokens}, weights
+        if len(set(tokens)) >= FEWEST:
             break
-    model, given = _model(name, *best_weights)
+    model, request = _model(name, *best_weights)
     source = folder / "transformers"
     model.save_pretrained(source)
     for processor in _processors(name):
         processor.save_pretrained(source)
     kinds = {"speech": intel.OVModelForSpeechSeq2Seq, "vision": intel.OVModelForVisualCausalLM}
     kinds |= {"pair": intel.OVModelForSeq2SeqLM, "text": intel.OVModelForCausalLM}
-    exported = kinds[_kind(name)].from_pretrained(source, export=True, compile=False, load_in_8bit=False)
+    exported = kinds[_model_family(name)].from_pretrained(source, export=True, compile=False, load_in_8bit=False)
     exported.save_pretrained(folder / "openvino")
     for processor in _processors(name):
         processor.save_pretrained(folder / "openvino")
-    if given["arrays"]:
-        np.savez(folder / "inputs.npz", **{key: value.numpy() for key, value in given["arrays"].items()})
+    if request["arrays"]:
+        np.savez(folder / "inputs.npz", **{key: value.numpy() for key, value in request["arrays"].items()})
 
     return best
 
 
-def _kind(name: str) -> str:
+def _model_family(name: str) -> str:
     return "pair" if name in PAIRS else "speech" if name in SPEECH else "vision" if name in VISION else "text"
 
 
@@ -70,8 +70,8 @@ def _model(name: str, seed: int, spread: tuple[float, float]) -> tuple[Any, dict
 
     torch.manual_seed(seed)
     random = np.random.default_rng(0)
-    kind, arrays, prompt = _kind(name), {}, PROMPT
-    if kind == "vision":
+    family, arrays, prompt = _model_family(name), {}, PROMPT
+    if family == "vision":
         settings = VISION[name]
         text = hf.AutoConfig.for_model(settings["text"], **(SIZES | GROUPED), tie_word_embeddings=False)
         vision = hf.AutoConfig.for_model(settings["vision"], **settings["sizes"])
@@ -86,8 +86,8 @@ def _model(name: str, seed: int, spread: tuple[float, float]) -> tuple[Any, dict
         sizes = {**PAIRS, **SPEECH, **FAMILIES}[name]
         config = hf.AutoConfig.for_model(name, **(SIZES | sizes))
         makers = {"pair": hf.AutoModelForSeq2SeqLM, "text": hf.AutoModelForCausalLM}
-        model = makers.get(kind, hf.AutoModelForSpeechSeq2Seq).from_config(config)
-    if kind == "speech":
+        model = makers.get(family, hf.AutoModelForSpeechSeq2Seq).from_config(config)
+    if family == "speech":
         wave = np.sin(np.arange(32000) ** 1.1 * 0.02) * 0.4 + random.normal(size=32000) * 0.1
         arrays["audio"] = torch.tensor(wave.astype(np.float32))
     model = model.eval().float()
@@ -115,12 +115,12 @@ def _processors(name: str) -> list[Any]:
     return [tokenizer, *features]
 
 
-def _tokens(model: Any, given: dict[str, Any]) -> list[int]:
+def _tokens(model: Any, request: dict[str, Any]) -> list[int]:
     """Greedy tokens of transformers."""
     import torch
     import transformers as hf
 
-    arrays, ids, kind = given["arrays"], given["ids"], model.config.model_type
+    arrays, ids, model_type = request["arrays"], request["ids"], model.config.model_type
     settings = {"max_new_tokens": COUNT, "do_sample": False}
     with torch.no_grad():
         if "audio" in arrays:
@@ -128,20 +128,24 @@ def _tokens(model: Any, given: dict[str, Any]) -> list[int]:
             heard = features(arrays["audio"].numpy(), sampling_rate=16000, return_tensors="pt").input_features
             return model.generate(heard, **settings)[0].tolist()[-COUNT:]  # type: ignore[no-any-return]
         prompt = torch.tensor([ids])
-        more = {"token_type_ids": (prompt == VISION[kind]["image_token"]).long()} if kind == "gemma3" else {}
-        found = model.generate(prompt, attention_mask=torch.ones_like(prompt), **arrays, **more, **settings)[0].tolist()
-    return found[1 if model.config.is_encoder_decoder else len(ids) :]  # type: ignore[no-any-return]
+        more = (
+            {"token_type_ids": (prompt == VISION[model_type]["image_token"]).long()} if model_type == "gemma3" else {}
+        )
+        tokens = model.generate(prompt, attention_mask=torch.ones_like(prompt), **arrays, **more, **settings)[
+            0
+        ].tolist()
+    return tokens[1 if model.config.is_encoder_decoder else len(ids) :]  # type: ignore[no-any-return]
 
 
 def main(folder: Path, names: list[str]) -> None:
     """Export every family, or the named ones, and write FOLDER/NAME/tokens.json."""
     for name in names or [*FAMILIES, *PAIRS, *SPEECH, *VISION]:
         try:
-            found = export(name, folder / name)
+            best = export(name, folder / name)
         except Exception as error:  # what a release cannot export is reported, and the others are made
             sys.stderr.write(f"{name}: {type(error).__name__}: {str(error)[:300]}\n")
             continue
-        (folder / name / "tokens.json").write_text(json.dumps(found), "utf-8")
+        (folder / name / "tokens.json").write_text(json.dumps(best), "utf-8")
 
 
 if __name__ == "__main__":

@@ -154,15 +154,19 @@ def compare(folder: Path) -> tuple[int, int, int]:
     from ir_exec.text import load
 
     stored = json.loads((folder / "tokens.json").read_text("utf-8"))
-    given = {}
+    inputs = {}
     if (folder / "inputs.npz").exists():
         with np.load(folder / "inputs.npz") as arrays:
-            given = dict(arrays)
-    audio = given.pop("audio", None)
+            inputs = dict(arrays)
+    audio = inputs.pop("audio", None)
     prompt = [] if audio is not None else stored["prompt_ids"]
-    found = load(folder / "openvino").generate(prompt, max_new_tokens=COUNT, ignore_eos=True, inputs=given, audio=audio)
+    generation = load(folder / "openvino").generate(
+        prompt, max_new_tokens=COUNT, ignore_eos=True, inputs=inputs, audio=audio
+    )
     expected = stored["ids"]
-    equal = next((at for at, pair in enumerate(zip(found.ids, expected, strict=True)) if pair[0] != pair[1]), COUNT)
+    equal = next(
+        (at for at, pair in enumerate(zip(generation.ids, expected, strict=True)) if pair[0] != pair[1]), COUNT
+    )
     return equal, COUNT, len(set(expected))
 
 

@@ -27,14 +27,14 @@ def byte_level() -> Any:
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
-    one = Tokenizer(models.BPE())
-    one.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    one.decoder = decoders.ByteLevel()
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
-    one.train_from_iterator(
+    tokenizer.train_from_iterator(
         corpus(), trainers.BpeTrainer(vocab_size=500, special_tokens=["<|endoftext|>"], initial_alphabet=alphabet)
     )
-    return PreTrainedTokenizerFast(tokenizer_object=one, eos_token="<|endoftext|>", pad_token="<|endoftext|>")
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<|endoftext|>", pad_token="<|endoftext|>")
 
 
 def llama3() -> Any:
@@ -44,24 +44,24 @@ def llama3() -> Any:
 
     words = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
     pattern = words + r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-    one = Tokenizer(models.BPE())
-    one.pre_tokenizer = pre_tokenizers.Sequence(
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
             pre_tokenizers.Split(Regex(pattern), "isolated"),
             pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
         ]
     )
-    one.decoder = decoders.ByteLevel()
+    tokenizer.decoder = decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     special = ["<|begin_of_text|>", "<|end_of_text|>", "<|eot_id|>"]
-    one.train_from_iterator(
+    tokenizer.train_from_iterator(
         corpus(), trainers.BpeTrainer(vocab_size=500, special_tokens=special, initial_alphabet=alphabet)
     )
-    one.post_processor = processors.TemplateProcessing(
+    tokenizer.post_processor = processors.TemplateProcessing(
         single="<|begin_of_text|> $A", pair="<|begin_of_text|> $A $B", special_tokens=[("<|begin_of_text|>", 0)]
     )
     return PreTrainedTokenizerFast(
-        tokenizer_object=one, bos_token=special[0], eos_token=special[1], pad_token=special[1]
+        tokenizer_object=tokenizer, bos_token=special[0], eos_token=special[1], pad_token=special[1]
     )
 
 
@@ -70,9 +70,9 @@ def llama2() -> Any:
     from tokenizers import Tokenizer, decoders, models, normalizers, processors, trainers
     from transformers import PreTrainedTokenizerFast
 
-    one = Tokenizer(models.BPE(byte_fallback=True, unk_token="<unk>", fuse_unk=True))
-    one.normalizer = normalizers.Sequence([normalizers.Prepend("\u2581"), normalizers.Replace(" ", "\u2581")])
-    one.decoder = decoders.Sequence(
+    tokenizer = Tokenizer(models.BPE(byte_fallback=True, unk_token="<unk>", fuse_unk=True))
+    tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("\u2581"), normalizers.Replace(" ", "\u2581")])
+    tokenizer.decoder = decoders.Sequence(
         [
             decoders.Replace("\u2581", " "),
             decoders.ByteFallback(),
@@ -81,15 +81,15 @@ def llama2() -> Any:
         ]
     )
     special = ["<unk>", "<s>", "</s>", *[f"<0x{byte:02X}>" for byte in range(256)]]
-    one.train_from_iterator(corpus(), trainers.BpeTrainer(vocab_size=700, special_tokens=special))
-    one.post_processor = processors.TemplateProcessing(
+    tokenizer.train_from_iterator(corpus(), trainers.BpeTrainer(vocab_size=700, special_tokens=special))
+    tokenizer.post_processor = processors.TemplateProcessing(
         single="<s> $A", pair="<s> $A <s> $B", special_tokens=[("<s>", 1)]
     )
-    settings = json.loads(one.to_str())
+    settings = json.loads(tokenizer.to_str())
     settings["added_tokens"] = [token for token in settings["added_tokens"] if not token["content"].startswith("<0x")]
-    one = Tokenizer.from_str(json.dumps(settings))
+    tokenizer = Tokenizer.from_str(json.dumps(settings))
     return PreTrainedTokenizerFast(
-        tokenizer_object=one, bos_token="<s>", eos_token="</s>", unk_token="<unk>", pad_token="</s>"
+        tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>", unk_token="<unk>", pad_token="</s>"
     )
 
 
@@ -99,17 +99,17 @@ def wordpiece() -> Any:
     from transformers import BertTokenizerFast
 
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    one = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    one.normalizer = normalizers.BertNormalizer(lowercase=True)
-    one.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    one.decoder = decoders.WordPiece()
-    one.train_from_iterator(corpus(), trainers.WordPieceTrainer(vocab_size=700, special_tokens=special))
-    one.post_processor = processors.TemplateProcessing(
+    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece()
+    tokenizer.train_from_iterator(corpus(), trainers.WordPieceTrainer(vocab_size=700, special_tokens=special))
+    tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]",
         pair="[CLS] $A [SEP] $B:1 [SEP]:1",
         special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
     )
-    return BertTokenizerFast(tokenizer_object=one)
+    return BertTokenizerFast(tokenizer_object=tokenizer)
 
 
 def word_level() -> Any:
@@ -117,10 +117,12 @@ def word_level() -> Any:
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
-    one = Tokenizer(models.WordLevel(unk_token="[UNK]"))
-    one.pre_tokenizer = pre_tokenizers.Whitespace()
-    one.train_from_iterator(corpus(), trainers.WordLevelTrainer(vocab_size=500, special_tokens=["[UNK]", "[PAD]"]))
-    return PreTrainedTokenizerFast(tokenizer_object=one, unk_token="[UNK]", pad_token="[PAD]")
+    tokenizer = Tokenizer(models.WordLevel(unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.train_from_iterator(
+        corpus(), trainers.WordLevelTrainer(vocab_size=500, special_tokens=["[UNK]", "[PAD]"])
+    )
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="[UNK]", pad_token="[PAD]")
 
 
 def clip() -> Any:
@@ -128,18 +130,20 @@ def clip() -> Any:
     from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
     from transformers import CLIPTokenizerFast
 
-    one = Tokenizer(models.BPE(unk_token="<|endoftext|>", end_of_word_suffix="</w>", continuing_subword_prefix=""))
-    one.normalizer = normalizers.Sequence(
+    tokenizer = Tokenizer(
+        models.BPE(unk_token="<|endoftext|>", end_of_word_suffix="</w>", continuing_subword_prefix="")
+    )
+    tokenizer.normalizer = normalizers.Sequence(
         [normalizers.NFC(), normalizers.Replace(Regex(r"\s+"), " "), normalizers.Lowercase()]
     )
     pattern = r"<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"
-    one.pre_tokenizer = pre_tokenizers.Sequence(
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
             pre_tokenizers.Split(Regex(pattern), "removed", invert=True),
             pre_tokenizers.ByteLevel(add_prefix_space=False),
         ]
     )
-    one.decoder = decoders.ByteLevel()
+    tokenizer.decoder = decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     trainer = trainers.BpeTrainer(
         vocab_size=900,
@@ -147,12 +151,12 @@ def clip() -> Any:
         initial_alphabet=alphabet,
         end_of_word_suffix="</w>",
     )
-    one.train_from_iterator(corpus(), trainer)
-    one.post_processor = processors.TemplateProcessing(
+    tokenizer.train_from_iterator(corpus(), trainer)
+    tokenizer.post_processor = processors.TemplateProcessing(
         single="<|startoftext|> $A <|endoftext|>", special_tokens=[("<|startoftext|>", 0), ("<|endoftext|>", 1)]
     )
     return CLIPTokenizerFast(
-        tokenizer_object=one, bos_token="<|startoftext|>", eos_token="<|endoftext|>", unk_token="<|endoftext|>"
+        tokenizer_object=tokenizer, bos_token="<|startoftext|>", eos_token="<|endoftext|>", unk_token="<|endoftext|>"
     )
 
 
@@ -161,16 +165,16 @@ def unigram() -> Any:
     from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
     from transformers import PreTrainedTokenizerFast
 
-    one = Tokenizer(models.Unigram())
-    one.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " ")])
-    one.pre_tokenizer = pre_tokenizers.Metaspace()
-    one.decoder = decoders.Metaspace()
+    tokenizer = Tokenizer(models.Unigram())
+    tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " ")])
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.decoder = decoders.Metaspace()
     special = ["<pad>", "</s>", "<unk>"]
-    one.train_from_iterator(
+    tokenizer.train_from_iterator(
         corpus(), trainers.UnigramTrainer(vocab_size=600, special_tokens=special, unk_token="<unk>")
     )
-    one.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
-    return PreTrainedTokenizerFast(tokenizer_object=one, eos_token="</s>", unk_token="<unk>", pad_token="<pad>")
+    tokenizer.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="</s>", unk_token="<unk>", pad_token="<pad>")
 
 
 KINDS: dict[str, Callable[[], Any]] = {
@@ -194,14 +198,14 @@ def main(folder: Path, names: list[str]) -> None:
         if names and name not in names:
             continue
         try:
-            made = make()
-            models = convert_tokenizer(made, with_detokenizer=True)
+            tokenizer = make()
+            models = convert_tokenizer(tokenizer, with_detokenizer=True)
         except Exception as error:  # what one release cannot convert is said, and the others are made
             sys.stderr.write(f"{name}: {type(error).__name__}: {error}\n")
             continue
         for part, model in zip(("tokenizer", "detokenizer"), models, strict=True):
             ov.save_model(model, str(folder / f"{name}_{part}.xml"), compress_to_fp16=False)
-        made.backend_tokenizer.save(str(folder / f"{name}.json"), pretty=False)
+        tokenizer.backend_tokenizer.save(str(folder / f"{name}.json"), pretty=False)
 
 
 if __name__ == "__main__":

@@ -53,9 +53,9 @@ def language_model(seed: int = 0, projection: Callable[[build.Value], build.Valu
         )
         variable = f"past_key_values.0.{name}present.0.{name}"
         start = build.broadcast(np.float32(0), build.concat([build.shape_of(beams), [2, 0, 4]], 0))
-        kept = build.read_value(start, variable, shape=[None, 2, None, 4], element_type="f32")
-        whole = build.concat([build.gather(kept, beams, 0), heads], 2)
-        past.append((whole, build.assign(whole, variable)))
+        state = build.read_value(start, variable, shape=[None, 2, None, 4], element_type="f32")
+        extended = build.concat([build.gather(state, beams, 0), heads], 2)
+        past.append((extended, build.assign(extended, variable)))
     query = build.transpose(build.reshape(hidden, [0, 0, 2, 4], special_zero=True), [0, 2, 1, 3])
     bias = build.multiply(build.subtract(build.convert(build.unsqueeze(mask, [1, 2]), "f32"), 1.0), 1e4)
     scores = build.add(build.matmul(query, past[0][0], transpose_b=True), bias)
@@ -112,8 +112,8 @@ def encoder_decoder(folder: Path) -> Path:
     tokens = build.parameter([None, None], "i64", name="input_ids")
     mask = build.parameter([None, None], "i64", name="attention_mask")
     states = build.gather(_table(), tokens, 0)
-    whole = build.add(states, _masked_mean(states, mask))
-    build.model(build.result(whole, name="last_hidden_state")).save(folder / "openvino_encoder_model.xml")
+    encoded = build.add(states, _masked_mean(states, mask))
+    build.model(build.result(encoded, name="last_hidden_state")).save(folder / "openvino_encoder_model.xml")
     _decoder().save(folder / "openvino_decoder_model.xml")
     _write(folder, "config.json", CONFIG | {"model_type": "t5", "architectures": ["T5ForConditionalGeneration"]})
     _write(folder, "generation_config.json", {"decoder_start_token_id": 5, "pad_token_id": 1, "eos_token_id": 1})
@@ -127,8 +127,8 @@ def speech(folder: Path) -> Path:
     states = build.transpose(features, [0, 2, 1])
     build.model(build.result(states, name="last_hidden_state")).save(folder / "openvino_encoder_model.xml")
     _write(folder, "config.json", CONFIG | {"model_type": "whisper", "max_target_positions": 12})
-    kind = {"feature_extractor_type": "WhisperFeatureExtractor", "feature_size": 8, "chunk_length": 1}
-    _write(folder, "preprocessor_config.json", kind)
+    settings = {"feature_extractor_type": "WhisperFeatureExtractor", "feature_size": 8, "chunk_length": 1}
+    _write(folder, "preprocessor_config.json", settings)
     return folder
 
 

@@ -57,9 +57,11 @@ def main() -> None:
             if random.random() < 0.4:
                 settings[name] = values[int(random.integers(len(values)))]
                 scores = make(settings[name])(torch.tensor([ids]), scores)
-        found = [value if np.isfinite(value) else None for value in scores[0].tolist()]
+        values_or_null = [value if np.isfinite(value) else None for value in scores[0].tolist()]
         settings["eos_token_id"] = ends
-        cases.append({"ids": ids, "prompt": prompt, "settings": settings, "logits": logits.tolist(), "scores": found})
+        cases.append(
+            {"ids": ids, "prompt": prompt, "settings": settings, "logits": logits.tolist(), "scores": values_or_null}
+        )
     lines = ",\n".join(json.dumps(case) for case in cases)
     (Path(__file__).parent / "logits.json").write_text(f"[\n{lines}\n]\n", "utf-8")
 

@@ -25,9 +25,9 @@ NOT_RUN = {"clip": COUNT}
 """Texts that OpenVINO may refuse: its CLIP tokenizer takes fewer tokens than a text may have."""
 
 
-def strings(*found: str) -> Array:
-    array = np.empty(len(found), object)
-    array[:] = found
+def strings(*strings_of_batch: str) -> Array:
+    array = np.empty(len(strings_of_batch), object)
+    array[:] = strings_of_batch
     return array
 
 
@@ -36,12 +36,12 @@ def kind(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def compiled(kind: str, part: str) -> ir_exec.CompiledModel:
-    return ir_exec.compile_model(ir_exec.read_model(FOLDER / f"{kind}_{part}.xml"))
+def compile_tokenizer(family: str, part: str) -> ir_exec.CompiledModel:
+    return ir_exec.compile_model(ir_exec.read_model(FOLDER / f"{family}_{part}.xml"))
 
 
 def test_tokens_are_those_of_openvino(kind: str, openvino: OpenVINO) -> None:
-    tokenizer, refused, unequal = compiled(kind, "tokenizer"), 0, 0
+    tokenizer, refused, unequal = compile_tokenizer(kind, "tokenizer"), 0, 0
     for text in texts(COUNT):
         ours = tokenizer([strings(text)])["input_ids"]
         try:
@@ -55,7 +55,7 @@ def test_tokens_are_those_of_openvino(kind: str, openvino: OpenVINO) -> None:
 
 
 def test_texts_are_those_of_openvino(kind: str, openvino: OpenVINO) -> None:
-    tokenizer, detokenizer = compiled(kind, "tokenizer"), compiled(kind, "detokenizer")
+    tokenizer, detokenizer = compile_tokenizer(kind, "tokenizer"), compile_tokenizer(kind, "detokenizer")
     for text in texts(COUNT)[::3]:
         tokens = tokenizer([strings(text)])["input_ids"]
         (ours,) = detokenizer([tokens]).values()
@@ -71,27 +71,27 @@ def test_texts_are_those_of_openvino(kind: str, openvino: OpenVINO) -> None:
 def test_tokens_are_those_of_the_library(kind: str) -> None:
     tokenizers = pytest.importorskip("tokenizers")
     library = tokenizers.Tokenizer.from_file(str(FOLDER / f"{kind}.json"))
-    tokenizer = compiled(kind, "tokenizer")
+    tokenizer = compile_tokenizer(kind, "tokenizer")
     for text in texts(300):
         assert tokenizer([strings(text)])["input_ids"].tolist() == [library.encode(text).ids]
 
 
 def test_a_batch_is_padded(openvino: OpenVINO) -> None:
     batch = strings("", "a", "Hello, world!", "the layer's shape")
-    found = compiled("wordpiece", "tokenizer")([batch])
+    tokens = compile_tokenizer("wordpiece", "tokenizer")([batch])
     expected = openvino.run(FOLDER / "wordpiece_tokenizer.xml", [batch])
-    assert [array.tolist() for array in found.values()] == [array.tolist() for array in expected]
+    assert [array.tolist() for array in tokens.values()] == [array.tolist() for array in expected]
 
 
 def test_bytes_that_are_no_text(openvino: OpenVINO) -> None:
     text = strings(b"a\xff\xfeb \xe2\x82".decode("utf-8", "surrogateescape"))
-    found = compiled("byte_level", "tokenizer")([text])["input_ids"]
-    (back,) = compiled("byte_level", "detokenizer")([found]).values()
+    tokens = compile_tokenizer("byte_level", "tokenizer")([text])["input_ids"]
+    (back,) = compile_tokenizer("byte_level", "detokenizer")([tokens]).values()
     assert unicodedata.normalize("NFC", back[0]).startswith("a")
 
 
 def test_strings_of_any_kind() -> None:
-    tokenizer = compiled("llama3", "tokenizer")
+    tokenizer = compile_tokenizer("llama3", "tokenizer")
     expected = tokenizer([strings("a text")])["input_ids"].tolist()
-    for given in (np.array(["a text"]), np.array(["a text"], np.dtypes.StringDType()), ["a text"]):
-        assert tokenizer([given])["input_ids"].tolist() == expected
+    for batch in (np.array(["a text"]), np.array(["a text"], np.dtypes.StringDType()), ["a text"]):
+        assert tokenizer([batch])["input_ids"].tolist() == expected

@@ -68,23 +68,23 @@ _RANGES = (
 def texts(count: int, seed: int = 1) -> list[str]:
     """`count` texts, the same for the same seed."""
     chosen = random.Random(seed)
-    found = list(_FIXED)
-    while len(found) < count:
+    drawn_texts = list(_FIXED)
+    while len(drawn_texts) < count:
         words = [_word(chosen) for _ in range(chosen.randint(1, 12))]
         text = "".join(word + chosen.choice((" ", " ", " ", "  ", "\n", "", ", ", "\t")) for word in words)
-        found.append(
+        drawn_texts.append(
             unicodedata.normalize(chosen.choice(("NFC", "NFD", "NFKC")), text) if chosen.random() < 0.5 else text
         )
-    return found[:count]
+    return drawn_texts[:count]
 
 
 def _word(chosen: random.Random) -> str:
-    kind = chosen.random()
-    if kind < 0.45:
+    draw = chosen.random()
+    if draw < 0.45:
         return chosen.choice(
             ("the", "layer", "Shape", "tensor's", "inputs", "ONNX", "of", "2026", "int8", "a", "we'll")
         )
-    if kind < 0.55:
+    if draw < 0.55:
         return chosen.choice(_SPECIAL)
     first, last = chosen.choice(_RANGES)
     return "".join(

@@ -36,7 +36,7 @@ def _same(text):
     return text
 
 
-def _compiled(core, xml):
+def _compile_in_cache(core, xml):
     """The model of a file, put into the place of another one in a cached model of the CPU plugin."""
     config = {"CACHE_ENCRYPTION_CALLBACKS": [_same, _same]}
     other = openvino.opset13.parameter([1], np.float32)
@@ -68,7 +68,7 @@ def _main():
                 sys.stdout.flush()
                 continue
             if path not in compiled and request["compiled"]:
-                compiled[path] = _compiled(core, path)
+                compiled[path] = _compile_in_cache(core, path)
             elif path not in compiled:
                 compiled[path] = core.compile_model(path, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
             run = compiled[path].create_infer_request()

@@ -21,28 +21,29 @@ def github(reports: Reports, places: Places) -> str:
 
     Each finding is one line: `::error file=model.xml,line=42,title=IR601 declared-dims::message`.
     """
-    found = [(report.path, diagnostic) for report in reports.files for diagnostic in report.diagnostics]
+    entries = [(report.path, diagnostic) for report in reports.files for diagnostic in report.diagnostics]
     # GitHub shows at most ten findings of each kind.
     return "\n".join(
-        _command(path, one, places) for path, one in sorted(found, key=lambda pair: -weight(pair[1].severity))
+        _command(path, diagnostic, places)
+        for path, diagnostic in sorted(entries, key=lambda pair: -weight(pair[1].severity))
     )
 
 
-def _command(path: str | None, found: Diagnostic, places: Places) -> str:
-    file = printable(places.path(found.location.path or path).as_posix())
+def _command(path: str | None, diagnostic: Diagnostic, places: Places) -> str:
+    file = printable(places.path(diagnostic.location.path or path).as_posix())
     properties = {"file": file}
-    if found.location.line is not None:
-        properties["line"] = str(found.location.line)
-    columns = places.columns(found)
+    if diagnostic.location.line is not None:
+        properties["line"] = str(diagnostic.location.line)
+    columns = places.columns(diagnostic)
     if columns is not None:
         properties |= {"col": str(columns[0]), "endColumn": str(columns[1])}
-    properties["title"] = f"{found.code} {found.name}"
+    properties["title"] = f"{diagnostic.code} {diagnostic.name}"
     text = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
     # The log of a job shows only the message, so the message repeats the location.
-    message = printable(f"{replace(found.location, path=file)}: {found.message}")
-    hint = f"\nhint: {printable(found.hint)}" if found.hint else ""
-    hint += f"\nsource: {printable(str(found.source))}" if found.source else ""
-    return f"::{_LEVELS[found.severity]} {text}::{_data(message + hint)}"
+    message = printable(f"{replace(diagnostic.location, path=file)}: {diagnostic.message}")
+    hint = f"\nhint: {printable(diagnostic.hint)}" if diagnostic.hint else ""
+    hint += f"\nsource: {printable(str(diagnostic.source))}" if diagnostic.source else ""
+    return f"::{_LEVELS[diagnostic.severity]} {text}::{_data(message + hint)}"
 
 
 def _data(text: str) -> str:

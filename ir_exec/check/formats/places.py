@@ -12,10 +12,10 @@ from pathlib import PurePath
 from ir_exec.check.findings import Diagnostic
 from ir_exec.check.report import Report, Reports
 from ir_exec.check.selection import fingerprint
-from ir_exec.check.text import LinesOf, marked
+from ir_exec.check.text import LinesOf, find_fault_span
 from ir_exec.printable import printable
 
-__all__ = ["Places", "identified", "sentence"]
+__all__ = ["Places", "identify", "sentence"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,39 +37,39 @@ class Places:
         """Return the path relative to the repository, or an absolute path for a file outside of it."""
         if path is None or self.folder is None or self.root is None:
             return PurePath(path or "<bytes>")
-        whole = os.path.normpath(os.path.join(self.folder, path))
+        absolute = os.path.normpath(os.path.join(self.folder, path))
         try:
-            inside = os.path.relpath(whole, self.root)
+            inside = os.path.relpath(absolute, self.root)
         except ValueError:
-            return PurePath(whole)  # on another drive
-        return PurePath(whole if inside.split(os.sep)[0] == os.pardir else inside)
+            return PurePath(absolute)  # on another drive
+        return PurePath(absolute if inside.split(os.sep)[0] == os.pardir else inside)
 
-    def columns(self, found: Diagnostic) -> tuple[int, int] | None:
+    def columns(self, diagnostic: Diagnostic) -> tuple[int, int] | None:
         """Return the first column of the fault, counted from 1, and the column after the last."""
-        place = found.location
-        if self.lines_of is None or place.path is None or place.line is None:
+        location = diagnostic.location
+        if self.lines_of is None or location.path is None or location.line is None:
             return None
-        lines = self.lines_of(place.path)
-        if not 0 < place.line <= len(lines):
+        lines = self.lines_of(location.path)
+        if not 0 < location.line <= len(lines):
             return None
-        line = lines[place.line - 1]
-        start, length = marked(line.strip(), found)
+        line = lines[location.line - 1]
+        start, length = find_fault_span(line.strip(), diagnostic)
         start += len(line) - len(line.lstrip()) + 1
         return start, start + length
 
 
-def sentence(found: Diagnostic) -> str:
+def sentence(diagnostic: Diagnostic) -> str:
     """Return the message with its layer, which the line in the file often does not show, as printable text."""
-    layer = str(replace(found.location, path=None, line=None))
-    return printable(f"{layer}: {found.message}" if layer else found.message)
+    layer = str(replace(diagnostic.location, path=None, line=None))
+    return printable(f"{layer}: {diagnostic.message}" if layer else diagnostic.message)
 
 
-def identified(reports: Reports, places: Places) -> Iterator[tuple[Report, Diagnostic, str]]:
+def identify(reports: Reports, places: Places) -> Iterator[tuple[Report, Diagnostic, str]]:
     """Yield every finding with a unique identity that does not depend on line numbers."""
     seen: Counter[str] = Counter()
     for report in reports.files:
-        for found in report.diagnostics:
-            text = "\0".join(fingerprint(str(places.path(report.path)), found))
+        for diagnostic in report.diagnostics:
+            text = "\0".join(fingerprint(str(places.path(report.path)), diagnostic))
             seen[text] += 1
             digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-            yield report, found, f"{digest}:{seen[text]}"
+            yield report, diagnostic, f"{digest}:{seen[text]}"

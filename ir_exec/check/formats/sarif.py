@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ir_exec.check.findings import Diagnostic
-from ir_exec.check.formats.places import Places, identified, sentence
+from ir_exec.check.formats.places import Places, identify, sentence
 from ir_exec.check.report import Report, Reports
 from ir_exec.check.rules import RULES, Rule
 from ir_exec.codes import Code
@@ -31,7 +31,7 @@ _ROOT = "%SRCROOT%"
 def sarif(reports: Reports, places: Places) -> str:
     """Return one run with the table of all rules, and a result for each finding."""
     rules = [rule for rule in RULES.values() if rule.in_files or any(_breaks(rule, report) for report in reports.files)]
-    index: dict[str, int] = {rule.code: place for place, rule in enumerate(rules)}
+    index: dict[str, int] = {rule.code: position for position, rule in enumerate(rules)}
     run: dict[str, Any] = {
         "tool": {
             "driver": {
@@ -45,7 +45,8 @@ def sarif(reports: Reports, places: Places) -> str:
         ],
         "columnKind": "unicodeCodePoints",
         "results": [
-            _result(report, found, identity, index, places) for report, found, identity in identified(reports, places)
+            _result(report, diagnostic, identity, index, places)
+            for report, diagnostic, identity in identify(reports, places)
         ],
     }
     if places.root is not None:
@@ -54,7 +55,7 @@ def sarif(reports: Reports, places: Places) -> str:
 
 
 def _breaks(rule: Rule, report: Report) -> bool:
-    return any(found.code == rule.code for found in report.diagnostics)
+    return any(diagnostic.code == rule.code for diagnostic in report.diagnostics)
 
 
 def _rule(rule: Rule) -> dict[str, Any]:
@@ -75,47 +76,49 @@ def _rule(rule: Rule) -> dict[str, Any]:
     }
 
 
-def _result(report: Report, found: Diagnostic, identity: str, index: dict[str, int], places: Places) -> dict[str, Any]:
-    hint = f"\nhint: {printable(found.hint)}" if found.hint else ""
-    hint += f"\nsource: {printable(str(found.source))}" if found.source else ""
+def _result(
+    report: Report, diagnostic: Diagnostic, identity: str, index: dict[str, int], places: Places
+) -> dict[str, Any]:
+    hint = f"\nhint: {printable(diagnostic.hint)}" if diagnostic.hint else ""
+    hint += f"\nsource: {printable(str(diagnostic.source))}" if diagnostic.source else ""
     result: dict[str, Any] = {
-        "ruleId": found.code,
-        "level": _SARIF_LEVELS[found.severity],
-        "message": {"text": sentence(found) + hint},
-        "locations": [_location(found.location, report.path, places, places.columns(found))],
+        "ruleId": diagnostic.code,
+        "level": _SARIF_LEVELS[diagnostic.severity],
+        "message": {"text": sentence(diagnostic) + hint},
+        "locations": [_location(diagnostic.location, report.path, places, places.columns(diagnostic))],
         # By default GitHub uses the text of the line, but many lines of a file are equal.
         "partialFingerprints": {"primaryLocationLineHash": identity},
     }
-    if found.code in index:
-        result["ruleIndex"] = index[found.code]
-    if found.related:
+    if diagnostic.code in index:
+        result["ruleIndex"] = index[diagnostic.code]
+    if diagnostic.related:
         result["relatedLocations"] = [
-            {"id": number, "message": {"text": _layer(place)}, **_location(place, report.path, places)}
-            for number, place in enumerate(found.related, 1)
+            {"id": number, "message": {"text": _layer(related)}, **_location(related, report.path, places)}
+            for number, related in enumerate(diagnostic.related, 1)
         ]
     return result
 
 
 def _location(
-    place: Location, path: str | None, places: Places, columns: tuple[int, int] | None = None
+    source: Location, path: str | None, places: Places, columns: tuple[int, int] | None = None
 ) -> dict[str, Any]:
     # GitHub rejects locations without a line.
-    line = place.line or 1
+    line = source.line or 1
     region = {"startLine": line}
     if columns is not None:
         region |= {"startColumn": columns[0], "endLine": line, "endColumn": columns[1]}
-    artifact = _artifact(places.path(place.path or path), places)
+    artifact = _artifact(places.path(source.path or path), places)
     location: dict[str, Any] = {"physicalLocation": {"artifactLocation": artifact, "region": region}}
-    if place.layer_id is not None:
-        name = f"{place.kind} {place.layer_id}" + (f", port {place.port}" if place.port else "")
+    if source.layer_id is not None:
+        name = f"{source.kind} {source.layer_id}" + (f", port {source.port}" if source.port else "")
         location["logicalLocations"] = [
-            {"name": printable(place.layer_name or name), "fullyQualifiedName": printable(name), "kind": "element"}
+            {"name": printable(source.layer_name or name), "fullyQualifiedName": printable(name), "kind": "element"}
         ]
     return location
 
 
-def _layer(place: Location) -> str:
-    return printable(f'{place.kind} {place.layer_id} "{place.layer_name}" ({place.layer_type})')
+def _layer(location: Location) -> str:
+    return printable(f'{location.kind} {location.layer_id} "{location.layer_name}" ({location.layer_type})')
 
 
 def _artifact(path: PurePath, places: Places) -> dict[str, str]:

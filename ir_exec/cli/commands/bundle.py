@@ -97,11 +97,11 @@ def command(
     with errors_as_messages(hint=hint, exit_code=UNUSABLE):
         network = asked.network(model, weights)
         fails = None if until is None else Command(until, bad_exit=bad_exit, timeout=timeout)
-    given = asked.given(network.inputs)
+    file_inputs = asked.read_inputs(network.inputs)
     with errors_as_messages(exit_code=UNUSABLE):
-        made = bundle(
+        written_bundle = bundle(
             network,
-            asked.drawn(network, given),
+            asked.complete_inputs(network, file_inputs),
             output=output,
             reports=reports,
             anonymously=anonymous,
@@ -109,41 +109,41 @@ def command(
             fails=fails,
             command=until,
         )
-    _show(made, output)
-    if made.anonymous and reports:
+    _show(written_bundle, output)
+    if written_bundle.anonymous and reports:
         names = ", ".join(map(os.path.basename, reports))
         echo(printable(f"not anonymous: {names} may contain names of the model"), to_stderr=True)
-    if made.fails is False:
+    if written_bundle.fails is False:
         echo("the fault does not persist: the command does not fail on the anonymous model", to_stderr=True)
         sys.exit(1)
 
 
-def _show(made: Bundle, output: str) -> None:
-    for member in made.members:
+def _show(written_bundle: Bundle, output: str) -> None:
+    for member in written_bundle.members:
         echo(printable(f"  {member.name}  {member.size:,} bytes"))
-    stays = ", the command still fails" if made.fails else ""
-    echo(f"{'anonymous ' if made.anonymous else ''}bundle written to {output}{stays}")
+    stays = ", the command still fails" if written_bundle.fails else ""
+    echo(f"{'anonymous ' if written_bundle.anonymous else ''}bundle written to {output}{stays}")
 
 
 def _run_again(path: str, most_bytes: int, max_seconds: float) -> None:
     max_memory = min(most_bytes, default_budget())
     with errors_as_messages(exit_code=UNUSABLE):
-        found = rerun(path, most_bytes=most_bytes, max_memory=max_memory, max_seconds=max_seconds)
+        outcome = rerun(path, most_bytes=most_bytes, max_memory=max_memory, max_seconds=max_seconds)
     now = current_versions()
-    for name, then in found.bundle.versions.items():
+    for name, then in outcome.bundle.versions.items():
         if now.get(name) != then:
             echo(printable(f"made with {name} {then}, installed: {now.get(name, 'none')}"))
-    if found.bundle.command is not None:
-        echo(printable(f"the command that failed: {found.bundle.command}"))
+    if outcome.bundle.command is not None:
+        echo(printable(f"the command that failed: {outcome.bundle.command}"))
     lines = [
-        f"  {name}: {'no array in the bundle' if one is None else difference_text(one)}"
-        for name, one in found.differences.items()
-        if one is None or not one.is_within
+        f"  {name}: {'no array in the bundle' if difference is None else difference_text(difference)}"
+        for name, difference in outcome.differences.items()
+        if difference is None or not difference.is_within
     ]
     if not lines:
         echo("equal: every output is within the tolerance of the output in the bundle")
         return
-    echo(f"different: {len(lines)} of {len(found.differences)} outputs differ from those in the bundle")
+    echo(f"different: {len(lines)} of {len(outcome.differences)} outputs differ from those in the bundle")
     for line in lines:
         echo(printable(line))
     sys.exit(1)

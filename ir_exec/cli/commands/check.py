@@ -22,7 +22,7 @@ from ir_exec.cli.files import files_in, read_text, repository, write_bytes
 from ir_exec.cli.options import MODEL, complete_releases, complete_rules, format_option, read_shapes, shape_option
 from ir_exec.cli.output.check_text import TextOutput, from_level, lines_of_file
 from ir_exec.cli.output.check_text import statistics as statistics_of
-from ir_exec.cli.output.terminal import UNUSABLE, Unusable, echo, print_report, styled, write
+from ir_exec.cli.output.terminal import UNUSABLE, Unusable, echo, print_report, style_text, write
 from ir_exec.cli.output.writing import OutputFile, add_sources, output_option, report_output
 from ir_exec.cli.parallel import Bar, Question, check_all, pool_for, worker_options
 from ir_exec.codes import Code
@@ -167,7 +167,7 @@ def command(
     modules = resolve_extensions(config, settings, extensions)
     import_extensions(modules)
     add_sources(*filter(None, [settings, None if write_baseline else config.baseline]))
-    known = None if write_baseline else _known(baseline, config, settings)
+    ignored_findings = None if write_baseline else _read_baseline(baseline, config, settings)
     question = Question(
         shapes=read_shapes(shapes),
         batch=batch,
@@ -196,19 +196,19 @@ def command(
                 continue
             if (own := across.pop(os.path.realpath(path), None)) is not None:
                 report = report.model_copy(update={"diagnostics": (*report.diagnostics, *own.diagnostics)})
-            wanted = _selection(config, select, ignore).apply(report)
-            wanted = wanted if known is None else known.new_in(wanted)
+            selected = _selection(config, select, ignore).apply(report)
+            selected = selected if ignored_findings is None else ignored_findings.new_in(selected)
             if is_text and write_baseline is None:
-                lines = shown.errors(wanted)
-                with bar.hidden() if lines else nullcontext():
+                lines = shown.errors(selected)
+                with bar.hide() if lines else nullcontext():
                     shown.lines(lines)
-            reports.append(wanted)
+            reports.append(selected)
     for report in across.values():
-        wanted = _selection(config, select, ignore).apply(report)
-        wanted = wanted if known is None else known.new_in(wanted)
+        selected = _selection(config, select, ignore).apply(report)
+        selected = selected if ignored_findings is None else ignored_findings.new_in(selected)
         if is_text and write_baseline is None:
-            shown.lines(shown.errors(wanted))
-        reports.append(wanted)
+            shown.lines(shown.errors(selected))
+        reports.append(selected)
     if not reports and not skip_others:
         raise Unusable(f"{', '.join(paths)}: no IR or ONNX files, expected at least one")
     summary = Summary.of(reports)
@@ -239,27 +239,27 @@ def _across_files(paths: Sequence[str], targets: Sequence[Target]) -> dict[str, 
     from ir_exec.text.folders.checking import check_folder  # imported for folders only
     from ir_exec.text.targets import check_for
 
-    found: dict[str, Report] = {}
+    reports_by_file: dict[str, Report] = {}
     for path in paths:
-        for report in [one for target in targets for one in check_for(path, target)]:
+        for report in [target_report for target in targets for target_report in check_for(path, target)]:
             key = os.path.realpath(report.path or path)
-            before = found[key].diagnostics if key in found else ()
+            before = reports_by_file[key].diagnostics if key in reports_by_file else ()
             # The pipeline for NPUs also has the limits of every pipeline.
             new = [diagnostic for diagnostic in report.diagnostics if diagnostic not in before]
-            found[key] = report.model_copy(update={"diagnostics": (*before, *new)})
+            reports_by_file[key] = report.model_copy(update={"diagnostics": (*before, *new)})
     for path in paths:
-        for place, folders, _ in os.walk(path) if os.path.isdir(path) else ():
+        for folder_path, folders, _ in os.walk(path) if os.path.isdir(path) else ():
             folders[:] = sorted(name for name in folders if not name.startswith("."))
-            reports = check_folder(place, genai=not {"genai", "npu"} & {*targets})
+            reports = check_folder(folder_path, genai=not {"genai", "npu"} & {*targets})
             if reports is None:
                 continue
             # Folders within a pipeline are parts of it.
             folders.clear()
             for report in reports:
-                key = os.path.realpath(report.path or place)
-                after = found[key].diagnostics if key in found else ()
-                found[key] = report.model_copy(update={"diagnostics": (*report.diagnostics, *after)})
-    return found
+                key = os.path.realpath(report.path or folder_path)
+                after = reports_by_file[key].diagnostics if key in reports_by_file else ()
+                reports_by_file[key] = report.model_copy(update={"diagnostics": (*report.diagnostics, *after)})
+    return reports_by_file
 
 
 def _finish(reports: Reports, output_format: str, output: str | None, shown: TextOutput) -> None:
@@ -267,10 +267,10 @@ def _finish(reports: Reports, output_format: str, output: str | None, shown: Tex
     is_text = output_format == "text"
     line = summary_line(reports.summary)
     if is_text and reports.skipped:
-        shown.lines(_skipped(reports.skipped))
+        shown.lines(_describe_skipped(reports.skipped))
     if is_text:
         shown.lines([shown.style(_role(reports.summary), line)])
-        content = "\n".join(shown.kept)
+        content = "\n".join(shown.collected)
     elif output_format == "html":
         from ir_exec.view import html_of, page_of_reports  # imported for html only
 
@@ -280,16 +280,16 @@ def _finish(reports: Reports, output_format: str, output: str | None, shown: Tex
         content = FORMATS[output_format](reports, Places(here, repository(here), lines_of_file))
     if output is not None:
         write_bytes(output, (content + "\n").encode("utf-8", "backslashreplace"))
-        echo(styled(_role(reports.summary), line))
+        echo(style_text(_role(reports.summary), line))
     elif not is_text:
         if output_format == "github":
             write(content, nl=bool(content))
         else:
             print_report(content)
-        echo(styled(_role(reports.summary), line), to_stderr=True)
+        echo(style_text(_role(reports.summary), line), to_stderr=True)
 
 
-def _skipped(paths: Sequence[str]) -> Iterator[str]:
+def _describe_skipped(paths: Sequence[str]) -> Iterator[str]:
     unreadable = sum(not is_readable(path) for path in paths)
     if unreadable < len(paths):
         yield f"skipped {format_count(len(paths) - unreadable, 'other .xml file')}"
@@ -303,7 +303,7 @@ def _role(summary: Summary) -> str:
 
 def _exit_code(reports: list[Report], *, strict: bool, is_to_change: bool) -> int:
     unusable = (Code.unreadable_path, Code.unknown_input)
-    if any(found.code in unusable for report in reports for found in report.diagnostics):
+    if any(diagnostic.code in unusable for report in reports for diagnostic in report.diagnostics):
         return UNUSABLE
     fails = any(report.errors or (strict and (report.warnings or report.layers_not_checked)) for report in reports)
     return 1 if fails or is_to_change else 0
@@ -352,14 +352,14 @@ def _tell_what_is_left(path: str, result: Fix, *, declare: bool, writes: bool) -
     echo(f"{printable(path)} {how}: {printable(result.reason or '')}", to_stderr=True)
     if not declare and any(error.code in _OF_DECLARATIONS for error in result.left):
         text = "after editing an attribute, use --declare to update the declarations of the following layers"
-        echo(f"{styled('hint', 'hint:')} {text}", to_stderr=True)
+        echo(f"{style_text('hint', 'hint:')} {text}", to_stderr=True)
 
 
 def _diff(path: str, before: bytes, after: bytes) -> Iterator[str]:
     old, new = (text.decode("utf-8", "replace").splitlines() for text in (before, after))
     roles = {"+": "added", "-": "removed", "@": "frame"}
     for line in difflib.unified_diff(old, new, path, path, lineterm=""):
-        yield styled(roles.get(line[:1], ""), printable(line.replace("\t", "    ")))
+        yield style_text(roles.get(line[:1], ""), printable(line.replace("\t", "    ")))
 
 
 def _selection(config: Config, select: tuple[str, ...], ignore: tuple[str, ...]) -> Selection:
@@ -367,7 +367,9 @@ def _selection(config: Config, select: tuple[str, ...], ignore: tuple[str, ...])
         select=prefixes(select or config.select, "select"),
         ignore=prefixes((*config.ignore, *ignore), "ignore"),
         per_file_ignores={glob: prefixes(rules, "per-file-ignores") for glob, rules in config.per_file_ignores.items()},
-        severities={prefix: kind for name, kind in config.severity.items() for prefix in prefixes((name,), "severity")},
+        severities={
+            prefix: severity for name, severity in config.severity.items() for prefix in prefixes((name,), "severity")
+        },
     )
 
 
@@ -379,7 +381,7 @@ def _target(text: str) -> str:
     return text
 
 
-def _known(path: str | None, config: Config, settings: str | None) -> Baseline | None:
+def _read_baseline(path: str | None, config: Config, settings: str | None) -> Baseline | None:
     """Read the baseline of an argument, or of the settings."""
     if path is not None:
         return _baseline(path)
@@ -406,5 +408,5 @@ def _is_other(path: str, report: Report) -> bool:
     """Return True for an .xml of another format, without a .bin next to it."""
     if suffix_of(path) in ENDINGS and suffix_of(path) != ".xml":
         return False
-    is_other = any(found.code == Code.not_ir for found in report.diagnostics)
+    is_other = any(diagnostic.code == Code.not_ir for diagnostic in report.diagnostics)
     return is_other and not exists(default_weights_path(report.path or ""))

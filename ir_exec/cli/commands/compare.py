@@ -30,7 +30,7 @@ from ir_exec.cli.options import (
 )
 from ir_exec.cli.output.folder_text import TokenOptions, compare_folder
 from ir_exec.cli.output.progress import LayerBar
-from ir_exec.cli.output.rendering import rendered
+from ir_exec.cli.output.rendering import render
 from ir_exec.cli.output.terminal import (
     UNUSABLE,
     Unusable,
@@ -86,26 +86,26 @@ def _read(model: str, weights: str | None) -> Model:
 def compare_many(network: Model, question: CompareItem, many: Many, output_format: str, output: str | None) -> NoReturn:
     """Report on every item, and exit with 0 if all are equal, 1 if one differs, 2 if one fails."""
     ports = network.inputs
-    found: list[ComparedItem] = []
+    items: list[ComparedItem] = []
     with (
         errors_as_messages(exit_code=UNUSABLE),
         pool_for(many.jobs, many.scheduler, many.extensions) as pool,
         Bar(lambda: sum(1 for _ in many.items(ports)), is_wanted=True, verb="comparing", noun="items") as bar,
     ):
         for (name, _), report, error in in_order(question, many.items(ports), lambda named: named[1], pool):
-            found.append(ComparedItem(item=name, error=None if error is None else str(error), comparison=report))
+            items.append(ComparedItem(item=name, error=None if error is None else str(error), comparison=report))
             bar.advance()
-    if not found:
+    if not items:
         raise Unusable("there are no items, expected at least one")
-    titles = [item.comparison.reference for item in found if item.comparison is not None]
-    whole = Comparisons.of(question.model, titles[0] if titles else question.reference, found)
+    titles = [item.comparison.reference for item in items if item.comparison is not None]
+    comparisons = Comparisons.of(question.model, titles[0] if titles else question.reference, items)
     if output_format == "text" and output is None:
-        _show_items(whole)
+        _show_items(comparisons)
     else:
-        write_text(_rendered(whole, output_format, question.model, question.weights), output)
+        write_text(_render(comparisons, output_format, question.model, question.weights), output)
         if output is not None:
-            _show_items_verdict(whole)
-    raise click.exceptions.Exit(whole.exit_code)
+            _show_items_verdict(comparisons)
+    raise click.exceptions.Exit(comparisons.exit_code)
 
 
 def _show_items_verdict(report: Comparisons) -> None:
@@ -343,9 +343,9 @@ def command(
         compare_many(network, question, many, output_format, output)
     if is_rounded and (then or calls):
         raise Unusable(f"--precision {precision} cannot be combined with --then and --calls, expected one call")
-    given = asked.given(network.inputs)
-    inputs = asked.drawn(network, given) if given else None
-    options: dict[str, Any] = {"rtol": rtol, "atol": atol, "shapes": asked.wanted(network.inputs)}
+    file_inputs = asked.read_inputs(network.inputs)
+    inputs = asked.complete_inputs(network, file_inputs) if file_inputs else None
+    options: dict[str, Any] = {"rtol": rtol, "atol": atol, "shapes": asked.requested_shapes(network.inputs)}
     # Recordings and traces contain inputs.
     has_inputs = inputs is not None or str(reference).endswith(".npz") or os.path.isdir(str(reference))
     run_hint = None if has_inputs else drawn_hint
@@ -381,7 +381,7 @@ def command(
     if output_format == "text" and output is None:
         _show(report, metrics, every)
     else:
-        write_text(_rendered(report, output_format, model, weights), output)
+        write_text(_render(report, output_format, model, weights), output)
         if output is not None:
             _show_headline(report)
     sys.exit(report.exit_code)
@@ -389,20 +389,20 @@ def command(
 
 def _pairs(texts: Sequence[str]) -> dict[str, str]:
     """Parse pairs of names, `ours=theirs`."""
-    found = {}
+    theirs_by_name = {}
     for text in texts:
         ours, is_pair, theirs = text.partition("=")
         if not (is_pair and ours and theirs):
             raise Unusable(f"--map is {text!r}, expected OURS=THEIRS")
-        found[ours] = theirs
-    return found
+        theirs_by_name[ours] = theirs
+    return theirs_by_name
 
 
-def _rendered(report: Comparison | Comparisons, output_format: str, model: str, weights: str | None) -> str:
+def _render(report: Comparison | Comparisons, output_format: str, model: str, weights: str | None) -> str:
     def text() -> str:
         return junit(report) if output_format == "junit" else printable_lines(str(report)) + "\n"
 
-    return rendered(report, output_format, text, "compare", model, weights, UNUSABLE)
+    return render(report, output_format, text, "compare", model, weights, UNUSABLE)
 
 
 def _show_headline(report: Comparison) -> None:
@@ -446,10 +446,10 @@ def _outputs(report: Comparison) -> Table:
     heads |= dict.fromkeys(("max_abs", "cosine", "sqnr_db", "beyond"), "right") | {"tolerance": "left"}
     shown = table("Outputs", **heads)
     for result in report.output_results:
-        kind = f"{result.element_type}[{','.join(map(str, result.shape or ()))}]"
+        value_type = f"{result.element_type}[{','.join(map(str, result.shape or ()))}]"
         cells = [str(result.call)] if report.calls > 1 else []
         cells += [_cell(result.error, name) for name in ("max_abs", "cosine", "sqnr_db", "beyond")]
-        shown.add_row(result.name, kind, result.status, *cells, _tolerance(result.error))
+        shown.add_row(result.name, value_type, result.status, *cells, _tolerance(result.error))
     return shown
 
 
@@ -470,18 +470,18 @@ def _table(report: Comparison, layers: list[Any], columns: list[str]) -> Table:
     heads |= {f"own_{name}": "right" for name in columns} | {f"carried_{name}": "right" for name in columns}
     shown = table("Layers", **heads)
     for layer in layers:
-        kind = f"{layer.element_type}[{','.join(map(str, layer.shape or ()))}]"
+        value_type = f"{layer.element_type}[{','.join(map(str, layer.shape or ()))}]"
         cells = [str(layer.call)] if report.calls > 1 else []
         cells += [layer.alone or "-"] if report.isolation is not None else []
-        cells += [_cell(found, name) for found in (layer.own, layer.carried) for name in columns]
-        shown.add_row(layer.layer_id, layer.path, layer.type, kind, layer.status, *cells)
+        cells += [_cell(difference, name) for difference in (layer.own, layer.carried) for name in columns]
+        shown.add_row(layer.layer_id, layer.path, layer.type, value_type, layer.status, *cells)
     return shown
 
 
-def _cell(found: Difference | None, name: str) -> str:
-    if found is None:
+def _cell(difference: Difference | None, name: str) -> str:
+    if difference is None:
         return "-"
-    value = found.custom[name] if name in found.custom else getattr(found, name, None)
+    value = difference.custom[name] if name in difference.custom else getattr(difference, name, None)
     return f"{value:.2%}" if name == "beyond" and value is not None else format_number(value)
 
 

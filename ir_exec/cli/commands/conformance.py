@@ -93,13 +93,13 @@ def command(
     if output_format == "text" and output is None:
         _show(report, every)
     else:
-        write_text(_rendered(report, output_format, every), output)
+        write_text(_render(report, output_format, every), output)
         if output is not None:
             show_verdict(report.headline, is_good=report.ok)
     sys.exit(0 if report.ok else 1)
 
 
-def _rendered(report: Conformance, output_format: str, every: bool) -> str:
+def _render(report: Conformance, output_format: str, every: bool) -> str:
     if output_format == "json":
         return to_json(report) + "\n"
     if output_format == "html":
@@ -125,6 +125,6 @@ def _operators(report: Conformance) -> Table:
     heads: dict[str, Any] = {"operator": "left", "cases": "right"} | dict.fromkeys(STATUSES, "right")
     shown = table("Operators", **heads)
     failing = [operator for operator in report.operators if operator.failed]
-    for one in failing or report.operators:
-        shown.add_row(one.type, str(one.cases), *[str(one.count(status) or "-") for status in STATUSES])
+    for row in failing or report.operators:
+        shown.add_row(row.type, str(row.cases), *[str(row.count(status) or "-") for status in STATUSES])
     return shown

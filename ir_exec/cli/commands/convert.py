@@ -215,7 +215,7 @@ def command(
         echo(f"valid only for the given values of: {printable(', '.join(sorted(used)))}")
 
 
-def _converted(
+def _convert(
     proto: ModelProto,
     folder: str | None,
     given: Mapping[str, TensorType],
@@ -241,13 +241,13 @@ def _refuse(**options: object) -> None:
 def _from_ir(path: str, shapes: tuple[str, ...], *, static: bool) -> Model:
     """Read an IR file of any version."""
     model = read_model(path)
-    wanted = shapes_by_input(shapes, model.inputs)
+    requested = shapes_by_input(shapes, model.inputs)
     if static:
         for port in model.inputs:
-            shape = wanted.get(port.name, port.shape)
+            shape = requested.get(port.name, port.shape)
             if shape.dims is not None:
-                wanted[port.name] = Shape([dim if dim.is_static else 1 for dim in shape])
-    return model.reshape(wanted) if wanted else model
+                requested[port.name] = Shape([dim if dim.is_static else 1 for dim in shape])
+    return model.reshape(requested) if requested else model
 
 
 def _from_onnx(
@@ -271,22 +271,22 @@ def _from_onnx(
     except IRError as error:
         raise error.located(Location(path=path)) from None
     ports = inputs_of(proto)
-    wanted = shapes_by_input(shapes, ports)
-    arrays = asked.given(ports)
-    given = {}
+    requested = shapes_by_input(shapes, ports)
+    arrays = asked.read_inputs(ports)
+    input_types = {}
     for port in ports:
-        shape = wanted.get(port.name, port.shape)
+        shape = requested.get(port.name, port.shape)
         if static and shape.dims is not None:
             shape = Shape([dim if dim.is_static else 1 for dim in shape])
         if port.name in arrays:
             arrays[port.name] = checked(arrays[port.name], port)
             shape = Shape(arrays[port.name].shape)
-        given[port.name] = TensorType(port.element_type, shape)
+        input_types[port.name] = TensorType(port.element_type, shape)
     # The inputs have the shapes of these arrays, so that operators only query values.
     demands = Demands(arrays, run_once, has_shapes=True)
     recorded = {name: value for name, value in options.items() if value}
     try:
-        converted = _converted(proto, folder, given, recorded, demands if arrays else None)
+        converted = _convert(proto, folder, input_types, recorded, demands if arrays else None)
     except IRError as error:
         raise error.located(Location(path=path)) from error.__cause__
     return converted, frozenset(demands.used)
@@ -300,14 +300,14 @@ def _pairs(proto: ModelProto, *, stateful: bool, states: Sequence[str]) -> list[
         if not sign:
             raise Unusable(f"--state is {text!r}, expected INPUT=OUTPUT")
         asked.append(Pair(past, past, present))
-    found = [*asked, *noted_pairs(proto)]
+    state_pairs = [*asked, *noted_pairs(proto)]
     if stateful:
-        known = {name for one in found for name in (one.past, one.present)}
-        named = [pair for pair in named_pairs(proto) if known.isdisjoint((pair.past, pair.present))]
-        if not named and not found:
+        paired_names = {name for state_pair in state_pairs for name in (state_pair.past, state_pair.present)}
+        named = [pair for pair in named_pairs(proto) if paired_names.isdisjoint((pair.past, pair.present))]
+        if not named and not state_pairs:
             raise Unusable("--stateful found no states by name and type: specify them with --state INPUT=OUTPUT")
-        found += named
-    return found
+        state_pairs += named
+    return state_pairs
 
 
 def _refuse_of_ir(**options: object) -> None:

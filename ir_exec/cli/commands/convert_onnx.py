@@ -51,23 +51,23 @@ def convert_to_onnx(
 
 def _name_source(exported: Exported, path: str) -> None:
     """Store the name of the converted file in the metadata."""
-    known = {entry.key: entry for entry in exported.proto.metadata_props}
-    entry = known.get("ir_exec.source") or exported.proto.metadata_props.add()
+    entries = {entry.key: entry for entry in exported.proto.metadata_props}
+    entry = entries.get("ir_exec.source") or exported.proto.metadata_props.add()
     entry.key, entry.value = "ir_exec.source", os.path.basename(path)
 
 
 def _reshape(model: Model, shapes: Sequence[str], static: bool) -> None:
     """Set the input shapes of the command line, and with `static` the remaining open dims to 1."""
-    wanted = shapes_by_input(shapes, model.inputs)
-    given: dict[str | int, Shape] = {}
-    for place, port in enumerate(model.inputs):
-        shape = wanted.get(port.name, port.shape)
+    requested = shapes_by_input(shapes, model.inputs)
+    changed_shapes: dict[str | int, Shape] = {}
+    for position, port in enumerate(model.inputs):
+        shape = requested.get(port.name, port.shape)
         if static and shape.dims is not None:
             shape = Shape([dim if dim.is_static else 1 for dim in shape])
         if shape != port.shape:
-            given[place] = shape
-    if given:
-        model.reshape(given)
+            changed_shapes[position] = shape
+    if changed_shapes:
+        model.reshape(changed_shapes)
 
 
 def _show(model: Model, exported: Exported, output: str) -> None:
@@ -79,7 +79,7 @@ def _show(model: Model, exported: Exported, output: str) -> None:
     for id, (past, present) in exported.states.items():
         ends.add_row("state", id, "", f"{past} -> {present}")
     count = len(exported.proto.graph.node)
-    opset = next(one.version for one in exported.proto.opset_import if not one.domain)
+    opset = next(imported.version for imported in exported.proto.opset_import if not imported.domain)
     show(ends, f"{count:,} nodes of opset {opset} written to {output}")
     for node, reason in exported.not_representable:
         show(f"not expressed in ONNX: {node.type} {printable(node.name)}: {reason}")

@@ -10,7 +10,7 @@ import click
 from ir_exec.cli.extensions import extension_options, load_extensions
 from ir_exec.cli.files import write_text
 from ir_exec.cli.options import MODEL, format_option, left_out, listed_rows, rows_of, top_option
-from ir_exec.cli.output.terminal import UNUSABLE, Unusable, echo, errors_as_messages, styled
+from ir_exec.cli.output.terminal import UNUSABLE, Unusable, echo, errors_as_messages, style_text
 from ir_exec.cli.output.writing import output_option, report_output
 from ir_exec.debug import NetworkDiff, diff
 from ir_exec.debug.diffs.listing import listed
@@ -62,40 +62,40 @@ def command(
         if b is None:
             _put(listed(a, weights_a), output)
             return
-        found = diff(a, b, weights=(weights_a, weights_b), rt_info=rt_info)
+        difference = diff(a, b, weights=(weights_a, weights_b), rt_info=rt_info)
     if output_format == "html":
         from ir_exec.view import Other, html_of, view  # imported for html only
 
         with errors_as_messages(exit_code=UNUSABLE):
-            page = html_of(view(a, weights=weights_a, diff=Other(b, weights_b, found)))
+            page = html_of(view(a, weights=weights_a, diff=Other(b, weights_b, difference)))
         _put(iter([page.rstrip("\n")]), output)
     elif output_format == "text" and output is None:
-        for line in _shown(found, every, most):
+        for line in _shown_lines(difference, every, most):
             echo(line)
     else:
-        _put(_rendered(found, output_format, every), output)
+        _put(_render(difference, output_format, every), output)
     if output is not None:
-        echo(styled("message", found.summary))
-    sys.exit(0 if found.equal else 1)
+        echo(style_text("message", difference.summary))
+    sys.exit(0 if difference.equal else 1)
 
 
-def _shown(found: NetworkDiff, every: bool, most: int | None) -> Iterator[str]:
+def _shown_lines(difference: NetworkDiff, every: bool, most: int | None) -> Iterator[str]:
     """Yield the lines of a report; details of a layer are indented."""
-    yield styled("message", found.summary)
+    yield style_text("message", difference.summary)
     count = 0
-    for role, line in found.lines(every=every):
+    for role, line in difference.lines(every=every):
         count += not line.startswith(" ")
         if most is None or count <= most:
-            yield styled(role, printable(line))
+            yield style_text(role, printable(line))
     yield from left_out(count, most, "differences")
 
 
-def _rendered(found: NetworkDiff, output_format: str, every: bool) -> Iterator[str]:
+def _render(difference: NetworkDiff, output_format: str, every: bool) -> Iterator[str]:
     if output_format == "json":
-        yield to_json(found)
+        yield to_json(difference)
     else:
-        yield found.summary
-        for _, line in found.lines(every=every):
+        yield difference.summary
+        for _, line in difference.lines(every=every):
             yield printable(line)
 
 

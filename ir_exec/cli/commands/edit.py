@@ -16,7 +16,7 @@ from ir_exec.cli.extensions import extension_options, load_extensions
 from ir_exec.cli.options import MODEL, FiniteRange, shape_option, shapes_by_input
 from ir_exec.cli.output.terminal import UNUSABLE, Unusable, check_hint, errors_as_messages, show_written
 from ir_exec.cli.output.writing import model_output, output_option
-from ir_exec.cli.weights import compressed, read_compression, split_weights
+from ir_exec.cli.weights import compress, read_compression, split_weights
 from ir_exec.debug.values.stored_arrays import read_npy
 from ir_exec.model import read_model
 from ir_exec.types import Array
@@ -159,7 +159,7 @@ def command(
             editor.rename(old, new)
         edited = editor.model()
     if compression is not None:
-        edited = compressed(edited, compression, archives)
+        edited = compress(edited, compression, archives)
     with errors_as_messages(exit_code=UNUSABLE):
         edited.save(output)
     show_written("Edited", edited, output)
@@ -168,35 +168,35 @@ def command(
 def _insert(editor: Editor, name: str, said: LayerText) -> None:
     others = _inputs(editor, said)
 
-    def made(value: build.Value) -> build.Value:
-        found = build.op(said.type, value, *others, **said.attributes)
-        if not isinstance(found, build.Value):
-            raise Unusable(f"--insert {name}={said.type}: the layer has {len(found)} outputs, expected one")
-        return found
+    def make_layer(value: build.Value) -> build.Value:
+        result = build.op(said.type, value, *others, **said.attributes)
+        if not isinstance(result, build.Value):
+            raise Unusable(f"--insert {name}={said.type}: the layer has {len(result)} outputs, expected one")
+        return result
 
-    editor.insert(name, made)
+    editor.insert(name, make_layer)
 
 
 def _replace(editor: Editor, name: str, said: LayerText) -> None:
     cls = operator_class(said.type, said.attributes.get("opset"))
-    own = {one for field in cls.fields() for one in (field.name, field.attribute)}
-    kept = {one: text for one, text in editor.attributes(name).items() if one in own}
+    own = {name_of_field for field in cls.fields() for name_of_field in (field.name, field.attribute)}
+    retained = {name_of_field: text for name_of_field, text in editor.attributes(name).items() if name_of_field in own}
     others = _inputs(editor, said)
 
-    def made(*inputs: build.Value) -> Any:
+    def make_layer(*inputs: build.Value) -> Any:
         is_variadic = any(port.variadic for port in cls.inputs)
-        given = [*inputs[:1], *others] if others else inputs if is_variadic else inputs[: len(cls.inputs)]
-        return build.op(said.type, *given, **{**kept, **said.attributes})
+        sources = [*inputs[:1], *others] if others else inputs if is_variadic else inputs[: len(cls.inputs)]
+        return build.op(said.type, *sources, **{**retained, **said.attributes})
 
-    editor.replace(name, made)
+    editor.replace(name, make_layer)
 
 
 def _inputs(editor: Editor, said: LayerText) -> list[Any]:
     """Return the inputs in the text of a layer, with names replaced by values of the model."""
-    return [_named(editor, input) if isinstance(input, str) else input for input in said.inputs]
+    return [_value_of(editor, input) if isinstance(input, str) else input for input in said.inputs]
 
 
-def _named(editor: Editor, text: str) -> Any:
+def _value_of(editor: Editor, text: str) -> Any:
     return _array(text) if text.lower().endswith(".npy") else editor.value(text)
 
 
@@ -296,7 +296,7 @@ def _input(node: ast.expr) -> Any:
 
 
 def _literal(node: ast.expr) -> bool | int | float | str | list[Any]:
-    found = ast.literal_eval(node)
-    if not isinstance(found, bool | int | float | str | list | tuple):
+    value = ast.literal_eval(node)
+    if not isinstance(value, bool | int | float | str | list | tuple):
         raise ValueError
-    return list(found) if isinstance(found, tuple) else found
+    return list(value) if isinstance(value, tuple) else value

@@ -8,7 +8,7 @@ import click
 
 from ir_exec.check import RULES, Rule, code_prefix, explain, find_rule, nearest_rule, rules_page
 from ir_exec.cli.options import complete_rules
-from ir_exec.cli.output.terminal import Unusable, echo, styled, terminal_width
+from ir_exec.cli.output.terminal import Unusable, echo, style_text, terminal_width
 from ir_exec.report.text import wrap_words
 
 
@@ -61,13 +61,13 @@ def _show_list(rules: Iterable[Rule], width: int | None) -> None:
         head = f"{rule.severity:7}  {rule.name:26}"
         used = len(rule.code) + len(head) + 4
         lines = wrap_words(rule.summary, width, used=used, indent=used if (width or 0) > 2 * used else 7)
-        echo("\n".join([f"{styled(rule.severity, rule.code)}  {head}  {lines[0]}", *lines[1:]]))
+        echo("\n".join([f"{style_text(rule.severity, rule.code)}  {head}  {lines[0]}", *lines[1:]]))
 
 
 def _show_rule(rule: Rule, width: int | None) -> None:
     head, _, remainder = explain(rule).partition("\n")
     lines = [line for text in remainder.split("\n") for line in _fitting(text, width)]
-    echo(styled("message", head) + "\n" + "\n".join(lines))
+    echo(style_text("message", head) + "\n" + "\n".join(lines))
 
 
 def _fitting(line: str, width: int | None) -> list[str]:

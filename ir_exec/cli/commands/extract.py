@@ -63,19 +63,19 @@ def command(
     hint = check_hint(model)
     with errors_as_messages(hint=hint, exit_code=UNUSABLE):
         network = asked.network(model, weights, read_for_cut)
-    given = asked.given(network.inputs)
+    file_inputs = asked.read_inputs(network.inputs)
     is_seeded = click.get_current_context().get_parameter_source("seed") is ParameterSource.COMMANDLINE
     arrays: dict[str, Array] | None = None
     with errors_as_messages(exit_code=UNUSABLE):
-        if given or asked.shapes or is_seeded:
-            arrays = asked.drawn(network, given)
-    has_drawn = arrays is not None and len(given) < len(arrays)
+        if file_inputs or asked.shapes or is_seeded:
+            arrays = asked.complete_inputs(network, file_inputs)
+    has_drawn = arrays is not None and len(file_inputs) < len(arrays)
     with errors_as_messages(hint=drawn_hint if has_drawn else None, exit_code=UNUSABLE):
         extracted = extract(network, arrays, from_=begin, to=end, iteration=[int(text) for text in times])
         written = extracted.save(output)
     total = sum(map(is_counted, network.graph.all_nodes()))
-    kept = sum(map(is_counted, extracted.model.graph.all_nodes()))
-    show(_ends(extracted), f"{kept:,} of {total:,} layers written to {', '.join(map(str, written))}")
+    retained_count = sum(map(is_counted, extracted.model.graph.all_nodes()))
+    show(_ends(extracted), f"{retained_count:,} of {total:,} layers written to {', '.join(map(str, written))}")
 
 
 def _ends(extracted: Extracted) -> Table:

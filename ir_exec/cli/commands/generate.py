@@ -55,23 +55,25 @@ def _settings_options(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def with_settings(*args: Any, stop: tuple[str, ...], eos: str | None, **kwargs: Any) -> Any:
-        given = {name: kwargs.pop(name) for name in _OPTIONS}
-        settings = {name: value for name, value in given.items() if value is not None and value is not False}
+        values = {name: kwargs.pop(name) for name in _OPTIONS}
+        settings = {name: value for name, value in values.items() if value is not None and value is not False}
         if stop:
             settings["stop_strings"] = list(stop)
         if eos is not None:
             settings["eos_token_id"] = tokens_of(eos, "--eos")
         return command(*args, settings=settings, **kwargs)
 
-    found: Callable[..., None] = with_settings
-    found = click.option("--eos", metavar="1,2", help="End tokens.  [default: generation_config.json]")(found)
-    found = click.option("--stop", metavar="TEXT", multiple=True, help="Stop at this text; repeatable.")(found)
-    for name, (flag, kind, help) in reversed(_OPTIONS.items()):
-        if kind is None:
-            found = click.option(flag, name, is_flag=True, help=help)(found)
+    decorated: Callable[..., None] = with_settings
+    decorated = click.option("--eos", metavar="1,2", help="End tokens.  [default: generation_config.json]")(decorated)
+    decorated = click.option("--stop", metavar="TEXT", multiple=True, help="Stop at this text; repeatable.")(decorated)
+    for name, (flag, value_type, help) in reversed(_OPTIONS.items()):
+        if value_type is None:
+            decorated = click.option(flag, name, is_flag=True, help=help)(decorated)
         else:
-            found = click.option(flag, name, type=kind, metavar="N" if kind is _COUNT else "X", help=help)(found)
-    return found
+            decorated = click.option(
+                flag, name, type=value_type, metavar="N" if value_type is _COUNT else "X", help=help
+            )(decorated)
+    return decorated
 
 
 @click.command("generate")
@@ -155,11 +157,11 @@ def command(
             starts = [pipeline.encode(pipeline.chat(messages), special_tokens=False)]
         keep_logits = logits_path is not None
         if len(starts) > 1:
-            found = pipeline.generate_batch(
+            generations = pipeline.generate_batch(
                 starts, ignore_eos=ignore_eos, seed=seed, keep_logits=keep_logits, **settings
             )
         else:
-            one = pipeline.generate(
+            generation = pipeline.generate(
                 starts[0] if starts else [],
                 ignore_eos=ignore_eos,
                 seed=seed,
@@ -171,38 +173,38 @@ def command(
                 on_text=stream.add if stream is not None else None,
                 **settings,
             )
-            found = [one]
+            generations = [generation]
     if logits_path is not None:
-        write_arrays(logits_path, _logits(found))
+        write_arrays(logits_path, _logits(generations))
     if is_text:
-        _show(found, stream)
+        _show(generations, stream)
         return
     with errors_as_messages():
         records = [
-            _record(one, pipeline.offsets(start, one.prompt_ids) if isinstance(start, str) else None)
-            for one, start in zip(found, starts or [[]], strict=True)
+            _record(generation, pipeline.offsets(start, generation.prompt_ids) if isinstance(start, str) else None)
+            for generation, start in zip(generations, starts or [[]], strict=True)
         ]
     show_json(json.dumps(records[0] if len(records) == 1 else {"format": 1, "generations": records}, indent=1))
 
 
-def _show(found: Sequence[Generation], stream: _TextStream | None) -> None:
+def _show(generations: Sequence[Generation], stream: _TextStream | None) -> None:
     """End the streamed text, or print the texts of a batch line by line; print times on stderr."""
-    for generation in found:
+    for generation in generations:
         if stream is None:
             click.echo(", ".join(map(str, generation.ids)))
         else:
-            if len(found) > 1 and generation.text is not None:
+            if len(generations) > 1 and generation.text is not None:
                 stream.add(generation.text)
             stream.end()
         times = f"first after {generation.first_seconds:.2f} s, {generation.tokens_per_second:.1f} tokens/s"
         echo(f"{len(generation.ids)} tokens, stopped by {generation.stopped_by}; {times}", to_stderr=True)
 
 
-def _logits(found: Sequence[Generation]) -> dict[str, Any]:
+def _logits(generations: Sequence[Generation]) -> dict[str, Any]:
     """Return the arrays of --logits; in a batch, names end in the number of the prompt."""
     arrays = {}
-    for place, generation in enumerate(found):
-        ending = f".{place}" if len(found) > 1 else ""
+    for number, generation in enumerate(generations):
+        ending = f".{number}" if len(generations) > 1 else ""
         if generation.logits is not None:
             arrays[f"logits{ending}"] = generation.logits
         arrays[f"ids{ending}"] = np.array(generation.ids, np.int64)

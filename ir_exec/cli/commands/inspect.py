@@ -111,7 +111,7 @@ def command(
             if shapes:
                 raise Unusable("--shape does not change the document, expected --summary, --layers or --layer with it")
             older: list[object] = []
-            document = read_document(model, on_older=lambda *found: older.extend(found))
+            document = read_document(model, on_older=lambda *arguments: older.extend(arguments))
             if older:
                 # The schema describes the current version only.
                 lowered = load(model, weights, report=_raise_unless_without_weights)
@@ -141,7 +141,7 @@ def command(
         listed = _layers(network, most) if all_layers else []
         if content is not None and facts.onnx is not None:
             nodes = (
-                [shown_nodes(content, _inferred(list(placed_nodes(network)))), shown_initializers(facts.onnx)]
+                [shown_nodes(content, _types_by_tensor(list(placed_nodes(network)))), shown_initializers(facts.onnx)]
                 if all_layers
                 else []
             )
@@ -164,18 +164,18 @@ def _content_of(path: str) -> Listing | None:
 def _show_layers(network: Model, names: Sequence[str], content: Listing | None, is_json: bool) -> None:
     """Show the layers of these names, or all; in ONNX files, nodes take precedence over layers of the same name."""
     placed = list(placed_nodes(network))
-    nodes = None if content is None else NodesAndLayers(content, placed, _inferred(placed))
-    found: list[PlacedNode] = [] if names else placed
+    nodes = None if content is None else NodesAndLayers(content, placed, _types_by_tensor(placed))
+    selected: list[PlacedNode] = [] if names else placed
     shown: list[OnnxNode] = []
     for name in names:
-        held = [] if nodes is None else nodes.named(name)
-        if nodes is not None and held:
-            shown += [node for node in held if node not in shown]
-            of_nodes = [layer for node in held for layer in nodes.layers(node.name)] if is_json else []
-            found += [node for node in of_nodes if node not in found]
+        nodes_of_name = [] if nodes is None else nodes.named(name)
+        if nodes is not None and nodes_of_name:
+            shown += [node for node in nodes_of_name if node not in shown]
+            of_nodes = [layer for node in nodes_of_name for layer in nodes.layers(node.name)] if is_json else []
+            selected += [node for node in of_nodes if node not in selected]
         else:
-            found += [one for one in _named(placed, name, nodes) if one not in found]
-    layers = [layer_facts(one, None if nodes is None else nodes.of(one)) for one in found]
+            selected += [entry for entry in _find_layers(placed, name, nodes) if entry not in selected]
+    layers = [layer_facts(entry, None if nodes is None else nodes.of(entry)) for entry in selected]
     if is_json:
         show_json(TypeAdapter(list[LayerFacts]).dump_json(layers, indent=2).decode())
         return
@@ -183,9 +183,9 @@ def _show_layers(network: Model, names: Sequence[str], content: Listing | None, 
     show(*of_nodes_text, *(part for layer in layers for part in _layer_view(layer)))
 
 
-def _inferred(placed: Sequence[PlacedNode]) -> dict[str, str]:
+def _types_by_tensor(placed: Sequence[PlacedNode]) -> dict[str, str]:
     """Return the types of all values by tensor name."""
-    return {name: str(one.types[v.number]) for one in placed for v in one.node.outputs for name in v.names}
+    return {name: str(entry.types[v.number]) for entry in placed for v in entry.node.outputs for name in v.names}
 
 
 def _in_ir(facts: NetworkFacts) -> str:
@@ -210,7 +210,7 @@ def _summary(loaded: Loaded, facts: NetworkFacts, most: int | None) -> list[Tabl
         *variables,
         _operators(facts),
         _constants(facts.constants),
-        *([_compressed(facts)] if facts.compressed else []),
+        *([_compression_table(facts)] if facts.compressed else []),
     ]
 
 
@@ -262,12 +262,18 @@ def _constants(constants: Sequence[ConstantFacts]) -> Table:
     return shown
 
 
-def _compressed(facts: NetworkFacts) -> Table:
+def _compression_table(facts: NetworkFacts) -> Table:
     columns: dict[str, Literal["left", "right"]] = {"format": "left", "group_size": "right", "weights": "right"}
     shown = table("Compressed weights", **columns, elements="right", bytes="right")
-    for one in facts.compressed:
-        group = "-" if one.group_size is None else f"{one.group_size:,}"
-        shown.add_row(one.format, group, f"{one.weights:,}", f"{one.elements:,}", f"{one.bytes:,}")
+    for weights_of_format in facts.compressed:
+        group = "-" if weights_of_format.group_size is None else f"{weights_of_format.group_size:,}"
+        shown.add_row(
+            weights_of_format.format,
+            group,
+            f"{weights_of_format.weights:,}",
+            f"{weights_of_format.elements:,}",
+            f"{weights_of_format.bytes:,}",
+        )
     return shown
 
 
@@ -285,19 +291,19 @@ def _source(node: Node, position: int) -> str:
     return node.id if len(node.outputs) == 1 else f"{node.id}:{position}"
 
 
-def _named(placed: Sequence[PlacedNode], name: str, nodes: NodesAndLayers | None) -> list[PlacedNode]:
+def _find_layers(placed: Sequence[PlacedNode], name: str, nodes: NodesAndLayers | None) -> list[PlacedNode]:
     """Return the layers with this name, path, id or tensor name, in this order of preference; names may be shared."""
     hits = (
-        [one for one in placed if one.node.name == name]
-        or [one for one in placed if one.path == name]
-        or [one for one in placed if one.id == name]
-        or [one for one in placed if any(name in value.names for value in one.node.outputs)]
+        [entry for entry in placed if entry.node.name == name]
+        or [entry for entry in placed if entry.path == name]
+        or [entry for entry in placed if entry.id == name]
+        or [entry for entry in placed if any(name in value.names for value in entry.node.outputs)]
     )
     if not hits:
-        known = [text for one in placed for text in (one.node.name, one.path, one.id)]
-        known += [text for one in placed for value in one.node.outputs for text in value.names]
-        known += [] if nodes is None else list(nodes.names)
-        hint = suggested(name, known) or "--layers lists all layers"
+        candidates = [text for entry in placed for text in (entry.node.name, entry.path, entry.id)]
+        candidates += [text for entry in placed for value in entry.node.outputs for text in value.names]
+        candidates += [] if nodes is None else list(nodes.names)
+        hint = suggested(name, candidates) or "--layers lists all layers"
         raise Unusable(f"there is no {'layer' if nodes is None else 'node or layer'} {name!r}; {hint}")
     return hits
 
@@ -313,13 +319,13 @@ def _layer_view(layer: LayerFacts) -> list[Table | str]:
         attributes.add_row(name, text)
     inputs = table("Inputs", name="left", type="left", from_layer="left", value="left")
     inputs.names = frozenset()
-    for one in layer.inputs:
-        source = "no edge" if one.source is None else f"{one.source.id} {one.source.name} ({one.source.type})"
-        inputs.add_row(one.name, one.type or "", source, one.value or "")
+    for port in layer.inputs:
+        source = "no edge" if port.source is None else f"{port.source.id} {port.source.name} ({port.source.type})"
+        inputs.add_row(port.name, port.type or "", source, port.value or "")
     outputs = table("Outputs", name="left", type="left", tensor_names="left", to_layers="left", value="left")
     for output in layer.outputs:
         readers = ", ".join(f"{reader.id} {reader.name} ({reader.type})" for reader in output.readers)
         names = printable(", ".join(output.names))
         outputs.add_row(output.name, output.type, names, readers, output.value or "")
-    tables = [one.without_empty_columns() for one in (attributes, inputs, outputs) if one.rows]
+    tables = [shown.without_empty_columns() for shown in (attributes, inputs, outputs) if shown.rows]
     return [printable(head) + work, *tables]

@@ -13,7 +13,7 @@ import click
 
 from ir_exec.cli.extensions import extension_options, load_extensions
 from ir_exec.cli.options import complete_operators, left_out, listed_rows, rows_of, top_option, versioned_name
-from ir_exec.cli.output.terminal import Unusable, echo, show, styled
+from ir_exec.cli.output.terminal import Unusable, echo, show, style_text
 from ir_exec.hints import closest_names, did_you_mean, install_hint
 from ir_exec.ops.base.docstrings import describe, description_of
 from ir_exec.ops.base.operator import In, Op
@@ -63,21 +63,21 @@ def types_text(types: frozenset[ElementType]) -> str:
 
 
 def _names(types: Iterable[ElementType]) -> str:
-    wanted = frozenset(types)
-    return ", ".join(kind.name for kind in ElementType if kind in wanted)
+    supported = frozenset(types)
+    return ", ".join(element_type.name for element_type in ElementType if element_type in supported)
 
 
 def inputs_of(cls: type[Op]) -> list[tuple[str, str]]:
     """Return the inputs as in a list of parameters, `[beta]` or `inputs...`, with their element types."""
-    return [(_spelled(declared), _taken(declared)) for declared in cls.inputs]
+    return [(_input_name(declared), _accepted_types(declared)) for declared in cls.inputs]
 
 
-def _spelled(declared: In) -> str:
+def _input_name(declared: In) -> str:
     name = declared.name.rstrip("_") + ("..." if declared.variadic else "")
     return f"[{name}]" if declared.optional else name
 
 
-def _taken(declared: In) -> str:
+def _accepted_types(declared: In) -> str:
     return f"as {declared.like}" if declared.like else types_text(declared.types)
 
 
@@ -89,17 +89,17 @@ def attributes_of(cls: type[Op]) -> list[str]:
 def notes_of(cls: type[Op]) -> list[str]:
     """Return notes on differences between OpenVINO and its specification, and on gaps in it, one per paragraph."""
     description = describe(cls)
-    found = [note for paragraph in description.paragraphs for note in _note(paragraph)]
+    notes = [note for paragraph in description.paragraphs for note in _note(paragraph)]
     for heading in description.sections:
         for name, text in description.entries(heading).items():
-            found += [f"{'Errors' if heading == 'Raises' else name}: {note}" for note in _note(text)]
-    return list(dict.fromkeys(found))
+            notes += [f"{'Errors' if heading == 'Raises' else name}: {note}" for note in _note(text)]
+    return list(dict.fromkeys(notes))
 
 
 def _note(text: str) -> Iterator[str]:
     """Yield the first to last comparing sentence of a paragraph, and the sentence before, for its references."""
     sentences = _SENTENCE_END.split(" ".join(text.split()))
-    places = [place for place, sentence in enumerate(sentences) if _compares(sentence)]
+    places = [position for position, sentence in enumerate(sentences) if _compares(sentence)]
     if places:
         yield " ".join(sentences[max(places[0] - 1, 0) : places[-1] + 1])
 
@@ -124,13 +124,13 @@ def operators_page() -> str:
         "| operator | specification | inputs and their element types |",
         "|---|---|---|",
     ]
-    lines += [f"| {_linked(cls)} | {_page(cls)} | {_inputs(cls)} |" for cls in classes]
+    lines += [f"| {_link(cls)} | {_page(cls)} | {_inputs(cls)} |" for cls in classes]
     lines += ["", "## Differences between OpenVINO and its specification", ""]
     lines += ["All notes refer to OpenVINO 2026.4.1.", ""]
     for cls in classes:
         notes = notes_of(cls)
         if notes:
-            lines += [f"### {versioned_name(cls)}", "", "\n\n".join(_escaped(note) for note in notes), ""]
+            lines += [f"### {versioned_name(cls)}", "", "\n\n".join(_escape(note) for note in notes), ""]
     lines += ["## Operators of extensions", ""]
     lines += [
         "The operators of openvino_tokenizers, and internal operators of OpenVINO. OpenVINO writes the latter for",
@@ -141,7 +141,7 @@ def operators_page() -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _linked(cls: type[Op]) -> str:
+def _link(cls: type[Op]) -> str:
     name = versioned_name(cls)
     return f"[{name}](#{name.lower()})" if notes_of(cls) else name
 
@@ -152,10 +152,10 @@ def _page(cls: type[Op]) -> str:
 
 
 def _inputs(cls: type[Op]) -> str:
-    return "; ".join(f"{name}: {taken}" for name, taken in inputs_of(cls))
+    return "; ".join(f"{name}: {accepted}" for name, accepted in inputs_of(cls))
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     """Escape Markdown outside of code in backquotes."""
     parts = text.split("`")
     return "`".join(part if index % 2 else re.sub(r"([*_<>\[\]|])", r"\\\1", part) for index, part in enumerate(parts))
@@ -196,19 +196,19 @@ def command(
         click.echo(files("ir_exec.build").joinpath("__init__.pyi").read_text("utf-8"), nl=False)
         return
     load_extensions(extensions)
-    listed = _listed()
+    listed = _list_operators()
     if not types:
         rows = table("Operators", operator="left", specification="left", inputs="left")
-        for one in listed[:most]:
-            inputs = ", ".join(f"{name}: {taken}" for name, taken in inputs_of(one.cls))
-            rows.add_row(one.name, one.specification, inputs)
+        for operator in listed[:most]:
+            inputs = ", ".join(f"{name}: {accepted}" for name, accepted in inputs_of(operator.cls))
+            rows.add_row(operator.name, operator.specification, inputs)
         show(rows, *left_out(len(listed), most))
         return
     for number, text in enumerate(types):
-        for index, one in enumerate(_found(text, listed)):
+        for index, operator in enumerate(_find_operators(text, listed)):
             if number or index:
                 echo("")
-            _tell(one)
+            _tell(operator)
 
 
 def _list_onnx(types: tuple[str, ...], markdown: bool, most: int | None) -> None:
@@ -224,20 +224,20 @@ def _list_onnx(types: tuple[str, ...], markdown: bool, most: int | None) -> None
     if markdown:
         click.echo(onnx_page(), nl=False)
         return
-    wanted = {text.strip().lower() for text in types}
-    listed = [operator for operator in covered_operators() if not wanted or operator.name.lower() in wanted]
-    missing = wanted - {one.name.lower() for one in listed}
+    requested = {text.strip().lower() for text in types}
+    listed = [operator for operator in covered_operators() if not requested or operator.name.lower() in requested]
+    missing = requested - {entry.name.lower() for entry in listed}
     if missing:
         raise Unusable(f"ONNX has no operator {sorted(missing)[0]!r}; `ir-exec ops --onnx` lists all operators")
     rows = table("Operators of ONNX", operator="left", versions="left", supported="left")
-    for one in listed[:most]:
-        support = {"function": "yes", "body": "by its function body", "no": "no"}[one.how]
-        rows.add_row(one.shown, ", ".join(map(str, one.versions)), support)
-    not_representable = operators_not_representable() if not wanted else []
+    for entry in listed[:most]:
+        support = {"function": "yes", "body": "by its function body", "no": "no"}[entry.how]
+        rows.add_row(entry.shown, ", ".join(map(str, entry.versions)), support)
+    not_representable = operators_not_representable() if not requested else []
     show(
         rows,
         *left_out(len(listed), most),
-        f"{sum(one.how != 'no' for one in listed)} of {len(listed)} are supported",
+        f"{sum(entry.how != 'no' for entry in listed)} of {len(listed)} are supported",
         *(f"not exported to ONNX: {name}: {reason}" for name, reason in not_representable),
     )
 
@@ -250,33 +250,33 @@ class _Operator(NamedTuple):
     cls: type[Op]
 
 
-def _listed() -> list[_Operator]:
+def _list_operators() -> list[_Operator]:
     """Return all operators of OpenVINO, then those of extensions."""
-    known = [_Operator(versioned_name(cls), specification_of(cls), cls) for cls in registered()]
+    of_openvino = [_Operator(versioned_name(cls), specification_of(cls), cls) for cls in registered()]
     own = [_Operator(f"{cls.type_name}-{version}", "(extension)", cls) for version, cls in registered_extensions()]
-    return known + own
+    return of_openvino + own
 
 
-def _found(text: str, listed: list[_Operator]) -> list[_Operator]:
+def _find_operators(text: str, listed: list[_Operator]) -> list[_Operator]:
     """Return all versions of a type, or the version with this number, ignoring case."""
-    wanted = text.strip().lower()
-    found = [one for one in listed if wanted in (one.cls.type_name.lower(), one.name.lower())]
-    if not found:
-        near = closest_names(wanted.rpartition("-")[0] or wanted, [one.cls.type_name for one in listed])
+    requested = text.strip().lower()
+    matches = [operator for operator in listed if requested in (operator.cls.type_name.lower(), operator.name.lower())]
+    if not matches:
+        near = closest_names(requested.rpartition("-")[0] or requested, [operator.cls.type_name for operator in listed])
         hint = did_you_mean(near) or "`ir-exec ops` lists all operators"
         raise Unusable(f"there is no operator {text!r}; {hint}")
-    return found
+    return matches
 
 
-def _tell(one: _Operator) -> None:
-    cls = one.cls
-    echo(styled("message", one.name))
+def _tell(operator: _Operator) -> None:
+    cls = operator.cls
+    echo(style_text("message", operator.name))
     echo(description_of(cls))
     sections = {
-        "inputs": "; ".join(f"{name}: {taken}" for name, taken in inputs_of(cls)),
+        "inputs": "; ".join(f"{name}: {accepted}" for name, accepted in inputs_of(cls)),
         "outputs": ", ".join(cls.outputs),
         "attributes": ", ".join(attributes_of(cls)),
     }
     echo("")
     for heading, text in sections.items():
-        echo(f"{styled('frame', f'{heading:10}')}  {text or 'none'}")
+        echo(f"{style_text('frame', f'{heading:10}')}  {text or 'none'}")

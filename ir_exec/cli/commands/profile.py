@@ -25,7 +25,7 @@ from ir_exec.cli.options import (
 )
 from ir_exec.cli.output.plan_text import EnginePlan, show_partition, show_plan
 from ir_exec.cli.output.progress import Steps
-from ir_exec.cli.output.rendering import rendered
+from ir_exec.cli.output.rendering import render
 from ir_exec.cli.output.terminal import Unusable, check_hint, echo, errors_as_messages, show
 from ir_exec.cli.output.writing import output_option, report_output, text_output
 from ir_exec.cli.process import keep_freed_memory
@@ -131,10 +131,10 @@ def command(
     load_extensions(extensions)
     with errors_as_messages(hint=check_hint(model)):
         network = asked.network(model, weights)
-    given = asked.given(network.inputs)
+    file_inputs = asked.read_inputs(network.inputs)
     if shows_plan:
         with errors_as_messages(hint=drawn_hint):
-            complete, (arrays,), _ = bind_calls(network, asked.drawn(network, given))
+            complete, (arrays,), _ = bind_calls(network, asked.complete_inputs(network, file_inputs))
             mode = weight_mode_of_one_run(complete, weight_mode, precision)
             compiled = compile_model(
                 complete, threads=threads, precision=precision, passes=passes, weight_mode=mode, **engine
@@ -153,11 +153,11 @@ def command(
         return
     if passes is not None:
         raise Unusable("--passes requires --plan; `ir-exec run` also has --passes")
-    drawn = [port.name for port in network.inputs if port.name not in given]
+    drawn = [port.name for port in network.inputs if port.name not in file_inputs]
     with errors_as_messages(hint=drawn_hint if drawn else None), Steps() as steps:
         report = profile(
             network,
-            asked.drawn(network, given),
+            asked.complete_inputs(network, file_inputs),
             repeat=repeat,
             reference=reference,
             device=device,
@@ -176,7 +176,7 @@ def command(
         if trace_events is not None:
             echo(f"\none run written to {printable(trace_events)}, for ui.perfetto.dev or chrome://tracing")
         return
-    write_text(_rendered(report, output_format, model, weights), output)
+    write_text(_render(report, output_format, model, weights), output)
 
 
 def _partition(compiled: CompiledModel) -> PartitionReport:
@@ -187,8 +187,8 @@ def _partition(compiled: CompiledModel) -> PartitionReport:
     return compiled.partition
 
 
-def _rendered(report: Profile, output_format: str, model: str, weights: str | None) -> str:
-    return rendered(report, output_format, lambda: f"{report}\n", "profile", model, weights)
+def _render(report: Profile, output_format: str, model: str, weights: str | None) -> str:
+    return render(report, output_format, lambda: f"{report}\n", "profile", model, weights)
 
 
 def _show(report: Profile, most: int | None, every: bool) -> None:
@@ -202,8 +202,8 @@ def _parts(report: Profile, most: int | None, every: bool) -> Iterator[Table | s
     layers = slowest(report)
     shown = _table("Layers", layer="left", type="left", value="left", memory=True)
     for layer in layers[:most]:
-        kind = f"{layer.element_type}[{','.join(map(str, layer.shape or ()))}]" if layer.element_type else "-"
-        shown.add_row(layer.path, type_text(layer), kind, *_cells(layer), format_bytes(layer.memory))
+        value_type = f"{layer.element_type}[{','.join(map(str, layer.shape or ()))}]" if layer.element_type else "-"
+        shown.add_row(layer.path, type_text(layer), value_type, *_cells(layer), format_bytes(layer.memory))
     yield shown
     yield from left_out(len(layers), most)
     types = _table("Types", type="left", layers="right")
@@ -211,7 +211,7 @@ def _parts(report: Profile, most: int | None, every: bool) -> Iterator[Table | s
         types.add_row(group.name, f"{group.layers:,}", *_cells(group))
     yield types
     yield from left_out(len(report.by_type), most)
-    prefixes = [one for one in report.by_prefix if every or one.share >= _LEAST_SHARE]
+    prefixes = [candidate for candidate in report.by_prefix if every or candidate.share >= _LEAST_SHARE]
     if prefixes:
         listed = _table("Prefixes of names", prefix="left", layers="right")
         for group in prefixes[:most]:
@@ -224,21 +224,21 @@ def _parts(report: Profile, most: int | None, every: bool) -> Iterator[Table | s
         yield from _engine(report.engine, most)
 
 
-def _engine(found: EngineProfile, most: int | None) -> Iterator[Table | str]:
-    yield "\n".join(map(printable, str(found.partition).splitlines()))
+def _engine(profiled: EngineProfile, most: int | None) -> Iterator[Table | str]:
+    yield "\n".join(map(printable, str(profiled.partition).splitlines()))
     yield (
-        f"compiled in {format_seconds(found.compile_seconds)}, first run {format_seconds(found.first_seconds)}, then "
-        f"{format_seconds(found.run_seconds)}; with its counters {format_seconds(found.timed_seconds)}"
+        f"compiled in {format_seconds(profiled.compile_seconds)}, first run {format_seconds(profiled.first_seconds)}, "
+        f"then {format_seconds(profiled.run_seconds)}; with its counters {format_seconds(profiled.timed_seconds)}"
     )
-    shown = table(found.engine, layer="left", kernels="left", time="right", share="right", ours="right")
-    for layer in found.layers[:most]:
+    shown = table(profiled.engine, layer="left", kernels="left", time="right", share="right", ours="right")
+    for layer in profiled.layers[:most]:
         times = (format_seconds(layer.seconds), f"{layer.share:.1%}", format_seconds(layer.ours) if layer.ours else "-")
         shown.add_row(layer.name or "added by the engine", ", ".join(layer.kernels), *times)
     yield shown
-    yield from left_out(len(found.layers), most)
+    yield from left_out(len(profiled.layers), most)
 
 
-def _openvino(found: OpenVINOProfile, most: int | None) -> Iterator[Table | str]:
+def _openvino(openvino_profile: OpenVINOProfile, most: int | None) -> Iterator[Table | str]:
     shown = table(
         "OpenVINO",
         layer="left",
@@ -249,7 +249,7 @@ def _openvino(found: OpenVINOProfile, most: int | None) -> Iterator[Table | str]
         ours="right",
         source_layers="left",
     )
-    layers = sorted(found.layers, key=lambda layer: -layer.seconds)
+    layers = sorted(openvino_profile.layers, key=lambda layer: -layer.seconds)
     for layer in layers[:most]:
         others = [name for name in layer.layers if name != layer.name]
         times = (

@@ -15,7 +15,7 @@ from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.files import write_text
 from ir_exec.cli.options import MODEL, FiniteRange, format_option, left_out, rows_of, top_option
 from ir_exec.cli.output.progress import Steps
-from ir_exec.cli.output.rendering import rendered
+from ir_exec.cli.output.rendering import render
 from ir_exec.cli.output.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages, show, show_verdict
 from ir_exec.cli.output.writing import output_option, report_output, text_output
 from ir_exec.debug.precision.effects import QuantizationReport
@@ -101,7 +101,7 @@ def command(
             other,
             calls,
             asked.seed,
-            shapes=asked.wanted(other.inputs),
+            shapes=asked.requested_shapes(other.inputs),
             max_loss=max_loss,
             keep_bits=int(keep_bits),
             seconds=seconds,
@@ -112,7 +112,7 @@ def command(
     if output_format == "text" and output is None:
         _show(report, most)
     else:
-        write_text(_rendered(report, output_format, model, weights), output)
+        write_text(_render(report, output_format, model, weights), output)
         if output is not None:
             show_verdict(report.headline, is_good=report.is_within)
     sys.exit(0 if report.is_within else 1)
@@ -127,8 +127,8 @@ def _calls(network: Model, asked: Asked, extensions: tuple[str, ...]) -> list[di
         if not loaded:
             raise Unusable("there are no inputs, expected at least one file")
         return loaded
-    given = asked.given(network.inputs)
-    return [asked.drawn(network, given)] if given or asked.shapes else None
+    file_inputs = asked.read_inputs(network.inputs)
+    return [asked.complete_inputs(network, file_inputs)] if file_inputs or asked.shapes else None
 
 
 def _formats(report: QuantizationReport) -> str:
@@ -142,11 +142,11 @@ def _formats(report: QuantizationReport) -> str:
     return json.dumps(content, indent=1)
 
 
-def _rendered(report: QuantizationReport, output_format: str, model: str, weights: str | None) -> str:
+def _render(report: QuantizationReport, output_format: str, model: str, weights: str | None) -> str:
     def text() -> str:
         return "".join(f"{printable(line)}\n" for line in report.lines())
 
-    return rendered(report, output_format, text, "compare", model, weights, UNUSABLE)
+    return render(report, output_format, text, "compare", model, weights, UNUSABLE)
 
 
 def _show(report: QuantizationReport, most: int | None) -> None:
@@ -171,9 +171,9 @@ def _show(report: QuantizationReport, most: int | None) -> None:
     shown = table("Layers, each quantized alone", **columns)
     for layer in report.layers[:most]:
         effect = layer.effect
-        kind = layer.format if layer.group_size is None else f"{layer.format}/{layer.group_size}"
+        weight_format = layer.format if layer.group_size is None else f"{layer.format}/{layer.group_size}"
         readers = list_names(layer.layers, 2, is_counted=False)
-        cells = [layer.path, readers, kind, "not run" if effect is None else format_number(effect.loss)]
+        cells = [layer.path, readers, weight_format, "not run" if effect is None else format_number(effect.loss)]
         if has_kl:
             top = None if effect is None else effect.top1_changes
             cells.append("-" if top is None else f"{top:.1%}")
@@ -183,6 +183,6 @@ def _show(report: QuantizationReport, most: int | None) -> None:
     show(shown)
     for line in left_out(len(report.layers), most, "layers"):
         echo(line)
-    for one in sorted(report.ranges, key=lambda one: -one.outside)[:5]:
-        echo(f"  range {printable(one.path)}: {range_line(one)}")
+    for statistics in sorted(report.ranges, key=lambda statistics: -statistics.outside)[:5]:
+        echo(f"  range {printable(statistics.path)}: {range_line(statistics)}")
     echo(printable(report.counts))

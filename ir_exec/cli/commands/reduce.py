@@ -125,9 +125,9 @@ def command(
     if asks_passes:
         load_extensions(extensions)
         with errors_as_messages(hint=check_hint(model), exit_code=UNUSABLE):
-            whole = asked.network(model, weights)
-            drawn = asked.drawn(whole, asked.given(whole.inputs))
-        reduce_passes(whole, drawn, rtol=rtol, atol=atol, output_format=output_format)
+            complete_model = asked.network(model, weights)
+            drawn = asked.complete_inputs(complete_model, asked.read_inputs(complete_model.inputs))
+        reduce_passes(complete_model, drawn, rtol=rtol, atol=atol, output_format=output_format)
     if output_format != "text" or rtol is not None or atol is not None:
         raise Unusable("--rtol, --atol and --format require --passes")
     assert until is not None, "one of the two is given"
@@ -139,15 +139,15 @@ def command(
     hint = check_hint(model)
     with errors_as_messages(hint=hint, exit_code=UNUSABLE):
         network = asked.network(model, weights)
-    given = asked.given(network.inputs)
+    file_inputs = asked.read_inputs(network.inputs)
     arrays: dict[str, Array] | None = None
     with errors_as_messages(exit_code=UNUSABLE):
-        if asked_command.takes_inputs or given:
-            arrays = asked.drawn(network, given)
+        if asked_command.takes_inputs or file_inputs:
+            arrays = asked.complete_inputs(network, file_inputs)
         is_interrupted = False
         try:
             with _terminated_as_interrupted(), LayerBar(None) as bar:
-                found = reduce(
+                reduced = reduce(
                     network,
                     asked_command,
                     arrays,
@@ -155,11 +155,11 @@ def command(
                     progress=bar.advance if bar.is_wanted else None,
                 )
         except ReductionInterrupted as interrupt:
-            found, is_interrupted = interrupt.found, True
-        written = found.save(output)
+            reduced, is_interrupted = interrupt.found, True
+        written = reduced.save(output)
     if is_interrupted:
         echo("interrupted: a smaller part may also fail", to_stderr=True)
-    _show(found, list(map(str, written)))
+    _show(reduced, list(map(str, written)))
     if is_interrupted:
         raise KeyboardInterrupt
 
@@ -174,12 +174,12 @@ def _terminated_as_interrupted() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _show(found: Reduced, written: list[str]) -> None:
-    nodes = [node for node in found.model.graph.nodes if is_counted(node)]
-    others = Counter(type(node.op) for node in found.model.graph.nodes if not is_counted(node))
+def _show(reduced: Reduced, written: list[str]) -> None:
+    nodes = [node for node in reduced.model.graph.nodes if is_counted(node)]
+    others = Counter(type(node.op) for node in reduced.model.graph.nodes if not is_counted(node))
     beside = ", ".join(format_count(others[cls], cls.type_name) for cls in (Parameter, Const, Result) if others[cls])
-    runs = format_count(found.runs, "run")
-    echo(f"{format_count(found.before, 'layer')} reduced to {found.layers} (and {beside}) in {runs}")
+    runs = format_count(reduced.runs, "run")
+    echo(f"{format_count(reduced.before, 'layer')} reduced to {reduced.layers} (and {beside}) in {runs}")
     for node in nodes[:_MOST_SHOWN]:
         echo(printable(f'  layer {node.id} "{node.name}" ({node.type})'))
     for line in format_remainder(len(nodes), _MOST_SHOWN, indent="  "):

@@ -34,7 +34,7 @@ from ir_exec.cli.output.terminal import (
     errors_as_messages,
     show,
     show_json,
-    styled,
+    style_text,
 )
 from ir_exec.cli.output.writing import OutputFile, arrays_output, folder_output, output_option
 from ir_exec.cli.parallel import Bar, worker_options
@@ -185,43 +185,46 @@ def command(
     is_text = output_format == "text"
     names = labels_in(labels)
     ports = compiled.inputs
-    given = asked.given(ports)
-    with errors_as_messages(hint=drawn_hint if any(port.name not in given for port in ports) else None):
-        redraw = asked.redraw(network, given)
+    file_inputs = asked.read_inputs(ports)
+    with errors_as_messages(hint=drawn_hint if any(port.name not in file_inputs for port in ports) else None):
+        redraw = asked.redraw(network, file_inputs)
         if validate:
             _validate(network, redraw.arrays, precision)
         first, results = _first_run(network, compiled, redraw, again=not validate, shows_bar=repeat == 1 and not engine)
         arrays = redraw.arrays
         if ports and is_text:
-            show(_inputs(ports, redraw, set(given)))
+            show(_inputs(ports, redraw, set(file_inputs)))
             echo("")
-        others = _repeated(network, compiled, arrays, warmup, repeat - 1)
+        others = _time_runs(network, compiled, arrays, warmup, repeat - 1)
         if output is not None:
             write_arrays(output, results)  # type: ignore[arg-type]  # a mapping by name that also accepts positions
-    found = {port.name: array for port, array in results.to_dict().items()}
+    outputs_by_name = {port.name: array for port, array in results.to_dict().items()}
     with errors_as_messages(exit_code=UNUSABLE):
         if names:
-            require_labels(names, found)
+            require_labels(names, outputs_by_name)
         differs = None if expected is None else _differing(results, expected, rtol, atol)
     times = times_of(first, others, warmup)
     partition = compiled.partition if isinstance(compiled, EngineModel) else None
     specialized = compiled.specializations[-1] if compiled.specializations else None
     if is_text:
         shown: list[Table | str] = [_outputs(results)] if printed == "summary" else []
-        shown += printed_values(found) if printed == "values" else ()
-        shown += printed_top(found, names) if printed == "top5" else ()
+        shown += printed_values(outputs_by_name) if printed == "values" else ()
+        shown += printed_top(outputs_by_name, names) if printed == "top5" else ()
         if partition is not None:
             echo(f"{printable(str(partition).splitlines()[0])}\n")
         show(*shown, times_text(times) + (f", outputs written to {output}" if output else ""))
         if specialized is not None:
             echo(f"specialized for {printable(', '.join(f'{name}: {what}' for name, what in specialized.items()))}")
         if differs is not None:
-            _tell_expected(differs, len(found), expected or "")
+            _tell_expected(differs, len(outputs_by_name), expected or "")
     else:
         drawn = {input.name: input.values for input in redraw.drawn.inputs}
         inputs = [_input(port, arrays[port.name], drawn.get(port.name), asked.seed) for port in ports]
         is_whole, most = printed == "values", TOP if printed == "top5" else 0
-        outputs = [output_of(one, found[one], has_values=is_whole, most=most, labels=names) for one in found]
+        outputs = [
+            output_of(output_name, outputs_by_name[output_name], has_values=is_whole, most=most, labels=names)
+            for output_name in outputs_by_name
+        ]
         report = RunReport(
             model=model,
             inputs=tuple(inputs),
@@ -229,7 +232,7 @@ def command(
             times=times,
             engine=partition,
             specialised=specialized,
-            token_offsets=_token_offsets(model, compiled, arrays, found),
+            token_offsets=_token_offsets(model, compiled, arrays, outputs_by_name),
         )
         show_json(to_json(report if differs is None else report.judged(differs)))
     if differs:
@@ -237,22 +240,22 @@ def command(
 
 
 def _token_offsets(
-    path: str, compiled: CompiledModel, arrays: Mapping[str, Array], found: Mapping[str, Array]
+    path: str, compiled: CompiledModel, arrays: Mapping[str, Array], outputs: Mapping[str, Array]
 ) -> tuple[tuple[tuple[int, int] | None, ...], ...] | None:
     """Return the positions of tokens in the texts, in bytes; None for models that are not tokenizers."""
-    ids = found.get("input_ids")
+    ids = outputs.get("input_ids")
     texts = [array for port in compiled.inputs for array in [arrays[port.name]] if port.element_type in STRING]
     if ids is None or ids.ndim != 2 or len(compiled.inputs) != 1 or [text.shape for text in texts] != [ids.shape[:1]]:
         return None
     from ir_exec.text.tokenizers.offsets import batch_offsets  # imported for tokenizers only
 
-    given = [one if isinstance(one, str) else bytes(one).decode("utf-8", "replace") for one in texts[0].tolist()]
+    decoded = [item if isinstance(item, str) else bytes(item).decode("utf-8", "replace") for item in texts[0].tolist()]
     empty = compiled([np.array([""], object)])["input_ids"][0].tolist()
-    places = batch_offsets(path, given, ids, found.get("attention_mask"), empty)
+    places = batch_offsets(path, decoded, ids, outputs.get("attention_mask"), empty)
     return None if places is None else tuple([tuple(row) for row in places])
 
 
-def _timed(
+def _time_run(
     network: Model, compiled: CompiledModel, arrays: Mapping[str, Array], *, shows_bar: bool = False
 ) -> tuple[float, Results]:
     """Run from the initial state, and return the seconds and the outputs.
@@ -269,14 +272,14 @@ def _timed(
     return perf_counter() - start, results
 
 
-def _repeated(
+def _time_runs(
     network: Model, compiled: CompiledModel, arrays: Mapping[str, Array], warmup: int, count: int
 ) -> list[float]:
     """Return the seconds of each of `count` runs, in blocks, after runs for warming up."""
     with Bar(lambda: warmup + count, is_wanted=warmup + count > 0, verb="running", noun="runs") as bar:
 
         def run() -> float:
-            seconds, _ = _timed(network, compiled, arrays)
+            seconds, _ = _time_run(network, compiled, arrays)
             bar.advance()
             return seconds
 
@@ -295,7 +298,7 @@ def _first_run(
     while True:
         start = perf_counter()
         try:
-            timed = _timed(network, compiled, redraw.arrays, shows_bar=shows_bar)
+            timed = _time_run(network, compiled, redraw.arrays, shows_bar=shows_bar)
         except IRError as error:
             failed = failed or error
             if not again or not redraw.again_after(error, perf_counter() - start):
@@ -315,19 +318,22 @@ def _first_run(
 
 
 def _refuse_for_many(**options: object) -> None:
-    given = [f"--{name.rstrip('s')}" for name, value in options.items() if value]
-    if given:
-        raise Unusable(f"{', '.join(given)} cannot be combined with many inputs, expected one set of inputs")
+    flags = [f"--{name.rstrip('s')}" for name, value in options.items() if value]
+    if flags:
+        raise Unusable(f"{', '.join(flags)} cannot be combined with many inputs, expected one set of inputs")
 
 
 def _validate(network: Model, arrays: Mapping[str, Array], precision: Precision) -> None:
     with LayerBar(network.graph) as bar:
-        found: NotFinite | None = first_not_finite(
+        not_finite: NotFinite | None = first_not_finite(
             network, arrays, bar.advance if bar.is_wanted else None, precision=precision
         )
-    if found is not None:
-        echo(f"{styled('error', 'error')}{styled('message', ': ' + printable(found.message))}", to_stderr=True)
-        echo(f"  --> {found.location}", to_stderr=True)
+    if not_finite is not None:
+        echo(
+            f"{style_text('error', 'error')}{style_text('message', ': ' + printable(not_finite.message))}",
+            to_stderr=True,
+        )
+        echo(f"  --> {not_finite.location}", to_stderr=True)
         sys.exit(1)
 
 
@@ -336,13 +342,13 @@ def _differing(results: Results, path: str, rtol: float | None, atol: float | No
     is_data_set = os.path.isdir(path) or suffix_of(path) == ".pb"
     # A folder may contain .npy files instead of a data set.
     arrays = (outputs_of_data_set(path) or None) if is_data_set else None
-    found: dict[str, str] = {}
+    differing: dict[str, str] = {}
     for name, difference in differences(results, path, rtol, atol, arrays).items():
         if difference is None:
-            found[name] = f"no value in {path}"
+            differing[name] = f"no value in {path}"
         elif not difference.is_within:
-            found[name] = difference_text(difference)
-    return found
+            differing[name] = difference_text(difference)
+    return differing
 
 
 def _tell_expected(differs: Mapping[str, str], count: int, path: str) -> None:
@@ -371,13 +377,17 @@ def _input(port: ModelPort, array: Array, drawn: str | None, seed: int) -> RunIn
     )
 
 
-def _inputs(ports: list[ModelPort], redraw: Redraw, given: set[str]) -> Table:
+def _inputs(ports: list[ModelPort], redraw: Redraw, names_from_files: set[str]) -> Table:
     shown = table("Inputs", name="left", element_type="left", shape="left", values="left")
     drawn = {input.name: input.values for input in redraw.drawn.inputs}
     for port in ports:
         array = redraw.arrays[port.name]
         values = drawn.get(port.name)
-        origin = "given" if port.name in given else f"drawn with seed {redraw.drawn.seed}{': ' * bool(values)}{values}"
+        origin = (
+            "given"
+            if port.name in names_from_files
+            else f"drawn with seed {redraw.drawn.seed}{': ' * bool(values)}{values}"
+        )
         shown.add_row(port.name, str(_element_type(array)), str(Shape(array.shape)), origin)
     return shown
 
@@ -388,8 +398,8 @@ def _outputs(results: Results) -> Table:
     )
     for name, array in results.items():
         facts = statistics(array)
-        kind, shape = str(ElementType.of(array)), str(Shape(array.shape))
-        shown.add_row(str(name), kind, shape, facts.lowest, facts.highest, facts.mean, facts.nans)
+        element_type, shape = str(ElementType.of(array)), str(Shape(array.shape))
+        shown.add_row(str(name), element_type, shape, facts.lowest, facts.highest, facts.mean, facts.nans)
     return shown
 
 

@@ -19,7 +19,7 @@ from ir_exec.batch.items import SUFFIXES, StoredFile, StoredItem, items_in
 from ir_exec.batch.names import IMAGES
 from ir_exec.batch.running import run
 from ir_exec.cli.arrays import split_named
-from ir_exec.cli.output.terminal import UNUSABLE, Unusable, echo, errors_as_messages, styled
+from ir_exec.cli.output.terminal import UNUSABLE, Unusable, echo, errors_as_messages, style_text
 from ir_exec.cli.parallel import Bar, pool_for
 from ir_exec.errors import IRError
 from ir_exec.ir.remote import files_below
@@ -99,15 +99,15 @@ def _files(pattern: str) -> list[str]:
             below = files_below(pattern) if "*" in pattern or StoredFile(pattern).suffix not in SUFFIXES else None
         except OSError as error:
             raise Unusable(f"cannot read {pattern}: {error.strerror or error}") from None
-        found = [pattern] if below is None else [path for path in below if StoredFile(path).suffix in SUFFIXES]
+        paths = [pattern] if below is None else [path for path in below if StoredFile(path).suffix in SUFFIXES]
     elif os.path.isdir(pattern) and StoredFile(pattern).suffix not in SUFFIXES:
-        found = sorted(os.path.join(pattern, name) for name in os.listdir(pattern))
-        found = [path for path in found if StoredFile(path).suffix in (*SUFFIXES, *IMAGES)]
+        paths = sorted(os.path.join(pattern, name) for name in os.listdir(pattern))
+        paths = [path for path in paths if StoredFile(path).suffix in (*SUFFIXES, *IMAGES)]
     else:
-        found = [pattern] if os.path.exists(pattern) else sorted(glob.glob(pattern, recursive=True))
-    if not found:
+        paths = [pattern] if os.path.exists(pattern) else sorted(glob.glob(pattern, recursive=True))
+    if not paths:
         raise Unusable(f"{pattern} has no files of arrays, expected {', '.join(SUFFIXES)}, or images")
-    return found
+    return paths
 
 
 def run_many(
@@ -127,8 +127,8 @@ def run_many(
         engine: The keywords of `compile_model` that select an engine.
     """
     if output is None:
-        one = f"; for one array use --input NAME={many.archive}" if (many.archive or "").endswith(".npy") else ""
-        raise Unusable(f"--output is missing, expected a folder for the outputs of many inputs{one}")
+        advice = f"; for one array use --input NAME={many.archive}" if (many.archive or "").endswith(".npy") else ""
+        raise Unusable(f"--output is missing, expected a folder for the outputs of many inputs{advice}")
     if many.batch is not None:
         with errors_as_messages():
             network = _with_open_batch(network, many.batch)
@@ -147,10 +147,10 @@ def run_many(
         bar = stack.enter_context(
             Bar(lambda: sum(1 for _ in many.items(ports)), is_wanted=True, verb="running", noun="items")
         )
-        taken: deque[tuple[str, StoredItem]] = deque()
+        pending: deque[tuple[str, StoredItem]] = deque()
         results = run(
             network,
-            _taking(folder.left(many.items(ports), ports), taken),
+            _taking(folder.left(many.items(ports), ports), pending),
             pool,
             max_seconds=max_seconds,
             optimize=optimize,
@@ -160,7 +160,7 @@ def run_many(
         failed: list[tuple[str, IRError]] = []
         done = 0
         for result in stack.enter_context(closing(results)):  # type: ignore[type-var]  # it is a generator
-            name, item = taken.popleft()
+            name, item = pending.popleft()
             folder.add(name, item, result)
             done += 1
             if result.error is not None:
@@ -171,18 +171,18 @@ def run_many(
         sys.exit(1)
 
 
-def _taking(items: Iterator[tuple[str, StoredItem]], taken: deque[tuple[str, StoredItem]]) -> Iterator[StoredItem]:
-    """Yield the items; append their names to `taken`, in the order of the results."""
+def _taking(items: Iterator[tuple[str, StoredItem]], pending: deque[tuple[str, StoredItem]]) -> Iterator[StoredItem]:
+    """Yield the items; append their names to `pending`, in the order of the results."""
     for name, item in items:
-        taken.append((name, item))
+        pending.append((name, item))
         yield item
 
 
 def _with_open_batch(network: Model, batch: int) -> Model:
     """Return the model with an open first dim, because the last item may have fewer than `batch` rows."""
     closed = {
-        place: Shape([Dim.any(), *dims[1:]])
-        for place, port in enumerate(network.inputs)
+        position: Shape([Dim.any(), *dims[1:]])
+        for position, port in enumerate(network.inputs)
         if (dims := port.shape.dims) and dims[0].is_static and dims[0].lo != batch
     }
     return network.reshape(closed) if closed else network
@@ -200,7 +200,7 @@ def _tell(folder: OutputFolder, done: int, failed: list[tuple[str, IRError]], se
     echo(f"outputs and {MANIFEST} written to {printable(output)}")
     if failed:
         count = f"{format_count(len(failed), 'item', ',')} failed"
-        echo(f"{styled('error', 'error')}{styled('message', ': ' + count)}", to_stderr=True)
+        echo(f"{style_text('error', 'error')}{style_text('message', ': ' + count)}", to_stderr=True)
         for name, error in failed[:_MOST_SHOWN]:
             echo(f"  {printable(name)}: {str(error).splitlines()[0]}", to_stderr=True)
         for line in format_remainder(len(failed), _MOST_SHOWN, indent="  "):

@@ -61,12 +61,12 @@ def command(
     load_extensions(extensions)
     with errors_as_messages(hint=check_hint(model)):
         network = asked.network(model, weights)
-    given = asked.given(network.inputs)
-    has_drawn = any(port.name not in given for port in network.inputs)
+    file_inputs = asked.read_inputs(network.inputs)
+    has_drawn = any(port.name not in file_inputs for port in network.inputs)
     with errors_as_messages(hint=drawn_hint if has_drawn else None), LayerBar(network.graph) as bar:
         written = trace(
             network,
-            asked.drawn(network, given),
+            asked.complete_inputs(network, file_inputs),
             output=output,
             layers=layers,
             types=types,
@@ -85,7 +85,7 @@ def _table(written: Trace, most: int | None) -> Table:
     values = written.index.values
     for name, value in list(zip(written, values, strict=True))[:most]:
         facts = value.facts
-        numbers = [format_number(one) for one in (facts.min, facts.max, facts.mean)]
-        kind = f"{value.element_type}[{','.join(map(str, value.shape))}]"
-        shown.add_row(name, value.type, kind, *numbers, f"{facts.nans:,}", f"{facts.infinities:,}")
+        numbers = [format_number(number) for number in (facts.min, facts.max, facts.mean)]
+        value_type = f"{value.element_type}[{','.join(map(str, value.shape))}]"
+        shown.add_row(name, value.type, value_type, *numbers, f"{facts.nans:,}", f"{facts.infinities:,}")
     return shown

@@ -81,7 +81,7 @@ def command(
         inputs, graph = None, None
         if draw or asked.archive or asked.named or asked.shapes:
             network = asked.network(model, weights)
-            inputs, graph = asked.drawn(network, asked.given(network.inputs)), network.graph
+            inputs, graph = asked.complete_inputs(network, asked.read_inputs(network.inputs)), network.graph
         with LayerBar(graph) as bar:
             page = view(
                 model,

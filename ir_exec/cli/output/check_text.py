@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from ir_exec.check import Diagnostic, Report, Style, render, rule_of, weight
 from ir_exec.check.text import plain
-from ir_exec.cli.output.terminal import echo, styled, terminal_width
+from ir_exec.cli.output.terminal import echo, style_text, terminal_width
 from ir_exec.errors import IRError, Severity
 from ir_exec.ir.markup import load
 from ir_exec.printable import inert, printable
@@ -32,14 +32,14 @@ class TextOutput:
     requires: bool
     to_file: bool
     counts_infos: bool = False
-    kept: list[str] = field(default_factory=list)
+    collected: list[str] = field(default_factory=list)
     later: dict[Severity, list[str]] = field(default_factory=lambda: {"warning": [], "info": []})
     ends: list[str] = field(default_factory=list)
     infos: Counter[str] = field(default_factory=Counter)
 
     @property
     def style(self) -> Style:
-        return plain if self.to_file else styled
+        return plain if self.to_file else style_text
 
     def errors(self, report: Report) -> list[str]:
         """Return the lines of the errors of one file, and collect everything else about it."""
@@ -68,15 +68,19 @@ class TextOutput:
     def lines(self, lines: Iterable[str]) -> None:
         for line in lines:
             if self.to_file:
-                self.kept.append(inert(line))
+                self.collected.append(inert(line))
             else:
                 echo(line)
 
 
 def from_level(report: Report, level: Severity) -> Report:
     """Return the report without findings of lower severity."""
-    kept = tuple(found for found in report.diagnostics if weight(found.severity) >= weight(level))
-    return report if len(kept) == len(report.diagnostics) else report.model_copy(update={"diagnostics": kept})
+    diagnostics = tuple(diagnostic for diagnostic in report.diagnostics if weight(diagnostic.severity) >= weight(level))
+    return (
+        report
+        if len(diagnostics) == len(report.diagnostics)
+        else report.model_copy(update={"diagnostics": diagnostics})
+    )
 
 
 def _requirement(report: Report, style: Style) -> str:
@@ -86,8 +90,8 @@ def _requirement(report: Report, style: Style) -> str:
         return f"{path}: the required OpenVINO release is unknown"
     demands = []
     for demand in report.requires.demands:
-        place = demand.location
-        where = "" if place.line is None else f", line {place.line}"
+        location = demand.location
+        where = "" if location.line is None else f", line {location.line}"
         times = f" ({demand.count} times{where and ', first in' + where[1:]})" if demand.count > 1 else where
         demands.append(f"{printable(demand.what)}{times}")
     head = style("message", f"{path} needs OpenVINO {report.requires.release} or newer")
@@ -104,7 +108,7 @@ def _new_outputs(report: Report, style: Style) -> list[str]:
 
 
 def statistics(reports: list[Report]) -> Iterator[str]:
-    counts = Counter((found.code, found.severity) for report in reports for found in report.diagnostics)
+    counts = Counter((diagnostic.code, diagnostic.severity) for report in reports for diagnostic in report.diagnostics)
     width = len(str(max(counts.values(), default=0)))
     for (code, severity), count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
         yield f"{count:>{width}}  {code}  {severity:7}  {rule_of(code).name}"

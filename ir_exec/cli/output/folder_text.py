@@ -16,7 +16,7 @@ from ir_exec.cli.output.terminal import (
     print_report,
     show,
     show_json,
-    styled,
+    style_text,
 )
 from ir_exec.printable import printable
 from ir_exec.report.records import to_json
@@ -34,7 +34,7 @@ __all__ = ["TokenOptions", "compare_folder", "show_folder", "tokens_of"]
 def tokens_of(text: str, option: str = "--ids") -> list[int]:
     """Parse tokens, `1,2,3`."""
     try:
-        return [int(one) for one in text.split(",")]
+        return [int(part) for part in text.split(",")]
     except ValueError:
         raise Unusable(f"{option} is {text!r}, expected a list of tokens such as 1,2,3") from None
 
@@ -69,7 +69,7 @@ def compare_folder(
         from ir_exec.text.generation.generating import load
 
         pipeline = load(path)
-        found = compare_tokens(
+        comparison = compare_tokens(
             pipeline,
             reference,
             options.prompt if options.prompt is not None else tokens_of(options.ids) if options.ids else [],
@@ -78,38 +78,38 @@ def compare_folder(
             source=options.source,
             timeout=options.timeout,
         )
-        lines = _compared(found, pipeline)
-        text = to_json(found, indent=2) if output_format == "json" else lines
+        lines = _describe(comparison, pipeline)
+        text = to_json(comparison, indent=2) if output_format == "json" else lines
     if output is not None:
         write_text(text + "\n", output)
         echo(lines.split("\n", 1)[0])
     else:
         print_report(text)
-    raise click.exceptions.Exit(0 if found.equal else 1)
+    raise click.exceptions.Exit(0 if comparison.equal else 1)
 
 
-def _compared(found: TokenComparison, pipeline: Pipeline) -> str:
+def _describe(comparison: TokenComparison, pipeline: Pipeline) -> str:
     """Return the verdict, the first token that differs, and the explanation."""
-    if found.first is None:
-        return styled("message", f"equal: all {len(found.ours)} tokens of {found.reference}")
-    first = found.first
-    lines = [f"different from {found.reference} at token {first.position + 1} of {len(found.theirs)}"]
+    if comparison.first is None:
+        return style_text("message", f"equal: all {len(comparison.ours)} tokens of {comparison.reference}")
+    first = comparison.first
+    lines = [f"different from {comparison.reference} at token {first.position + 1} of {len(comparison.theirs)}"]
     if first.is_tie:
-        lines = [f"equal up to a tie at token {first.position + 1} of {len(found.theirs)}"]
+        lines = [f"equal up to a tie at token {first.position + 1} of {len(comparison.theirs)}"]
     has_text = "detokenizer" in pipeline.folder.parts
     for name, token in (("ours", first.ours), ("theirs", first.theirs)):
         lines.append(f"  {name:6}   {token}" + (f"   {printable(pipeline.decode([token]))!r}" if has_text else ""))
     lines.append(f"  our logit is {first.margin:.3g} above that of their token, {first.gap:.3g} above the second best")
-    for trial in found.trials:
+    for trial in comparison.trials:
         result = trial.error or ("equal" if trial.position is None else f"different at token {trial.position + 1}")
         lines.append(f"  {trial.name}: {printable(result)}")
-    if found.explanation is not None:
-        lines.append(f"explained by: {found.explanation}")
-    elif found.layer is not None:
+    if comparison.explanation is not None:
+        lines.append(f"explained by: {comparison.explanation}")
+    elif comparison.layer is not None:
         lines.append(
-            f"no setting explains it; first layer with a different result in OpenVINO: {printable(found.layer)}"
+            f"no setting explains it; first layer with a different result in OpenVINO: {printable(comparison.layer)}"
         )
-    elif not first.is_tie and found.trials:
+    elif not first.is_tie and comparison.trials:
         lines.append("no setting explains it: compare the models, `ir-exec compare openvino_model.xml --with openvino`")
     return "\n".join(lines)
 

@@ -136,7 +136,7 @@ def facts_of(network: Model, source: Document, onnx: OnnxFacts | None = None) ->
         writer=source.writer,
         layers=sum(1 for _ in source.all_layers()),
         parameters=_parameters(network.graph),
-        bytes=_stored(op for op in _const_ops(network.graph)),
+        bytes=_stored_bytes(op for op in _const_ops(network.graph)),
         multiply_adds=work.multiply_adds,
         is_exact=work.is_exact,
         variables=tuple(map(PortFacts.of, variables_of(network))),
@@ -144,7 +144,7 @@ def facts_of(network: Model, source: Document, onnx: OnnxFacts | None = None) ->
         outputs=tuple(PortFacts.of(port, added) for port in network.outputs),
         operators=tuple(_operators(network.graph)),
         constants=constants,
-        compressed=tuple(_compressed(network.graph, network.weights)),
+        compressed=tuple(_compressed_facts(network.graph, network.weights)),
         onnx=onnx,
     )
 
@@ -153,7 +153,7 @@ def _const_ops(graph: Graph) -> list[Const]:
     return [node.op for node in graph.all_nodes() if isinstance(node.op, Const)]
 
 
-def _stored(constants: Iterable[Const]) -> int:
+def _stored_bytes(constants: Iterable[Const]) -> int:
     return sum({(op.offset, op.size): op.size for op in constants}.values())
 
 
@@ -179,27 +179,27 @@ def _constants(graph: Graph) -> list[ConstantFacts]:
     by_type: dict[ElementType, list[Const]] = {}
     for op in _const_ops(graph):
         by_type.setdefault(op.element_type, []).append(op)
-    found = [
+    facts = [
         ConstantFacts(
-            element_type=str(kind),
+            element_type=str(element_type),
             constants=len(ops),
             elements=sum(op.shape.size.lo for op in ops),
-            bytes=_stored(ops),
+            bytes=_stored_bytes(ops),
         )
-        for kind, ops in by_type.items()
+        for element_type, ops in by_type.items()
     ]
-    return sorted(found, key=lambda one: -one.bytes)
+    return sorted(facts, key=lambda group: -group.bytes)
 
 
-def _compressed(graph: Graph, weights: Weights | None) -> Iterator[CompressedFacts]:
+def _compressed_facts(graph: Graph, weights: Weights | None) -> Iterator[CompressedFacts]:
     """Yield compressed weights by format, in order of decreasing elements."""
-    found: dict[tuple[str, int | None], list[CompressedWeight]] = {}
+    weights_by_format: dict[tuple[str, int | None], list[CompressedWeight]] = {}
     graphs = [graph, *(body.graph for node in graph.all_nodes() for body in node.bodies)]
     for weight in (weight for inner in graphs for weight in find_compressed_weights(inner).values()):
         name = str(weight.element_type) if weights is None else weight.format(weights)
-        found.setdefault((name, weight.group_size), []).append(weight)
-    sizes = {key: sum(member.size for member in members) for key, members in found.items()}
-    for key, members in sorted(found.items(), key=lambda item: -sizes[item[0]]):
+        weights_by_format.setdefault((name, weight.group_size), []).append(weight)
+    sizes = {key: sum(member.size for member in members) for key, members in weights_by_format.items()}
+    for key, members in sorted(weights_by_format.items(), key=lambda item: -sizes[item[0]]):
         yield CompressedFacts(
             format=key[0],
             group_size=key[1],
@@ -290,7 +290,7 @@ def layer_facts(placed: PlacedNode, made_of: OnnxNode | None = None) -> LayerFac
         outputs=tuple(
             Output(
                 name=_output_name(node, value.position),
-                type=_typed(types[value.number]),
+                type=_type_text(types[value.number]),
                 names=value.names,
                 readers=tuple(readers.get(value.number, ())),
                 value=_value(types[value.number]),
@@ -307,14 +307,14 @@ def _input(placed: PlacedNode, position: int, value: Value | None) -> Input:
         return Input(name=name, type=None, source=None)
     type = placed.types[value.number]
     source = _neighbour(placed.prefix, value.node, value.position)
-    return Input(name=name, type=_typed(type), source=source, value=_value(type))
+    return Input(name=name, type=_type_text(type), source=source, value=_value(type))
 
 
 def _neighbour(prefix: str, node: Node, port: int) -> Neighbour:
     return Neighbour(id=f"{prefix}{node.id}", type=node.type, name=node.name, port=port)
 
 
-def _typed(type: TensorType) -> str:
+def _type_text(type: TensorType) -> str:
     return f"{type.element_type}{type.shape}"
 
 

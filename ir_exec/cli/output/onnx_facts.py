@@ -143,13 +143,13 @@ class NodesAndLayers:
         self._layers: dict[str, list[PlacedNode]] = {}
         self._nodes = {node.name: node for node in reversed(listing.nodes)}
         self._made_of: dict[str, str] = {}
-        for one in placed:
-            cls = one.node.op_class
+        for entry in placed:
+            cls = entry.node.op_class
             is_end = cls.is_parameter or cls.is_result
-            name = None if is_end else node_of_layer(one.node.name, self._nodes)
+            name = None if is_end else node_of_layer(entry.node.name, self._nodes)
             if name is not None:
-                self._layers.setdefault(name, []).append(one)
-                self._made_of[one.id] = name
+                self._layers.setdefault(name, []).append(entry)
+                self._made_of[entry.id] = name
 
     def named(self, name: str) -> list[OnnxNode]:
         """Return the nodes with this name, or with an output of this name."""
@@ -203,7 +203,7 @@ def shown_content(facts: OnnxFacts) -> list[Table | str]:
         _ends("Inputs", facts.inputs),
         _ends("Outputs", facts.outputs),
         _operators(facts),
-        _stored(facts),
+        _initializer_table(facts),
     ]
 
 
@@ -255,12 +255,14 @@ def _operators(facts: OnnxFacts) -> Table:
     return shown
 
 
-def _stored(facts: OnnxFacts) -> Table:
+def _initializer_table(facts: OnnxFacts) -> Table:
     """Return a table of the initializers by element type and file."""
     groups: dict[tuple[str, str], list[OnnxInitializer]] = {}
-    for one in facts.initializers:
-        groups.setdefault((one.type.partition("[")[0], one.external or ""), []).append(one)
+    for initializer in facts.initializers:
+        groups.setdefault((initializer.type.partition("[")[0], initializer.external or ""), []).append(initializer)
     shown = table("Initializers", element_type="left", initializers="right", bytes="right", external="left")
-    for (kind, external), ones in sorted(groups.items(), key=lambda item: -sum(one.bytes for one in item[1])):
-        shown.add_row(kind, f"{len(ones):,}", f"{sum(one.bytes for one in ones):,}", external)
+    for (element_type, external), ones in sorted(
+        groups.items(), key=lambda item: -sum(initializer.bytes for initializer in item[1])
+    ):
+        shown.add_row(element_type, f"{len(ones):,}", f"{sum(initializer.bytes for initializer in ones):,}", external)
     return shown.without_empty_columns() if shown.rows else shown

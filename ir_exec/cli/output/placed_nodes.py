@@ -34,13 +34,13 @@ class PlacedNode(NamedTuple):
 
 def placed_nodes(network: Model) -> Iterator[PlacedNode]:
     """Yield every node; the nodes of bodies follow the node that contains the body."""
-    return _placed(network.graph, network.types, network.weights, "", "")
+    return _walk_placed(network.graph, network.types, network.weights, "", "")
 
 
-def _placed(graph: Graph, types: Types, weights: Weights | None, prefix: str, scope: str) -> Iterator[PlacedNode]:
+def _walk_placed(graph: Graph, types: Types, weights: Weights | None, prefix: str, scope: str) -> Iterator[PlacedNode]:
     for node in graph.nodes:
         yield PlacedNode(f"{prefix}{node.id}", f"{scope}{node.name}", node, types, graph)
         for body in node.bodies:
             inside = infer_types(body.graph, weights=weights, settle=inferred_or_declared)
             label = f"{prefix}{node.id}/" + ("" if body.name == "body" else f"{body.name.removesuffix('_body')}/")
-            yield from _placed(body.graph, inside, weights, label, f"{scope}{node.name}/{body.name}/")
+            yield from _walk_placed(body.graph, inside, weights, label, f"{scope}{node.name}/{body.name}/")

@@ -33,12 +33,12 @@ def show_partition(report: PartitionReport, types: Mapping[str, str], most: int 
     Args:
         types: The types of the layers, by name.
     """
-    reasons = {one.name: one.reason for one in report.interpreted}
+    reasons = {layer.name: layer.reason for layer in report.interpreted}
     shown = table("Layers", layer="left", type="left", part="right", run_by="left", reason="left")
-    rows = [(name, place, part.engine) for place, part in enumerate(report.parts) for name in part.layers]
-    for name, place, on_engine in rows[:most]:
+    rows = [(name, index, part.engine) for index, part in enumerate(report.parts) for name in part.layers]
+    for name, index, on_engine in rows[:most]:
         who = "engine" if on_engine else "interpreter"
-        shown.add_row(name, types.get(name, ""), str(place), who, reasons.get(name, ""))
+        shown.add_row(name, types.get(name, ""), str(index), who, reasons.get(name, ""))
     why = [_reasons(report)] if report.interpreted else []
     headline = printable(str(report).splitlines()[0])
     show(headline, _parts(report), *why, shown.without_empty_columns(), *left_out(len(rows), most))
@@ -49,10 +49,10 @@ def show_partition(report: PartitionReport, types: Mapping[str, str], most: int 
 def _parts(report: PartitionReport) -> Table:
     columns: dict[str, Literal["left", "right"]] = {"inputs": "right", "outputs": "right", "first_layer": "left"}
     shown = table("Parts", part="right", run_by="left", layers="right", **columns)
-    for place, part in enumerate(report.parts):
+    for index, part in enumerate(report.parts):
         who = "engine" if part.engine else "interpreter"
         ends = (f"{len(part.layers):,}", f"{len(part.inputs):,}", f"{len(part.outputs):,}")
-        shown.add_row(str(place), who, *ends, next(iter(part.layers), ""))
+        shown.add_row(str(index), who, *ends, next(iter(part.layers), ""))
     return shown
 
 
@@ -61,8 +61,8 @@ def _reasons(report: PartitionReport) -> Table:
     counts: dict[tuple[str, str], int] = {}
     for layer in report.interpreted:
         counts[layer.type, layer.reason] = counts.get((layer.type, layer.reason), 0) + 1
-    for (kind, reason), count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
-        shown.add_row(kind, f"{count:,}", reason)
+    for (layer_type, reason), count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+        shown.add_row(layer_type, f"{count:,}", reason)
     return shown
 
 
@@ -84,10 +84,10 @@ def show_plan(report: PlanReport, most: int | None) -> None:
     if others.rows:
         echo("")
         show(others)
-    for one in report.passes:
-        if one.error is not None:
-            echo(printable(f"pass {one.name} failed and was skipped: {one.error}"))
-    near = [(one.name, skipped) for one in report.passes for skipped in one.skipped]
+    for optimization in report.passes:
+        if optimization.error is not None:
+            echo(printable(f"pass {optimization.name} failed and was skipped: {optimization.error}"))
+    near = [(optimization.name, skipped) for optimization in report.passes for skipped in optimization.skipped]
     if near:
         _show_near(near[:most])
         for line in left_out(len(near), most):

@@ -8,10 +8,10 @@ from typing import Any, Literal
 from ir_exec.cli.output.terminal import errors_as_messages
 from ir_exec.report.records import TableRecord, to_json
 
-__all__ = ["rendered"]
+__all__ = ["render"]
 
 
-def rendered(
+def render(
     report: TableRecord,
     output_format: str,
     text: Callable[[], str],

@@ -48,23 +48,25 @@ def printed_values(results: Mapping[str, Array]) -> Iterator[str]:
 def printed_top(results: Mapping[str, Array], labels: Sequence[str]) -> Iterator[Table | str]:
     """Yield tables of the largest elements of each row of every output."""
     for name, array in results.items():
-        kind, shape = ElementType.of(array), Shape(array.shape)
+        element_type, shape = ElementType.of(array), Shape(array.shape)
         rows = top(array, TOP, labels)
         if rows is None:
-            yield f"{printable(name)} {kind}{shape}: {printable(str(elements_of(array).tolist())[:200])}"
+            yield f"{printable(name)} {element_type}{shape}: {printable(str(elements_of(array).tolist())[:200])}"
             continue
-        shown = table(f"{printable(name)} {kind}{shape}", row="left", index="right", value="right", label="left")
+        shown = table(
+            f"{printable(name)} {element_type}{shape}", row="left", index="right", value="right", label="left"
+        )
         leading = [size for size in array.shape if size > 1][:-1]
         for number, row in enumerate(rows[:_MOST_ROWS]):
-            place = ",".join(map(str, np.unravel_index(number, leading))) if leading else ""
-            for rank, one in enumerate(row):
-                shown.add_row(f"[{place}]" * (not rank) if place else "", *_cells(one))
+            position = ",".join(map(str, np.unravel_index(number, leading))) if leading else ""
+            for rank, entry in enumerate(row):
+                shown.add_row(f"[{position}]" * (not rank) if position else "", *_cells(entry))
         yield shown.without_empty_columns()
         yield from format_remainder(len(rows), _MOST_ROWS, noun="rows")
 
 
-def _cells(one: TopElement) -> tuple[str, str, str]:
-    return str(one.index), f"{one.value:.6g}", printable(one.label or "")
+def _cells(entry: TopElement) -> tuple[str, str, str]:
+    return str(entry.index), f"{entry.value:.6g}", printable(entry.label or "")
 
 
 def times_text(times: RunTimes) -> str:

@@ -37,7 +37,7 @@ __all__ = [
     "show_verdict",
     "show_written",
     "shows_progress",
-    "styled",
+    "style_text",
     "terminal_width",
     "write",
 ]
@@ -68,7 +68,7 @@ _STYLES = {
 }
 
 
-def styled(role: str, text: str) -> str:
+def style_text(role: str, text: str) -> str:
     """Apply the style of a role in reports; `echo` removes colors outside of terminals."""
     style = _STYLES.get(role)
     return click.style(text, **style) if style else text  # type: ignore[arg-type]  # the table mixes str and bool
@@ -138,7 +138,7 @@ class Unusable(click.ClickException):
     exit_code = UNUSABLE
 
     def show(self, file: IO[Any] | None = None) -> None:
-        echo(f"{styled('error', 'error')}{styled('message', ': ' + printable(self.message))}", to_stderr=True)
+        echo(f"{style_text('error', 'error')}{style_text('message', ': ' + printable(self.message))}", to_stderr=True)
 
 
 _NOT_FOUND_BY_CHECK = frozenset({Code.unreadable_path, Code.limit_exceeded, Code.unwritable, Code.internal_error})
@@ -148,8 +148,8 @@ def check_hint(path: str) -> HintOf:
     """Return a function that suggests `check` for faults of the file that it finds."""
 
     def suggest(error: IRError) -> str | None:
-        place = error.location
-        is_of_file = place.path is not None or place.layer_id is not None
+        location = error.location
+        is_of_file = location.path is not None or location.layer_id is not None
         if not is_of_file or error.code in _NOT_FOUND_BY_CHECK or not rule_of(error.code).in_files:
             return None
         return f"`ir-exec check {path_word(path)}` shows all faults of the file"
@@ -178,7 +178,7 @@ def errors_as_messages(*, hint: HintOf | None = None, exit_code: int = 1) -> Ite
 def _fail(error: IRError, hint: HintOf | None, exit_code: int) -> NoReturn:
     text = error.hint or (None if hint is None else hint(error))
     diagnostic = Diagnostic.of(error).model_copy(update={"severity": "error", "hint": text})
-    for line in render_diagnostic(diagnostic, style=styled):
+    for line in render_diagnostic(diagnostic, style=style_text):
         echo(line, to_stderr=True)
     sys.exit(UNUSABLE if error.code in (Code.unreadable_path, Code.unwritable) else exit_code)
 
@@ -191,7 +191,7 @@ def show(*parts: Table | str) -> None:
             echo("")
         if isinstance(part, Table):
             for role, line in part.lines(width):
-                echo(styled(role, line))
+                echo(style_text(role, line))
         else:
             for line in part.split("\n"):
                 for shown in [line] if width is None or measure_columns(line) <= width else wrap_cell(line, width):
@@ -200,7 +200,7 @@ def show(*parts: Table | str) -> None:
 
 def show_json(text: str) -> None:
     """Print JSON with escapes for non-ASCII characters and for the commands of CI servers."""
-    plain = _NOT_PLAIN.sub(lambda found: json.dumps(found[0])[1:-1].replace("\x7f", "\\u007f"), text)
+    plain = _NOT_PLAIN.sub(lambda match: json.dumps(match[0])[1:-1].replace("\x7f", "\\u007f"), text)
     write(plain.replace("##[", "#\\u0023["))
 
 
@@ -218,7 +218,7 @@ def print_report(text: str) -> None:
 
 def show_verdict(line: str, *, is_good: bool) -> None:
     """Print the first line of a report, also if the report itself is written to a file."""
-    echo(styled("message" if is_good else "error", printable(line)))
+    echo(style_text("message" if is_good else "error", printable(line)))
 
 
 def show_written(title: str, model: Model, path: str) -> None:

@@ -326,7 +326,11 @@ def _files_named_in(text: str, parameter: click.Parameter) -> Iterator[str]:
         is_pattern = is_path and glob.has_magic(name) and not os.path.exists(name)
         for path in glob.glob(name, recursive=True) if is_pattern else [name]:
             beside = f"{os.path.splitext(path)[0]}.bin"
-            yield from (one for one in (path, beside) if os.path.exists(one) and (one == path or _is_xml(path)))
+            yield from (
+                candidate
+                for candidate in (path, beside)
+                if os.path.exists(candidate) and (candidate == path or _is_xml(path))
+            )
 
 
 def _is_xml(path: str) -> bool:

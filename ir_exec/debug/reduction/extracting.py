@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ir_exec.build.cutting import Cut, Region, cut, is_counted, region_at, source, with_variables
-from ir_exec.build.cutting import needed as needed_by
+from ir_exec.build.cutting import Cut, Region, cut, is_counted, needed_by, region_at, source, with_variables
 from ir_exec.codes import Code
 from ir_exec.debug.traces.walk import Visit, Walker, Where
 from ir_exec.debug.values.entries import Entry, entries_of, find

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from ir_exec.build.cutting import Cut, Region, below, cut, is_counted, needed, region_at, source, with_variables
+from ir_exec.build.cutting import Cut, Region, below, cut, is_counted, needed_by, region_at, source, with_variables
 from ir_exec.check import check_model
 from ir_exec.codes import Code
 from ir_exec.debug.drawing import draw
@@ -216,7 +216,7 @@ class _ReductionValues:
         if self._walker is None:
             raise EvaluationError("the model has unsupported operators", code=Code.failed)
         arrays: dict[Value, Array] = {}
-        needed_nodes = needed([value.node], ())
+        needed_nodes = needed_by([value.node], ())
         with np.errstate(all="ignore"):
             for node in self._region.graph.nodes:
                 if node in needed_nodes:

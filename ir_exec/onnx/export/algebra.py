@@ -30,15 +30,15 @@ __all__ = [
     "Number",
     "Sheet",
     "concat",
+    "convert_output",
     "either",
-    "given",
+    "input_tensors",
     "loop",
     "maximum",
     "minimum",
-    "named",
     "onnx_type",
-    "rounded",
-    "widened",
+    "tensor_names",
+    "widen",
 ]
 
 Number: TypeAlias = "float | int | bool | np.generic | Array"
@@ -61,8 +61,8 @@ class Sheet:
     def emit(self, op: str, *inputs: str, dtypes: Sequence[Any], **attributes: Any) -> list[Expr]:
         """The outputs of a new node, with these dtypes."""
         kinds = [ElementType.of_dtype(np.dtype(dtype)) for dtype in dtypes]
-        found = self.node.emit(op, *inputs, outputs=len(kinds), kinds=kinds, **attributes)
-        names = (found,) if isinstance(found, str) else found
+        outputs = self.node.emit(op, *inputs, outputs=len(kinds), kinds=kinds, **attributes)
+        names = (outputs,) if isinstance(outputs, str) else outputs
         return [Expr(self, name, dtype) for name, dtype in zip(names, dtypes, strict=True)]
 
     def constant(self, value: Any, dtype: Any = None) -> Expr:
@@ -91,17 +91,17 @@ class Sheet:
 
     def zeros(self, shape: Expr, dtype: Any, value: Number = 0) -> Expr:
         """A tensor filled with one value; `shape` is a vector of i64."""
-        kind = np.dtype(dtype)
-        if kind.name == "bfloat16" or kind.itemsize < 1:
-            return self.zeros(shape, np.float32, value).to(kind)
-        fill = onnx.numpy_helper.from_array(np.array([value]).astype(kind))
-        return self.call("ConstantOfShape", shape, dtype=kind, value=fill)
+        element_dtype = np.dtype(dtype)
+        if element_dtype.name == "bfloat16" or element_dtype.itemsize < 1:
+            return self.zeros(shape, np.float32, value).to(element_dtype)
+        fill = onnx.numpy_helper.from_array(np.array([value]).astype(element_dtype))
+        return self.call("ConstantOfShape", shape, dtype=element_dtype, value=fill)
 
     def arange(self, stop: int | Expr, start: int | Expr = 0, step: int = 1) -> Expr:
         """i64 from start to stop, exclusive."""
         if isinstance(stop, int) and isinstance(start, int):
             return self.constant(np.arange(start, stop, step, dtype=np.int64))
-        ends = [one.to(I64).reshape() if isinstance(one, Expr) else self.constant(one, I64) for one in (start, stop)]
+        ends = [end.to(I64).reshape() if isinstance(end, Expr) else self.constant(end, I64) for end in (start, stop)]
         return self.call("Range", ends[0], ends[1], self.constant(step, I64))
 
 
@@ -195,14 +195,14 @@ class Expr:
 
     def to(self, dtype: Any) -> Expr:
         """The tensor in another dtype; the tensor itself if it has this dtype."""
-        kind = np.dtype(dtype)
-        return self if kind == self.dtype else self.call("Cast", dtype=kind, to=onnx_type(kind))
+        target = np.dtype(dtype)
+        return self if target == self.dtype else self.call("Cast", dtype=target, to=onnx_type(target))
 
     def where(self, yes: Expr | Number, no: Expr | Number) -> Expr:
         """Elements of `yes` where this is true, else of `no`; one of the two is a tensor."""
-        known = yes if isinstance(yes, Expr) else no
-        assert isinstance(known, Expr)
-        return self.call("Where", known.like(yes), known.like(no), dtype=known.dtype)
+        operand = yes if isinstance(yes, Expr) else no
+        assert isinstance(operand, Expr)
+        return self.call("Where", operand.like(yes), operand.like(no), dtype=operand.dtype)
 
     def sqrt(self) -> Expr:
         return self.call("Sqrt")
@@ -226,7 +226,7 @@ class Expr:
     def abs(self) -> Expr:
         return self.call("Abs")
 
-    def truncated(self) -> Expr:
+    def trunc(self) -> Expr:
         """Round towards zero, as a float."""
         return self.call("Sign") * self.abs().floor()
 
@@ -339,14 +339,14 @@ def concat(parts: Sequence[Expr], axis: int) -> Expr:
     return parts[0] if len(parts) == 1 else parts[0].call("Concat", *parts[1:], axis=axis)
 
 
-def minimum(one: Expr, other: Expr) -> Expr:
+def minimum(left: Expr, right: Expr) -> Expr:
     """The element-wise minimum."""
-    return one.call("Min", other)
+    return left.call("Min", right)
 
 
-def maximum(one: Expr, other: Expr) -> Expr:
+def maximum(left: Expr, right: Expr) -> Expr:
     """The element-wise maximum."""
-    return one.call("Max", other)
+    return left.call("Max", right)
 
 
 def loop(
@@ -367,18 +367,18 @@ def loop(
     """
     sheet, writer = trips.sheet, trips.sheet.node.writer
     number, going = _fresh(sheet, "i", I64), _fresh(sheet, "going", BOOL)
-    before = [_fresh(sheet, "carried", one.dtype) for one in carried]
+    before = [_fresh(sheet, "carried", tensor.dtype) for tensor in carried]
     with writer.inside() as scope:
         after, stacked, *more = body(number, *before)
         # An output of a body must not be its input or an outer value.
-        ends = [one.call("Identity") for one in (*after, *stacked)]
+        ends = [tensor.call("Identity") for tensor in (*after, *stacked)]
         keep = (more[0].reshape() if more else going).call("Identity")
-    inputs = [_info(number, []), _info(going, []), *[_info(one) for one in before]]
+    inputs = [_info(number, []), _info(going, []), *[_info(tensor) for tensor in before]]
     unknown = len(ends) - len(stacked_ranks)
     shapes = [*([None] * unknown), *([None] * rank for rank in stacked_ranks)]
-    outputs = [_info(keep), *[_info(one, shape) for one, shape in zip(ends, shapes, strict=True)]]
+    outputs = [_info(keep), *[_info(tensor, shape) for tensor, shape in zip(ends, shapes, strict=True)]]
     graph = writer.graph("body", scope, inputs, outputs)
-    names = [trips.reshape().name, "", *[one.name for one in carried]]
+    names = [trips.reshape().name, "", *[tensor.name for tensor in carried]]
     return sheet.emit("Loop", *names, dtypes=[end.dtype for end in ends], body=graph)
 
 
@@ -388,7 +388,7 @@ def either(condition: Expr, yes: Callable[[], Sequence[Expr]], no: Callable[[], 
     dtypes: list[Any] = []
     for name, function in (("yes", yes), ("no", no)):
         with writer.inside() as scope:
-            ends = [one.call("Identity") for one in function()]
+            ends = [tensor.call("Identity") for tensor in function()]
         graphs.append(writer.graph(name, scope, [], [_info(end) for end in ends]))
         dtypes = [end.dtype for end in ends]
     return sheet.emit("If", condition.reshape().name, dtypes=dtypes, then_branch=graphs[0], else_branch=graphs[1])
@@ -397,37 +397,40 @@ def either(condition: Expr, yes: Callable[[], Sequence[Expr]], no: Callable[[], 
 def _fresh(sheet: Sheet, name: str, dtype: Any) -> Expr:
     """An input of a body."""
     writer = sheet.node.writer
-    found = Expr(sheet, writer.unique(f"{sheet.node.name}/{name}"), dtype)
-    writer.codes[found.name] = writer.code(ElementType.of_dtype(found.dtype))
-    return found
+    tensor = Expr(sheet, writer.unique(f"{sheet.node.name}/{name}"), dtype)
+    writer.codes[tensor.name] = writer.code(ElementType.of_dtype(tensor.dtype))
+    return tensor
 
 
 def _info(value: Expr, shape: Sequence[int | None] | None = None) -> onnx.ValueInfoProto:
     return helper.make_tensor_value_info(value.name, onnx_type(value.dtype), shape)
 
 
-def given(node: ExportNode) -> list[Expr]:
+def input_tensors(node: ExportNode) -> list[Expr]:
     """The inputs of a node as tensors, including missing ones; use `node.types` for their shapes."""
     sheet = Sheet(node)
-    return [Expr(sheet, name, kind.element_type.dtype) for name, kind in zip(node.inputs, node.types, strict=True)]
+    return [
+        Expr(sheet, name, tensor_type.element_type.dtype)
+        for name, tensor_type in zip(node.inputs, node.types, strict=True)
+    ]
 
 
-def named(*values: Expr) -> tuple[str, ...]:
+def tensor_names(*values: Expr) -> tuple[str, ...]:
     """The names of tensors."""
     return tuple(value.name for value in values)
 
 
-def widened(value: Expr) -> Expr:
+def widen(value: Expr) -> Expr:
     """The tensor in the dtype of its sums and products."""
     return value.to(accumulator(value.dtype))
 
 
-def rounded(value: Expr, dtype: np.dtype[Any]) -> Expr:
+def convert_output(value: Expr, dtype: np.dtype[Any]) -> Expr:
     """The tensor in the dtype of an output; conversion to integers truncates, 8-bit integers saturate."""
-    kind = ElementType.of_dtype(np.dtype(dtype))
-    if value.dtype == dtype or not kind.is_integer:
+    element_type = ElementType.of_dtype(np.dtype(dtype))
+    if value.dtype == dtype or not element_type.is_integer:
         return value.to(dtype)
-    if kind.bits <= 8:
+    if element_type.bits <= 8:
         lowest, highest = type_limits(np.dtype(dtype))
         return value.clip(int(lowest), int(highest)).to(np.int32).to(dtype)
-    return value.to(np.int64 if kind.is_signed else np.uint64).to(dtype)
+    return value.to(np.int64 if element_type.is_signed else np.uint64).to(dtype)

@@ -83,8 +83,8 @@ def to_proto(
 
     exported = exported_model(model, opset=opset, target=target, partial=partial)
     for tensor in exported.tensors.values():
-        held: TensorProto = exported.proto.graph.initializer.add()
-        held.name, held.data_type = tensor.name, tensor.code
-        held.dims.extend(tensor.shape)
-        held.raw_data = bytes(raw_bytes(tensor.read()))
+        tensor_proto: TensorProto = exported.proto.graph.initializer.add()
+        tensor_proto.name, tensor_proto.data_type = tensor.name, tensor.code
+        tensor_proto.dims.extend(tensor.shape)
+        tensor_proto.raw_data = bytes(raw_bytes(tensor.read()))
     return exported.proto

@@ -16,17 +16,17 @@ __all__ = [
     "Corners",
     "above",
     "below",
-    "chosen",
-    "compacted",
+    "choose_best",
+    "compact_rows",
     "greedy",
-    "joined",
-    "lexsorted",
-    "moved",
+    "lexicographic_order",
+    "move_boxes",
     "overlaps_of",
     "places_of",
     "ranks",
     "rows_of",
-    "suppressed",
+    "stack_columns",
+    "suppress",
 ]
 
 _NONE = -np.inf
@@ -56,10 +56,10 @@ class Corners:
         x0, y0, x1, y1 = self.coordinates
         self.areas = (x1 - x0 + margin) * (y1 - y0 + margin) if margin else (x1 - x0) * (y1 - y0)
 
-    def common(self, one: Sequence[Expr], others: Sequence[Expr]) -> Expr:
+    def common(self, left: Sequence[Expr], right: Sequence[Expr]) -> Expr:
         """The area of the intersection of boxes."""
-        width = one[2].at_most(others[2]) - one[0].at_least(others[0])
-        height = one[3].at_most(others[3]) - one[1].at_least(others[1])
+        width = left[2].at_most(right[2]) - left[0].at_least(right[0])
+        height = left[3].at_most(right[3]) - left[1].at_least(right[1])
         if self.margin:
             width, height = width + self.margin, height + self.margin
         least = 0.0 if self.touching else self.margin
@@ -100,7 +100,7 @@ def greedy(
     ones = sheet.zeros(sheet.ints(rows, 1), np.float32, 1)
     limits = ones * (limit.to(np.float32).reshape(1) if isinstance(limit, Expr) else limit)
     worst = is_candidate.to(np.float32) * 0
-    kept_count = sheet.zeros(sheet.ints(rows, 1), I64)
+    retained_count = sheet.zeros(sheet.ints(rows, 1), I64)
     bound = None if most is None else most.to(I64) if isinstance(most, Expr) else sheet.constant(most, I64)
 
     def body(number: Expr, worst: Expr, limits: Expr, count: Expr) -> Any:
@@ -108,9 +108,9 @@ def greedy(
         keeps = is_candidate.gather(number, 1).unsqueeze(1) & (count.equals(0) | (own < limits))
         if bound is not None:
             keeps = keeps & (count < bound)
-        found = overlaps_with(number)
-        found = found.call("IsNaN", dtype=BOOL).where(0, found)
-        after = keeps.where(worst.at_least(found), worst)
+        overlaps = overlaps_with(number)
+        overlaps = overlaps.call("IsNaN", dtype=BOOL).where(0, overlaps)
+        after = keeps.where(worst.at_least(overlaps), worst)
         falls = keeps & (limits > 0.5)
         shrunk = falls.where(limits * np.float32(shrink), limits) if shrink < 1 else limits
         counted = count + keeps.to(I64)
@@ -120,15 +120,15 @@ def greedy(
         goes_on = (counted < bound).to(I64).sum([0, 1], keep=False) > 0
         return [after, shrunk, counted], [keeps.squeeze(1)], goes_on
 
-    *_, kept = loop(is_candidate.dim(1), [worst, limits, kept_count], body, [1])
-    mask = kept.transpose(1, 0)
+    *_, retained = loop(is_candidate.dim(1), [worst, limits, retained_count], body, [1])
+    mask = retained.transpose(1, 0)
     if bound is None:
         return mask
     missing = is_candidate.dim(1) - mask.dim(1)
     return concat([mask, sheet.zeros(sheet.ints(rows, missing), BOOL, False)], 1)
 
 
-def suppressed(
+def suppress(
     corners: Corners,
     is_candidate: Expr,
     limit: np.float32,
@@ -143,26 +143,26 @@ def suppressed(
     scores = is_candidate.where((count - sheet.arange(count)).to(np.float32), -1)
     # Boxes with reversed corners overlap no other box; the operator would exchange their corners.
     x0, y0, x1, y1 = corners.coordinates
-    boxes = concat([one.unsqueeze(2) for one in (x0, y0, x1.at_least(x0), y1.at_least(y0))], 2)
-    held = np.float32(min(max(float(below(float(limit))), 0.0), 1.0))
+    boxes = concat([corner.unsqueeze(2) for corner in (x0, y0, x1.at_least(x0), y1.at_least(y0))], 2)
+    clipped_limit = np.float32(min(max(float(below(float(limit))), 0.0), 1.0))
     names = [
         boxes.name,
         scores.unsqueeze(1).name,
         (count if most is None else sheet.ints(most)).name,
-        sheet.constant(np.array([held])).name,
+        sheet.constant(np.array([clipped_limit])).name,
         sheet.constant(np.zeros(1, np.float32)).name,
     ]
-    found = sheet.emit("NonMaxSuppression", *names, dtypes=[I64])[0].gather([0, 2], 1)
-    ones = sheet.zeros(found.dim(0), np.int32, 1)
-    mask = sheet.zeros(is_candidate.shape(), np.int32).call("ScatterND", found, ones)
+    selected = sheet.emit("NonMaxSuppression", *names, dtypes=[I64])[0].gather([0, 2], 1)
+    ones = sheet.zeros(selected.dim(0), np.int32, 1)
+    mask = sheet.zeros(is_candidate.shape(), np.int32).call("ScatterND", selected, ones)
     return mask.to(BOOL)
 
 
-def compacted(values: Expr, kept: Expr, width: int) -> Expr:
+def compact_rows(values: Expr, retained: Expr, width: int) -> Expr:
     """The kept values of each row [rows, n] moved to its beginning, truncated or padded with zeros to a width."""
     sheet = values.sheet
-    place = (kept.to(I64).cumsum(1) - 1).at_most(width)
-    where = kept.where(place, width)
+    column = (retained.to(I64).cumsum(1) - 1).at_most(width)
+    where = retained.where(column, width)
     empty = sheet.zeros(sheet.ints(values.dim(0), width + 1), values.dtype)
     return empty.call("ScatterElements", where, values, axis=1).slice(1, 0, width)
 
@@ -170,21 +170,21 @@ def compacted(values: Expr, kept: Expr, width: int) -> Expr:
 def rows_of(boxes: Expr) -> list[Expr]:
     """The coordinates of boxes [..., n, coordinates] as tensors [..., n]."""
     count = 4
-    return [boxes.gather(place, -1) for place in range(count)]
+    return [boxes.gather(column, -1) for column in range(count)]
 
 
-def moved(boxes: Sequence[Expr], moves: Sequence[Expr], margin: float = 0.0) -> list[Expr]:
-    """Boxes with centres moved in units of their sizes, and sizes multiplied by exp of the last two moves."""
+def move_boxes(boxes: Sequence[Expr], moves: Sequence[Expr], margin: float = 0.0) -> list[Expr]:
+    """Boxes with centers moved in units of their sizes, and sizes multiplied by exp of the last two moves."""
     ends = []
     for axis in range(2):
         size = boxes[2 + axis] - boxes[axis] + margin
-        centre = moves[axis] * size + (boxes[axis] + size / 2)
+        center = moves[axis] * size + (boxes[axis] + size / 2)
         half = moves[2 + axis].exp() * size / 2
-        ends.append((centre - half, centre + half))
+        ends.append((center - half, center + half))
     return [ends[0][0], ends[1][0], ends[0][1], ends[1][1]]
 
 
-def chosen(scores: Expr, is_candidate: Expr, most: int | Expr) -> tuple[Expr, Expr, Expr]:
+def choose_best(scores: Expr, is_candidate: Expr, most: int | Expr) -> tuple[Expr, Expr, Expr]:
     """The best candidates of each row: their scores, their indices, and a mask of actual candidates."""
     ranked = is_candidate.where(scores, _NONE)
     count = scores.dim(1).at_most(most)
@@ -192,7 +192,7 @@ def chosen(scores: Expr, is_candidate: Expr, most: int | Expr) -> tuple[Expr, Ex
     return scores.take_along(order, 1), order, is_candidate.to(np.int32).take_along(order, 1).to(BOOL)
 
 
-def lexsorted(keys: Sequence[Expr]) -> Expr:
+def lexicographic_order(keys: Sequence[Expr]) -> Expr:
     """The ascending order of elements by the first key, for equal elements by the second, and so on."""
     order: Expr | None = None
     for key in reversed(keys):
@@ -205,8 +205,8 @@ def lexsorted(keys: Sequence[Expr]) -> Expr:
 
 def places_of(mask: Expr, axes: int) -> list[Expr]:
     """The indices of the true elements along each axis, in order."""
-    found = mask.call("NonZero", dtype=I64)
-    return [found.gather(axis, 0) for axis in range(axes)]
+    indices = mask.call("NonZero", dtype=I64)
+    return [indices.gather(axis, 0) for axis in range(axes)]
 
 
 def ranks(groups: Expr, count: Expr) -> tuple[Expr, Expr]:
@@ -218,6 +218,6 @@ def ranks(groups: Expr, count: Expr) -> tuple[Expr, Expr]:
     return sheet.arange(groups.dim(0)) - starts.gather(groups, 0), sizes
 
 
-def joined(columns: Sequence[Expr], dtype: Any) -> Expr:
+def stack_columns(columns: Sequence[Expr], dtype: Any) -> Expr:
     """Stack vectors as the columns of a matrix."""
     return concat([column.to(dtype).unsqueeze(1) for column in columns], 1)

@@ -58,11 +58,11 @@ def onnx_code(element_type: ElementType, opset: int) -> int:
 
 def to_carrier(array: Array, opset: int) -> Array:
     """The array as stored in tensors of this opset."""
-    kind = ElementType.of(array)
-    if not is_carried(kind, opset):
+    element_type = ElementType.of(array)
+    if not is_carried(element_type, opset):
         return array
-    if kind in (ElementType.i4, ElementType.u4, ElementType.u2):
-        return array.astype(np.int8 if kind is ElementType.i4 else np.uint8)
+    if element_type in (ElementType.i4, ElementType.u4, ElementType.u2):
+        return array.astype(np.int8 if element_type is ElementType.i4 else np.uint8)
     return np.ascontiguousarray(array).view(np.uint8)
 
 

@@ -54,7 +54,7 @@ class Compressed:
     block: int
 
     @property
-    def kind(self) -> ElementType:
+    def element_type(self) -> ElementType:
         """The element type of the weight."""
         return ElementType.of(self.scale)
 
@@ -74,9 +74,9 @@ def find_compressed(
     compressed: dict[Node, Compressed] = {}
     for node in graph.nodes:
         if isinstance(node.op, Multiply) and types[node.outputs[0]].shape.is_static:
-            one = _describe(node, types, weights, opset, only_reader)
-            if one is not None:
-                compressed[one.weight.value.node] = one
+            candidate = _describe(node, types, weights, opset, only_reader)
+            if candidate is not None:
+                compressed[candidate.weight.value.node] = candidate
     return compressed
 
 
@@ -95,12 +95,12 @@ def _describe(
         return None
     if any(only_reader(below.outputs[0]) is not above for above, below in pairwise(weight.line)):
         return None
-    kind, shape = types[value].element_type, weight.stored_shape
+    element_type, shape = types[value].element_type, weight.stored_shape
     if weight.element_type not in _STORED or is_carried(weight.element_type, opset):
         return None
-    if kind not in (ElementType.f16, ElementType.f32) or (kind is ElementType.f16 and opset < 19):
+    if element_type not in (ElementType.f16, ElementType.f32) or (element_type is ElementType.f16 and opset < 19):
         return None
-    numbers = _read_numbers(weight, kind, weights)
+    numbers = _read_numbers(weight, element_type, weights)
     layout = None if numbers is None else _layout(shape, numbers[0].shape, opset)
     if numbers is None or layout is None:
         return None
@@ -114,24 +114,24 @@ def _describe(
             axis, value = len(shape) - 1, after.outputs[0]
             after = only_reader(value)
     if after is not None and isinstance(after.op, Convert) and after.op.destination_type is ElementType.f32:
-        value, kind = after.outputs[0], ElementType.f32
+        value, element_type = after.outputs[0], ElementType.f32
     end = find_weight(value)
-    return None if end is None else Compressed(end, shape, scale.astype(kind.dtype), zero, axis, block)
+    return None if end is None else Compressed(end, shape, scale.astype(element_type.dtype), zero, axis, block)
 
 
 def _read_numbers(
-    weight: CompressedWeight, kind: ElementType, weights: WeightsReader
+    weight: CompressedWeight, element_type: ElementType, weights: WeightsReader
 ) -> tuple[Array, Array | None] | None:
     """The scale, exact in an element type, and the zero point, of one shape and the rank of the codes."""
     assert weight.scale is not None
     rank = len(weight.stored_shape)
-    scale = _ranked(read_numbers(weight.scale, weights), rank)
-    if scale is None or not _is_exact(scale, kind):
+    scale = _align_rank(read_numbers(weight.scale, weights), rank)
+    if scale is None or not _is_exact(scale, element_type):
         return None
     zero = None
     if weight.zero is not None:
-        integers = _whole(read_numbers(weight.zero, weights), weight.element_type)
-        zero = None if integers is None else _ranked(integers, rank)
+        integers = _to_stored_integers(read_numbers(weight.zero, weights), weight.element_type)
+        zero = None if integers is None else _align_rank(integers, rank)
         if zero is None or any(size not in (1, other) for size, other in zip(zero.shape, scale.shape, strict=True)):
             return None
     if rank == 2 and scale.size == 1:
@@ -139,21 +139,21 @@ def _read_numbers(
     return scale, None if zero is None else np.broadcast_to(zero, scale.shape)
 
 
-def _is_exact(numbers: Array, kind: ElementType) -> bool:
+def _is_exact(numbers: Array, element_type: ElementType) -> bool:
     with np.errstate(over="ignore"):
-        return np.array_equal(numbers.astype(kind.dtype).astype(np.float32), numbers, equal_nan=True)
+        return np.array_equal(numbers.astype(element_type.dtype).astype(np.float32), numbers, equal_nan=True)
 
 
-def _ranked(array: Array, rank: int) -> Array | None:
+def _align_rank(array: Array, rank: int) -> Array | None:
     """The array with leading axes of size 1; None if it has more axes."""
     return None if array.ndim > rank else array.reshape((1,) * (rank - array.ndim) + array.shape)
 
 
-def _whole(zero: Array, kind: ElementType) -> Array | None:
+def _to_stored_integers(zero: Array, element_type: ElementType) -> Array | None:
     """Zero points as integers of the stored type; None if they are not integers."""
-    low = -(2 ** (kind.bits - 1)) if kind.is_signed else 0
-    is_whole = (zero == np.rint(zero)) & (zero >= low) & (zero < low + 2**kind.bits)
-    return zero.astype(np.int16).astype(kind.dtype) if bool(is_whole.all()) else None
+    low = -(2 ** (element_type.bits - 1)) if element_type.is_signed else 0
+    is_whole = (zero == np.rint(zero)) & (zero >= low) & (zero < low + 2**element_type.bits)
+    return zero.astype(np.int16).astype(element_type.dtype) if bool(is_whole.all()) else None
 
 
 def _layout(shape: tuple[int, ...], scale: tuple[int, ...], opset: int) -> tuple[int, int] | None:
@@ -171,114 +171,128 @@ def _layout(shape: tuple[int, ...], scale: tuple[int, ...], opset: int) -> tuple
     return (own[0], 0) if len(own) == 1 else None
 
 
-def emit_weight(lowerer: GraphLowerer, one: Compressed) -> str:
+def emit_weight(lowerer: GraphLowerer, compressed: Compressed) -> str:
     """Emit a DequantizeLinear and return the name of its output."""
-    writer, node = lowerer.writer, one.weight.value.node
+    writer, node = lowerer.writer, compressed.weight.value.node
     reader = lowerer.weights
     assert reader is not None
-    name = lowerer.new_name(one.weight.value)
+    name = lowerer.new_name(compressed.weight.value)
     stored = writer.element_constant(
         f"{name}/stored",
-        one.weight.constant.element_type,
-        one.shape,
-        lambda: one.weight.constant.evaluate(weights=reader).reshape(one.shape),
+        compressed.weight.constant.element_type,
+        compressed.shape,
+        lambda: compressed.weight.constant.evaluate(weights=reader).reshape(compressed.shape),
     )
-    shape: tuple[int, ...] = one.scale.shape
-    if not one.block:
-        shape = () if one.axis < 0 else (-1,)
-    inputs = [stored, writer.constant(one.scale.reshape(shape), f"{name}/scale")]
-    if one.zero is not None:
-        inputs.append(writer.constant(one.zero.reshape(shape), f"{name}/zero_point"))
-    attributes = {"axis": one.axis if one.axis >= 0 else None, "block_size": one.block or None}
+    shape: tuple[int, ...] = compressed.scale.shape
+    if not compressed.block:
+        shape = () if compressed.axis < 0 else (-1,)
+    inputs = [stored, writer.constant(compressed.scale.reshape(shape), f"{name}/scale")]
+    if compressed.zero is not None:
+        inputs.append(writer.constant(compressed.zero.reshape(shape), f"{name}/zero_point"))
+    attributes = {"axis": compressed.axis if compressed.axis >= 0 else None, "block_size": compressed.block or None}
     writer.node("DequantizeLinear", inputs, [name], name=writer.node_name(node.name), attributes=attributes)
-    writer.codes[name] = writer.code(one.kind)
+    writer.codes[name] = writer.code(compressed.element_type)
     return name
 
 
-def fits_matmul(one: Compressed, node: Node) -> bool:
+def fits_matmul(compressed: Compressed, node: Node) -> bool:
     """Return True if MatMulNBits can multiply by the weight: 4 bits in blocks along the summed axis."""
     op = node.op
-    if not isinstance(op, MatMul) or not op.transpose_b or op.transpose_a or node.values_in[1] is not one.weight.value:
+    if (
+        not isinstance(op, MatMul)
+        or not op.transpose_b
+        or op.transpose_a
+        or node.values_in[1] is not compressed.weight.value
+    ):
         return False
-    return _is_packable(one) and len(one.shape) == 2 and one.kind is ElementType.f32
+    return _is_packable(compressed) and len(compressed.shape) == 2 and compressed.element_type is ElementType.f32
 
 
-def fits_gather(one: Compressed, node: Node) -> bool:
+def fits_gather(compressed: Compressed, node: Node) -> bool:
     """Return True if GatherBlockQuantized can gather rows of the weight."""
-    if not isinstance(node.op, _GATHERS) or node.values_in[0] is not one.weight.value or node.op._batch(None):
+    if not isinstance(node.op, _GATHERS) or node.values_in[0] is not compressed.weight.value or node.op._batch(None):
         return False
-    return _is_packable(one) and len(one.shape) == 2
+    return _is_packable(compressed) and len(compressed.shape) == 2
 
 
-def _is_packable(one: Compressed) -> bool:
-    is_power = one.block >= _LEAST_BLOCK and one.block & (one.block - 1) == 0
-    return is_power and one.weight.constant.element_type in (ElementType.u4, ElementType.i4)
+def _is_packable(compressed: Compressed) -> bool:
+    is_power = compressed.block >= _LEAST_BLOCK and compressed.block & (compressed.block - 1) == 0
+    return is_power and compressed.weight.constant.element_type in (ElementType.u4, ElementType.i4)
 
 
-def _biased(array: Array) -> Array:
+def _to_unsigned(array: Array) -> Array:
     """Integers of 4 bits as unsigned ones: 8 is added to signed ones."""
     numbers = array.astype(np.int8)
     return (numbers + 8 if ElementType.of(array) is ElementType.i4 else numbers).astype(np.uint8)
 
 
-def _packed(numbers: Array) -> Array:
+def _pack_pairs(numbers: Array) -> Array:
     """Numbers of 4 bits packed in pairs into bytes along the last axis, the first one in the low bits."""
     if numbers.shape[-1] % 2:
         numbers = np.concatenate([numbers, np.zeros((*numbers.shape[:-1], 1), np.uint8)], -1)
-    found: Array = numbers[..., 0::2] | numbers[..., 1::2] << 4
-    return found
+    packed: Array = numbers[..., 0::2] | numbers[..., 1::2] << 4
+    return packed
 
 
-def _zeros(one: Compressed) -> Array:
-    zero = np.zeros(one.scale.shape, one.weight.constant.element_type.dtype) if one.zero is None else one.zero
-    return _biased(np.ascontiguousarray(zero))
+def _zeros(compressed: Compressed) -> Array:
+    zero = (
+        np.zeros(compressed.scale.shape, compressed.weight.constant.element_type.dtype)
+        if compressed.zero is None
+        else compressed.zero
+    )
+    return _to_unsigned(np.ascontiguousarray(zero))
 
 
-def emit_matmul(lowerer: GraphLowerer, one: Compressed, a: str, name: str) -> str:
+def emit_matmul(lowerer: GraphLowerer, compressed: Compressed, a: str, name: str) -> str:
     """Emit MatMulNBits of com.microsoft."""
     writer, reader = lowerer.writer, lowerer.weights
     assert reader is not None
-    rows, columns = one.shape
-    blocks = columns // one.block
+    rows, columns = compressed.shape
+    blocks = columns // compressed.block
 
-    def packed() -> Array:
-        numbers = _biased(one.weight.constant.evaluate(weights=reader)).reshape(rows, blocks, one.block)
-        return _packed(numbers)
+    def pack_weight() -> Array:
+        numbers = _to_unsigned(compressed.weight.constant.evaluate(weights=reader)).reshape(
+            rows, blocks, compressed.block
+        )
+        return _pack_pairs(numbers)
 
-    stored = writer.element_constant(f"{name}/B", ElementType.u8, (rows, blocks, one.block // 2), packed)
-    scales = writer.constant(one.scale.reshape(rows, blocks).astype(np.float32).reshape(-1), f"{name}/scales")
-    zeros = writer.constant(_packed(_zeros(one).reshape(rows, blocks)).reshape(-1), f"{name}/zero_points")
-    found = writer.fresh(f"{name}/MatMulNBits")
+    stored = writer.element_constant(f"{name}/B", ElementType.u8, (rows, blocks, compressed.block // 2), pack_weight)
+    scales = writer.constant(compressed.scale.reshape(rows, blocks).astype(np.float32).reshape(-1), f"{name}/scales")
+    zeros = writer.constant(_pack_pairs(_zeros(compressed).reshape(rows, blocks)).reshape(-1), f"{name}/zero_points")
+    output = writer.fresh(f"{name}/MatMulNBits")
     # 1: sums in f32, as for f32 weights; otherwise activations may be rounded to 8 bits.
-    attributes = {"K": columns, "N": rows, "bits": 4, "block_size": one.block, "accuracy_level": 1}
+    attributes = {"K": columns, "N": rows, "bits": 4, "block_size": compressed.block, "accuracy_level": 1}
     inputs = [a, stored, scales, zeros]
     writer.node(
-        "MatMulNBits", inputs, [found], name=writer.node_name(name), domain="com.microsoft", attributes=attributes
+        "MatMulNBits", inputs, [output], name=writer.node_name(name), domain="com.microsoft", attributes=attributes
     )
-    writer.codes[found] = writer.code(ElementType.f32)
-    return found
+    writer.codes[output] = writer.code(ElementType.f32)
+    return output
 
 
-def emit_gather(lowerer: GraphLowerer, one: Compressed, indices: str, name: str) -> str:
+def emit_gather(lowerer: GraphLowerer, compressed: Compressed, indices: str, name: str) -> str:
     """Emit GatherBlockQuantized of com.microsoft."""
     writer, reader = lowerer.writer, lowerer.weights
     assert reader is not None
-    kind = one.weight.constant.element_type
+    element_type = compressed.weight.constant.element_type
     stored = writer.element_constant(
-        f"{name}/data", kind, one.shape, lambda: one.weight.constant.evaluate(weights=reader).reshape(one.shape)
+        f"{name}/data",
+        element_type,
+        compressed.shape,
+        lambda: compressed.weight.constant.evaluate(weights=reader).reshape(compressed.shape),
     )
-    inputs = [stored, indices, writer.constant(one.scale, f"{name}/scales")]
-    if one.zero is not None:
-        inputs.append(writer.constant(np.ascontiguousarray(one.zero), f"{name}/zero_points"))
-    found = writer.fresh(f"{name}/GatherBlockQuantized")
-    attributes = {"gather_axis": 0, "quantize_axis": 1, "block_size": one.block, "bits": 4}
+    inputs = [stored, indices, writer.constant(compressed.scale, f"{name}/scales")]
+    if compressed.zero is not None:
+        inputs.append(writer.constant(np.ascontiguousarray(compressed.zero), f"{name}/zero_points"))
+    output = writer.fresh(f"{name}/GatherBlockQuantized")
+    attributes = {"gather_axis": 0, "quantize_axis": 1, "block_size": compressed.block, "bits": 4}
     writer.node(
         "GatherBlockQuantized",
         inputs,
-        [found],
+        [output],
         name=writer.node_name(name),
         domain="com.microsoft",
         attributes=attributes,
     )
-    writer.codes[found] = writer.code(one.kind)
-    return found
+    writer.codes[output] = writer.code(compressed.element_type)
+    return output

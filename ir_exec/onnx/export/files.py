@@ -75,23 +75,23 @@ def stored_size(tensor: StoredTensor) -> int:
 def _write(exported: Exported, file: IO[bytes], data: IO[bytes] | None, location: str) -> None:
     """Write the message; its large tensors follow the rest of the graph one by one, or are written to `data`."""
     proto = exported.proto
-    rest = type(proto)()
-    rest.CopyFrom(proto)
-    rest.ClearField("graph")
-    file.write(rest.SerializeToString())
+    envelope = type(proto)()
+    envelope.CopyFrom(proto)
+    envelope.ClearField("graph")
+    file.write(envelope.SerializeToString())
     graph = proto.graph.SerializeToString()
     if data is not None:
         from onnx import TensorProto
 
         entries = b""
         for tensor in exported.tensors.values():
-            held = _header(tensor)
+            tensor_proto = _header(tensor)
             offset = _append(data, tensor)
-            held.data_location = TensorProto.EXTERNAL
+            tensor_proto.data_location = TensorProto.EXTERNAL
             for key, value in (("location", location), ("offset", offset), ("length", stored_size(tensor))):
-                entry = held.external_data.add()
+                entry = tensor_proto.external_data.add()
                 entry.key, entry.value = key, str(value)
-            content = held.SerializeToString()
+            content = tensor_proto.SerializeToString()
             entries += _field(5, len(content)) + content
         file.write(_field(7, len(graph) + len(entries)) + graph + entries)
         return
@@ -137,10 +137,10 @@ def _header(tensor: StoredTensor) -> TensorProto:
 
 def _field(number: int, length: int) -> bytes:
     """The start of a field of bytes."""
-    found = bytearray()
+    encoded = bytearray()
     for value in (number << 3 | 2, length):
         while value >= 128:
-            found.append(value & 127 | 128)
+            encoded.append(value & 127 | 128)
             value >>= 7
-        found.append(value)
-    return bytes(found)
+        encoded.append(value)
+    return bytes(encoded)

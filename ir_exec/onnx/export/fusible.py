@@ -20,7 +20,7 @@ from ir_exec.types import TensorType
 if TYPE_CHECKING:
     from onnx import NodeProto
 
-__all__ = ["OPTIONAL_OUTPUTS", "merge_scales", "pruned", "readers_of", "vector_shape"]
+__all__ = ["OPTIONAL_OUTPUTS", "merge_scales", "prune_nodes", "readers_of", "vector_shape"]
 
 OPTIONAL_OUTPUTS = frozenset({"MaxPool", "Dropout", "LayerNormalization", "LSTM", "GRU", "RNN", "BatchNormalization"})
 """Operators that may omit their last outputs."""
@@ -28,11 +28,11 @@ OPTIONAL_OUTPUTS = frozenset({"MaxPool", "Dropout", "LayerNormalization", "LSTM"
 
 def readers_of(graph: Graph) -> dict[Value, list[Node]]:
     """The nodes that read each value."""
-    found: dict[Value, list[Node]] = {}
+    readers: dict[Value, list[Node]] = {}
     for node in graph.nodes:
         for value in node.values_in:
-            found.setdefault(value, []).append(node)
-    return found
+            readers.setdefault(value, []).append(node)
+    return readers
 
 
 def vector_shape(
@@ -53,27 +53,27 @@ def _is_broadcast(
             if not _is_broadcast(reader.outputs[0], rank, readers, types):
                 return False
             continue
-        others = [types.get(one, one.declared).rank for one in reader.values_in if one is not value]
+        others = [types.get(operand, operand.declared).rank for operand in reader.values_in if operand is not value]
         # Inputs of lower rank are aligned at the last axis.
         is_numpy = isinstance(reader.op, Binary) and reader.op.auto_broadcast == "numpy"
-        if not is_numpy or not others or any((one or 0) < rank for one in others):
+        if not is_numpy or not others or any((other or 0) < rank for other in others):
             return False
     return bool(readers.get(value))
 
 
-def pruned(nodes: Sequence[NodeProto], outputs: Collection[str], *, domain: str) -> list[NodeProto]:
+def prune_nodes(nodes: Sequence[NodeProto], outputs: Collection[str], *, domain: str) -> list[NodeProto]:
     """The nodes on which the outputs depend, and the nodes of a domain, without unused optional outputs."""
-    wanted = set(outputs)
-    kept: list[NodeProto] = []
+    required_names = set(outputs)
+    retained: list[NodeProto] = []
     for node in reversed(nodes):
-        if node.domain != domain and wanted.isdisjoint(node.output):
+        if node.domain != domain and required_names.isdisjoint(node.output):
             continue
         is_optional = not node.domain and node.op_type in OPTIONAL_OUTPUTS
-        while is_optional and len(node.output) > 1 and node.output[-1] not in wanted:
+        while is_optional and len(node.output) > 1 and node.output[-1] not in required_names:
             del node.output[-1]
-        wanted.update(free_names([node]))
-        kept.append(node)
-    return kept[::-1]
+        required_names.update(free_names([node]))
+        retained.append(node)
+    return retained[::-1]
 
 
 def merge_scales(
@@ -96,7 +96,7 @@ def merge_scales(
         reader = by_input.get(name)
         if name in outputs or readers[name] != 1 or reader is None or reader.op_type != operator:
             return None
-        other = next((one for one in reader.input if one != name), "")
+        other = next((operand for operand in reader.input if operand != name), "")
         shape = shapes.get(cast.get(other, other))
         return None if shape is None or list(shape) != list(size) else (reader, other)
 

@@ -38,7 +38,7 @@ class _ByteTensor(NamedTuple):
     """
 
     name: str
-    kind: ElementType
+    element_type: ElementType
     zero: str = ""
 
 
@@ -59,10 +59,12 @@ def convolve_integers(node: ExportNode, attributes: dict[str, Any]) -> str | Non
         if isinstance(node.op, GroupConvolution):
             groups, outputs, *sizes = shape.static
             right = right._replace(name=node.reshape(right.name, [groups * outputs, *sizes]))
-        left = _unsigned(node, left) if left.kind is ElementType.i8 else left
+        left = _to_unsigned(node, left) if left.element_type is ElementType.i8 else left
         inputs = [left.name, right.name]
         if left.zero or right.zero:
-            inputs += [one.zero or node.constant(np.zeros((), one.kind.dtype)) for one in (left, right)]
+            inputs += [
+                operand.zero or node.constant(np.zeros((), operand.element_type.dtype)) for operand in (left, right)
+            ]
         part = node.emit("ConvInteger", *inputs, kinds=ElementType.i32, **attributes)
         total = part if not total else node.emit("Add" if left_sign == right_sign else "Sub", total, part)
     return total
@@ -80,9 +82,12 @@ def _parts(node: ExportNode, value: Value) -> list[tuple[int, _ByteTensor]] | No
     if name is None or not _has_nine_bits(node, value):
         return None
     zero = node.scalar_like(0, name)
-    halves = [node.emit("Max", one, zero) for one in (name, node.emit("Neg", name))]
-    kind = ElementType.u8
-    return [(sign, _ByteTensor(node.cast(half, kind), kind)) for sign, half in zip((1, -1), halves, strict=True)]
+    halves = [node.emit("Max", number, zero) for number in (name, node.emit("Neg", name))]
+    element_type = ElementType.u8
+    return [
+        (sign, _ByteTensor(node.cast(half, element_type), element_type))
+        for sign, half in zip((1, -1), halves, strict=True)
+    ]
 
 
 def _has_nine_bits(node: ExportNode, value: Value) -> bool:
@@ -95,31 +100,31 @@ def _has_nine_bits(node: ExportNode, value: Value) -> bool:
         return _has_nine_bits(node, source.values_in[0])
     if not isinstance(source.op, Subtract):
         return False
-    kind = _stored_kind(node, source.values_in[0])
+    element_type = _stored_type(node, source.values_in[0])
     zeros = node.lowerer.type_of(source.values_in[1]).value
-    if kind is None or zeros is None:
-        return kind is not None and kind is _stored_kind(node, source.values_in[1])
-    low, high = (0, 255) if kind is ElementType.u8 else (-128, 127)
+    if element_type is None or zeros is None:
+        return element_type is not None and element_type is _stored_type(node, source.values_in[1])
+    low, high = (0, 255) if element_type is ElementType.u8 else (-128, 127)
     return zeros.size == 0 or (int(zeros.min()) >= low and int(zeros.max()) <= high)
 
 
-def _stored_kind(node: ExportNode, value: Value) -> ElementType | None:
+def _stored_type(node: ExportNode, value: Value) -> ElementType | None:
     """The element type of 8 bits from which a value is converted; None for another origin."""
     while isinstance(value.node.op, Convert | Reshape | Squeeze | Unsqueeze):
         value = value.node.values_in[0]
-        kind = node.lowerer.type_of(value).element_type
-        if kind in _BYTES:
-            return kind
+        element_type = node.lowerer.type_of(value).element_type
+        if element_type in _BYTES:
+            return element_type
     return None
 
 
 def _operand(node: ExportNode, value: Value) -> _ByteTensor | None:
     """The integers of 8 bits from which a value originates; None if it has others."""
     lowerer, source = node.lowerer, value.node
-    kind = lowerer.type_of(value).element_type
-    if kind in _BYTES:
+    element_type = lowerer.type_of(value).element_type
+    if element_type in _BYTES:
         name = lowerer.names.get(value)
-        return None if name is None else _ByteTensor(name, kind)
+        return None if name is None else _ByteTensor(name, element_type)
     if isinstance(source.op, Const):
         return _constant(node, value)
     if isinstance(source.op, Convert):
@@ -127,7 +132,7 @@ def _operand(node: ExportNode, value: Value) -> _ByteTensor | None:
         return _operand(node, stored) if lowerer.type_of(stored).element_type in _BYTES else None
     if isinstance(source.op, Subtract):
         operand = _operand(node, source.values_in[0])
-        zero = None if operand is None or operand.zero else _scalar(node, source.values_in[1], operand.kind)
+        zero = None if operand is None or operand.zero else _scalar(node, source.values_in[1], operand.element_type)
         return None if operand is None or zero is None else operand._replace(zero=zero)
     shape = lowerer.type_of(value).shape
     if isinstance(source.op, Reshape) and shape.is_static:
@@ -143,36 +148,36 @@ def _constant(node: ExportNode, value: Value) -> _ByteTensor | None:
         return None
     least, most = int(array.min()), int(array.max())
     zero = 0
-    kind = ElementType.i8 if least < 0 else ElementType.u8
+    element_type = ElementType.i8 if least < 0 else ElementType.u8
     if least < -128 or most > (127 if least < 0 else 255):
-        kind, zero = ElementType.u8, -least
+        element_type, zero = ElementType.u8, -least
     if not 0 <= zero <= 255 or most + zero > 255:
         return None
-    narrow = (array.astype(np.int64) + zero).astype(kind.dtype)
-    name = node.constant(narrow, kind, name=value.node.name)
-    return _ByteTensor(name, kind, node.constant(np.array(zero), kind) if zero else "")
+    narrow = (array.astype(np.int64) + zero).astype(element_type.dtype)
+    name = node.constant(narrow, element_type, name=value.node.name)
+    return _ByteTensor(name, element_type, node.constant(np.array(zero), element_type) if zero else "")
 
 
-def _scalar(node: ExportNode, value: Value, kind: ElementType) -> str | None:
+def _scalar(node: ExportNode, value: Value, element_type: ElementType) -> str | None:
     """A zero point as a scalar of this element type; None for several ones, and for values of other types."""
     lowerer = node.lowerer
     array: Array | None = lowerer.type_of(value).value
     if array is not None:
         numbers = np.unique(array)
-        low, high = (0, 255) if kind is ElementType.u8 else (-128, 127)
+        low, high = (0, 255) if element_type is ElementType.u8 else (-128, 127)
         is_same = numbers.size == 1 and low <= numbers[0] <= high
-        return node.constant(np.array(int(numbers[0])), kind) if is_same else None
+        return node.constant(np.array(int(numbers[0])), element_type) if is_same else None
     shape = lowerer.type_of(value).shape
     if not shape.is_static or prod(shape.static) != 1:
         return None
     while isinstance(value.node.op, Convert | Reshape | Squeeze | Unsqueeze):
         value = value.node.values_in[0]
-        if lowerer.type_of(value).element_type is kind and value in lowerer.names:
+        if lowerer.type_of(value).element_type is element_type and value in lowerer.names:
             return node.reshape(lowerer.names[value], [])
     return None
 
 
-def _unsigned(node: ExportNode, operand: _ByteTensor) -> _ByteTensor:
+def _to_unsigned(node: ExportNode, operand: _ByteTensor) -> _ByteTensor:
     """Signed integers as u8 with another zero point: onnxruntime convolves no signed data."""
     shifted = [
         node.cast(

@@ -31,12 +31,12 @@ def emit_levels(node: ExportNode) -> str | None:
     scale = node.known(1)
     if codes is None or scale_value is None or scale is None:
         return None
-    source = _divided(node, codes, scale)
+    source = _find_dividend(node, codes, scale)
     low = None if source is None else _lowest_code(node, codes)
     if source is None or low is None:
         return None
     rank = node.lowerer.type_of(source).rank
-    axes = {axis - one.ndim for one in (scale, low) for axis, size in enumerate(one.shape) if size > 1}
+    axes = {axis - array.ndim for array in (scale, low) for axis, size in enumerate(array.shape) if size > 1}
     if len(axes) > 1 or rank is None:
         return None
     shape: tuple[int, ...] = ()
@@ -44,16 +44,18 @@ def emit_levels(node: ExportNode) -> str | None:
     if axes:
         axis = rank + min(axes)
         shape = (max(scale.size, low.size),)
-    factors, lowest = (np.broadcast_to(one.reshape(-1) if shape else one.reshape(()), shape) for one in (scale, low))
-    kind = ElementType.i8 if (lowest == -128).all() else ElementType.u8
-    points = (0 if kind is ElementType.i8 else -lowest) * np.ones(shape)
-    inputs = [node.constant(factors, ElementType.f32), node.constant(points, kind)]
+    factors, lowest = (
+        np.broadcast_to(array.reshape(-1) if shape else array.reshape(()), shape) for array in (scale, low)
+    )
+    element_type = ElementType.i8 if (lowest == -128).all() else ElementType.u8
+    points = (0 if element_type is ElementType.i8 else -lowest) * np.ones(shape)
+    inputs = [node.constant(factors, ElementType.f32), node.constant(points, element_type)]
     name = node.lowerer.names[source]
-    quantized = node.emit("QuantizeLinear", name, *inputs, axis=axis, kinds=kind)
+    quantized = node.emit("QuantizeLinear", name, *inputs, axis=axis, kinds=element_type)
     return node.emit("DequantizeLinear", quantized, *inputs, axis=axis, kinds=ElementType.f32)
 
 
-def _divided(node: ExportNode, codes: Value, scale: Array) -> Value | None:
+def _find_dividend(node: ExportNode, codes: Value, scale: Array) -> Value | None:
     """The value whose quotient by the scale is rounded to codes; None if they have another origin."""
     if not isinstance(codes.node.op, FakeQuantize):
         return None
@@ -64,8 +66,8 @@ def _divided(node: ExportNode, codes: Value, scale: Array) -> Value | None:
     if not isinstance(quotient.op, Divide) or len(quotient.values_in) != 2:
         return None
     source, divisor = quotient.values_in
-    known = node.lowerer.type_of(divisor).value
-    is_equal = known is not None and known.shape == scale.shape and np.array_equal(known, scale)
+    divisor_value = node.lowerer.type_of(divisor).value
+    is_equal = divisor_value is not None and divisor_value.shape == scale.shape and np.array_equal(divisor_value, scale)
     return source if is_equal and source in node.lowerer.names else None
 
 

@@ -26,7 +26,7 @@ from ir_exec.onnx.export.compressed import (
     fits_gather,
     fits_matmul,
 )
-from ir_exec.onnx.export.fusible import merge_scales, pruned, readers_of, vector_shape
+from ir_exec.onnx.export.fusible import merge_scales, prune_nodes, readers_of, vector_shape
 from ir_exec.onnx.export.graph_lowerer import GraphLowerer
 from ir_exec.onnx.export.levels import emit_levels
 from ir_exec.onnx.export.node import ExportNode
@@ -100,18 +100,20 @@ class Lowerer(GraphLowerer):
             self.depth -= 1
 
     def _nodes(self, graph: Graph) -> None:
-        found = find_compressed(graph, self.types, self.weights, self.writer.opset)
-        replaced = {node for one in found.values() for node in one.weight.line}
+        compressed_weights = find_compressed(graph, self.types, self.weights, self.writer.opset)
+        replaced = {node for compressed in compressed_weights.values() for node in compressed.weight.line}
         readers = readers_of(graph)
         for node in graph.nodes:
             op = node.op
             if op is not None and (op.is_parameter or op.is_result):
                 continue
-            if node in found:
-                one = found[node]
-                self.compressed[one.weight.value] = one
-                if not all(self._reads_compressed(one, reader) for reader in readers.get(one.weight.value, ())):
-                    self.names[one.weight.value] = emit_weight(self, one)
+            if node in compressed_weights:
+                compressed = compressed_weights[node]
+                self.compressed[compressed.weight.value] = compressed
+                if not all(
+                    self._reads_compressed(compressed, reader) for reader in readers.get(compressed.weight.value, ())
+                ):
+                    self.names[compressed.weight.value] = emit_weight(self, compressed)
                 continue
             if node in replaced:
                 continue
@@ -123,9 +125,9 @@ class Lowerer(GraphLowerer):
             for value, name in zip(node.outputs, outputs, strict=False):
                 self.names[value] = name
 
-    def _reads_compressed(self, one: Compressed, node: Node) -> bool:
+    def _reads_compressed(self, compressed: Compressed, node: Node) -> bool:
         """Return True if the node itself reads a compressed weight, as an operator of onnxruntime."""
-        return self.writer.target == "onnxruntime" and (fits_matmul(one, node) or fits_gather(one, node))
+        return self.writer.target == "onnxruntime" and (fits_matmul(compressed, node) or fits_gather(compressed, node))
 
     def _constant(self, node: Node, op: Const, shape: tuple[int, ...]) -> None:
         value = node.outputs[0]
@@ -169,7 +171,7 @@ class Lowerer(GraphLowerer):
     def _outputs(self, node: Node) -> Sequence[str]:
         inputs = [self.names.get(value, "") if value is not None else "" for value in node.inputs]
         try:
-            return self._lowered(node, inputs)
+            return self._lower_node(node, inputs)
         except UnsupportedError as error:
             self.not_representable.append((node, error.message))
         except IRError:
@@ -178,7 +180,7 @@ class Lowerer(GraphLowerer):
             raise internal_error(error).located(node.location) from error
         return self._placeholder(node, inputs)
 
-    def _lowered(self, node: Node, inputs: list[str]) -> Sequence[str]:
+    def _lower_node(self, node: Node, inputs: list[str]) -> Sequence[str]:
         op = node.op
         if op is None:
             raise UnsupportedError(f"ir_exec has no operator {node.type} of {node.layer.version}")
@@ -195,12 +197,12 @@ class Lowerer(GraphLowerer):
         writer = self.writer
         # Attributes may exceed the range of the element type, such as the bounds of a Clamp.
         with writer.inside() as scope, np.errstate(all="ignore"):
-            found = self._of_compressed(node, inputs) or emit_levels(export) or lowering.function(export)
-            outputs = [found] if isinstance(found, str) else list(found)
+            result = self._of_compressed(node, inputs) or emit_levels(export) or lowering.function(export)
+            outputs = [result] if isinstance(result, str) else list(result)
             final = self._final_names(node, scope, outputs)
         is_function = self.functions and len(scope.nodes) >= _FUNCTION_FROM and writer.target == "onnxruntime"
         if is_function and not lowering.inline:
-            writer.function(node.type, scope, final, node_name=writer.node_name(node.name), given=inputs)
+            writer.function(node.type, scope, final, node_name=writer.node_name(node.name), layer_inputs=inputs)
         else:
             if len(scope.nodes) == 1:
                 scope.nodes[0].name = writer.node_name(node.name)
@@ -210,30 +212,30 @@ class Lowerer(GraphLowerer):
     def _of_compressed(self, node: Node, inputs: Sequence[str]) -> str | None:
         """The output of an operator of onnxruntime that reads a compressed weight; None for other nodes."""
         for value in node.values_in:
-            one = self.compressed.get(value)
-            if one is None or not self._reads_compressed(one, node):
+            compressed = self.compressed.get(value)
+            if compressed is None or not self._reads_compressed(compressed, node):
                 continue
-            if fits_matmul(one, node):
-                return emit_matmul(self, one, inputs[0], node.name)
-            return emit_gather(self, one, inputs[1], node.name)
+            if fits_matmul(compressed, node):
+                return emit_matmul(self, compressed, inputs[0], node.name)
+            return emit_gather(self, compressed, inputs[1], node.name)
         return None
 
     def _final_names(self, node: Node, scope: WriterScope, outputs: Sequence[str]) -> list[str]:
         """Give the outputs of a lowered layer the preferred names of their values."""
         writer = self.writer
-        made = {one for proto in scope.nodes for one in proto.output}
+        computed = {output for proto in scope.nodes for output in proto.output}
         final, renamed = [], {}
         for value, name in zip(node.outputs, outputs, strict=False):
-            wanted = self.new_name(value)
-            writer.codes[wanted] = writer.codes.get(name, 0)
-            if name in made and name not in renamed:
-                renamed[name] = wanted
+            final_name = self.new_name(value)
+            writer.codes[final_name] = writer.codes.get(name, 0)
+            if name in computed and name not in renamed:
+                renamed[name] = final_name
             else:
                 source = renamed.get(name, name)
                 writer.node(
-                    "Identity", [source], [wanted], name=writer.node_name(f"{node.name}/Identity"), attributes={}
+                    "Identity", [source], [final_name], name=writer.node_name(f"{node.name}/Identity"), attributes={}
                 )
-            final.append(wanted)
+            final.append(final_name)
         for proto in scope.nodes:
             rename(proto, renamed)
         return final
@@ -243,8 +245,8 @@ class Lowerer(GraphLowerer):
         writer = self.writer
         outputs = [self.new_name(value) for value in node.outputs]
         for value, name in zip(node.outputs, outputs, strict=True):
-            kind = self.types.get(value, value.declared).element_type
-            writer.codes[name] = writer.code(kind if kind.is_known else ElementType.f32)
+            element_type = self.types.get(value, value.declared).element_type
+            writer.codes[name] = writer.code(element_type if element_type.is_known else ElementType.f32)
         attributes = {key: str(value) for key, value in node.layer.data.items()}
         writer.node(
             node.type, inputs, outputs, name=writer.node_name(node.name), domain=PARTIAL_DOMAIN, attributes=attributes
@@ -317,13 +319,13 @@ def lower_model(
     outputs = [lowerer.output(node, name) for node, name in zip(graph.results, output_names, strict=True)]
     if lowerer.not_representable and not partial:
         raise _not_representable(lowerer.not_representable)
-    kept = {output.name for output in (*outputs, *lowerer.state_outputs)} | set(lowerer.initial.values())
-    writer.scope.nodes = pruned(writer.scope.nodes, kept, domain=PARTIAL_DOMAIN)
+    required_names = {output.name for output in (*outputs, *lowerer.state_outputs)} | set(lowerer.initial.values())
+    writer.scope.nodes = prune_nodes(writer.scope.nodes, required_names, domain=PARTIAL_DOMAIN)
     if target == "onnxruntime":
         shapes = {name: tensor.shape for name, tensor in writer.tensors.items()}
         shapes |= {name: tuple(tensor.dims) for name, tensor in writer.small.items()}
-        writer.scope.nodes = merge_scales(writer.scope.nodes, shapes, kept)
-    used = {*kept, *free_names(writer.scope.nodes), *(input.name for input in lowerer.state_inputs)}
+        writer.scope.nodes = merge_scales(writer.scope.nodes, shapes, required_names)
+    used = {*required_names, *free_names(writer.scope.nodes), *(input.name for input in lowerer.state_inputs)}
     small = [tensor for name, tensor in writer.small.items() if name in used]
     proto_graph = helper.make_graph(
         writer.scope.nodes,
@@ -361,26 +363,26 @@ def _not_representable(layers: Sequence[tuple[Node, str]]) -> UnsupportedError:
     return error.located(layers[0][0].location) if len(layers) == 1 else error
 
 
-def _flattened(info: RtInfo, path: str) -> Iterator[tuple[str, str]]:
+def _flatten_rt_info(info: RtInfo, path: str) -> Iterator[tuple[str, str]]:
     """The values of an rt_info by their paths, `rt_info/conversion_parameters/framework`."""
     for child in info.children:
         name = f"{path}/{child.attributes.get('name', child.name) if child.name == 'info' else child.name}"
         if "value" in child.attributes or child.text:
             yield name, child.attributes.get("value", child.text)
-        yield from _flattened(child, name)
+        yield from _flatten_rt_info(child, name)
 
 
 def _add_metadata(proto: ModelProto, model: Model, lowerer: Lowerer) -> None:
-    found = {"ir_exec.ir_version": str(model.document.version)}
+    metadata = {"ir_exec.ir_version": str(model.document.version)}
     if model.graph.path:
-        found["ir_exec.source"] = os.path.basename(model.graph.path)
-    found |= dict(_flattened(model.document.rt_info, "rt_info"))
+        metadata["ir_exec.source"] = os.path.basename(model.graph.path)
+    metadata |= dict(_flatten_rt_info(model.document.rt_info, "rt_info"))
     for name, (past, present) in lowerer.states.items():
         note = {"past": past, "present": present, "initial": lowerer.notes.get(f"initial {name}", "")}
         if name in lowerer.initial:
             note["tensor"] = lowerer.initial[name]
-        found[f"{NOTE}{name}"] = json.dumps(note)
-    for key, text in found.items():
+        metadata[f"{NOTE}{name}"] = json.dumps(note)
+    for key, text in metadata.items():
         if text:
             entry = proto.metadata_props.add()
             entry.key, entry.value = key, text

@@ -102,15 +102,15 @@ class ExportNode:
 
     def known_ints(self, position: int) -> list[int] | None:
         """The elements of an integer input, if known before a run."""
-        found = self.known(position)
-        return None if found is None else [int(one) for one in np.atleast_1d(found).reshape(-1)]
+        value = self.known(position)
+        return None if value is None else [int(element) for element in np.atleast_1d(value).reshape(-1)]
 
     def required(self, position: int) -> Array:
         """The value of an input; refuses the layer if it is known only at run time."""
-        found = self.known(position)
-        if found is None:
+        value = self.known(position)
+        if value is None:
             self.refuse(f"input {self.op.input_name(position)} is known only at run time")
-        return found
+        return value
 
     def refuse(self, reason: str) -> NoReturn:
         """Raise UnsupportedError: ONNX, or this opset of it, cannot express the layer."""
@@ -144,11 +144,14 @@ class ExportNode:
         """
         codes = None
         if kinds is not None:
-            codes = [self.writer.code(one) for one in (kinds if isinstance(kinds, (list, tuple)) else [kinds])]
-        found = self.writer.emit(
+            codes = [
+                self.writer.code(element_type)
+                for element_type in (kinds if isinstance(kinds, (list, tuple)) else [kinds])
+            ]
+        names = self.writer.emit(
             operator, inputs, outputs, name=self.name, domain=domain, codes=codes, attributes=attributes
         )
-        return found[0] if outputs == 1 else found
+        return names[0] if outputs == 1 else names
 
     def constant(self, value: Any, kind: ElementType | None = None, name: str = "") -> str:
         """The name of a constant of this element type, by default i64 for Python integers."""
@@ -237,10 +240,10 @@ class ExportNode:
 
     def product(self, dims: Sequence[int | str]) -> int | str:
         """The product of dims."""
-        found: int | str = 1
+        result: int | str = 1
         for dim in dims:
-            found = dim if found == 1 else self.times(found, dim)
-        return found
+            result = dim if result == 1 else self.times(result, dim)
+        return result
 
     def plus(self, dim: int | str, other: int | str) -> int | str:
         """The sum of dims."""
@@ -275,8 +278,8 @@ class ExportNode:
         """0, 1, 2, ... as i64 of rank 1."""
         if isinstance(size, int):
             return self.ints(range(size))
-        zero, one = self.constant(0, ElementType.i64), self.constant(1, ElementType.i64)
-        return self.emit("Range", zero, self.reshape(size, []), one)
+        zero, step = self.constant(0, ElementType.i64), self.constant(1, ElementType.i64)
+        return self.emit("Range", zero, self.reshape(size, []), step)
 
     def unsqueeze(self, value: str, axes: Sequence[int]) -> str:
         return self.emit("Unsqueeze", value, self.ints(axes)) if axes else value

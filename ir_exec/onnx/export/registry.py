@@ -158,7 +158,7 @@ def find_lowering(cls: type[Op]) -> Lowering | None:
         _load(family)
         return _lowerings.get(cls)
     # The operators of extensions are subclasses of the class that a user wrote.
-    return next((_lowerings[one] for one in cls.__mro__ if one in _lowerings), None)
+    return next((_lowerings[base] for base in cls.__mro__ if base in _lowerings), None)
 
 
 def reason_not_representable(cls: type[Op]) -> str:

@@ -85,22 +85,22 @@ class Writer:
 
     def fresh(self, name: str) -> str:
         """A name for a tensor that is not a value of the model."""
-        found = self.unique(name)
-        while found in self.reserved:
-            found = self.unique(name)
-        return found
+        unique_name = self.unique(name)
+        while unique_name in self.reserved:
+            unique_name = self.unique(name)
+        return unique_name
 
     def node_name(self, name: str) -> str:
         """The name for a node, or an unused variation of it."""
         return self._unique(name or "node", self._node_names)
 
-    def _unique(self, name: str, taken: set[str]) -> str:
-        found = name
-        while found in taken:
+    def _unique(self, name: str, used_names: set[str]) -> str:
+        candidate = name
+        while candidate in used_names:
             self._counts[name] += 1
-            found = f"{name}_{self._counts[name]}"
-        taken.add(found)
-        return found
+            candidate = f"{name}_{self._counts[name]}"
+        used_names.add(candidate)
+        return candidate
 
     def code(self, element_type: ElementType) -> int:
         """The TensorProto.DataType of an element type or of its carrier."""
@@ -108,45 +108,45 @@ class Writer:
 
     def constant(self, array: Array, name: str) -> str:
         """The name of a tensor with these elements; equal small tensors share a name."""
-        held = to_carrier(np.asarray(array), self.opset)
-        code = self.code(ElementType.of(held))
-        if held.nbytes > INLINE_BYTES and held.dtype != object:
-            return self.stored(name, code, held.shape, lambda: held)
-        content = repr(held.tolist()).encode() if held.dtype == object else held.tobytes()
-        key = (code, held.shape, content)
+        elements = to_carrier(np.asarray(array), self.opset)
+        code = self.code(ElementType.of(elements))
+        if elements.nbytes > INLINE_BYTES and elements.dtype != object:
+            return self.store_tensor(name, code, elements.shape, lambda: elements)
+        content = repr(elements.tolist()).encode() if elements.dtype == object else elements.tobytes()
+        key = (code, elements.shape, content)
         if key not in self._constants:
             unique = self.fresh(name)
-            self.small[unique] = _tensor(unique, held, code)
+            self.small[unique] = _tensor(unique, elements, code)
             self.codes[unique] = code
             self._constants[key] = unique
         return self._constants[key]
 
     def default(self, name: str, array: Array) -> None:
         """Give an input of the graph a default."""
-        held = to_carrier(array, self.opset)
-        self.small[name] = _tensor(name, held, self.codes[name])
+        elements = to_carrier(array, self.opset)
+        self.small[name] = _tensor(name, elements, self.codes[name])
 
     def element_constant(
         self,
         name: str,
-        kind: ElementType,
+        element_type: ElementType,
         shape: tuple[int, ...],
         read: Callable[[], Array],
         release: Callable[[Array], None] | None = None,
     ) -> str:
         """The name of a tensor of an element type of IR, whose elements are read on demand."""
-        size = math.prod(shape) * kind.bits // 8
-        if size <= INLINE_BYTES or kind is ElementType.string:
+        size = math.prod(shape) * element_type.bits // 8
+        if size <= INLINE_BYTES or element_type is ElementType.string:
             unique = self.unique(name)
-            held = to_carrier(read(), self.opset)
-            self.small[unique] = _tensor(unique, held, self.code(ElementType.of(held)))
+            elements = to_carrier(read(), self.opset)
+            self.small[unique] = _tensor(unique, elements, self.code(ElementType.of(elements)))
             self.codes[unique] = self.small[unique].data_type
             return unique
-        if is_carried(kind, self.opset):
-            return self.stored(name, self.code(kind), shape, lambda: to_carrier(read(), self.opset))
-        return self.stored(name, self.code(kind), shape, read, release)
+        if is_carried(element_type, self.opset):
+            return self.store_tensor(name, self.code(element_type), shape, lambda: to_carrier(read(), self.opset))
+        return self.store_tensor(name, self.code(element_type), shape, read, release)
 
-    def stored(
+    def store_tensor(
         self,
         name: str,
         code: int,
@@ -206,21 +206,21 @@ class Writer:
         if kernel != shared:
             # The condition of Where has a different type.
             own = range(1, len(names)) if operator == "Where" else range(len(names))
-            for place in own:
-                if names[place] and self.codes.get(names[place]) == shared:
-                    names[place] = self.cast(names[place], kernel, name)
+            for i in own:
+                if names[i] and self.codes.get(names[i]) == shared:
+                    names[i] = self.cast(names[i], kernel, name)
         outputs = tuple(self.fresh(f"{name}/{operator}") for _ in range(count))
         if codes is None:
             codes = [(None if domain else result_type(operator, position)) or shared for position in range(count)]
         self.node(
             operator, names, outputs, name=self.node_name(f"{name}/{operator}"), domain=domain, attributes=attributes
         )
-        for one, code in zip(outputs, codes, strict=True):
-            self.codes[one] = kernel if code == shared else code
+        for output, code in zip(outputs, codes, strict=True):
+            self.codes[output] = kernel if code == shared else code
         if kernel != shared:
             return tuple(
-                self.cast(one, shared, name) if code == shared else one
-                for one, code in zip(outputs, codes, strict=True)
+                self.cast(output, shared, name) if code == shared else output
+                for output, code in zip(outputs, codes, strict=True)
             )
         return outputs
 
@@ -228,10 +228,10 @@ class Writer:
         """The tensor as this TensorProto.DataType, by ONNX's Cast; the tensor itself if it has this type."""
         if self.codes.get(value) == code:
             return value
-        found = self.fresh(f"{name}/Cast")
-        self.node("Cast", [value], [found], name=self.node_name(f"{name}/Cast"), attributes={"to": code})
-        self.codes[found] = code
-        return found
+        output = self.fresh(f"{name}/Cast")
+        self.node("Cast", [value], [output], name=self.node_name(f"{name}/Cast"), attributes={"to": code})
+        self.codes[output] = code
+        return output
 
     @contextmanager
     def inside(self) -> Iterator[WriterScope]:
@@ -252,40 +252,42 @@ class Writer:
         return helper.make_graph(scope.nodes, name, list(inputs), list(outputs))
 
     def function(
-        self, name: str, scope: WriterScope, outputs: Sequence[str], *, node_name: str, given: Sequence[str]
+        self, name: str, scope: WriterScope, outputs: Sequence[str], *, node_name: str, layer_inputs: Sequence[str]
     ) -> None:
         """Append one node that calls the nodes of a scope as a model-local function; equal functions are shared.
 
-        The inputs are the outer tensors that the scope reads. Small constants other than `given` become part of the
-        function.
+        The inputs are the outer tensors that the scope reads. Small constants other than `layer_inputs` become part of
+        the function.
         """
         from onnx import helper
 
-        held = [
+        constants = [
             fromkey
             for fromkey in dict.fromkeys(free_names(scope.nodes))
-            if fromkey in self.small and fromkey not in given
+            if fromkey in self.small and fromkey not in layer_inputs
         ]
-        scope.nodes[:0] = [_constant_node(self.small[one]) for one in held]
-        made = {one for node in scope.nodes for one in node.output}
-        inputs = [fromkey for fromkey in dict.fromkeys(free_names(scope.nodes)) if fromkey not in made]
-        renamed = {one: f"in{place}" for place, one in enumerate(inputs)}
-        for place, one in enumerate(dict.fromkeys(one for node in scope.nodes for one in node.output if one)):
-            renamed[one] = f"t{place}"
-        nodes = [_renamed(node, renamed) for node in scope.nodes]
+        scope.nodes[:0] = [_constant_node(self.small[tensor_name]) for tensor_name in constants]
+        computed = {tensor_name for node in scope.nodes for tensor_name in node.output}
+        inputs = [fromkey for fromkey in dict.fromkeys(free_names(scope.nodes)) if fromkey not in computed]
+        renamed = {tensor_name: f"in{number}" for number, tensor_name in enumerate(inputs)}
+        for number, tensor_name in enumerate(
+            dict.fromkeys(tensor_name for node in scope.nodes for tensor_name in node.output if tensor_name)
+        ):
+            renamed[tensor_name] = f"t{number}"
+        nodes = [_copy_renamed(node, renamed) for node in scope.nodes]
         domains = {"", *used_domains(scope.nodes)}
         imports = [helper.make_opsetid(domain, self.opset if not domain else 1) for domain in sorted(domains)]
-        given = [renamed.get(input, input) for input in inputs]
+        parameters = [renamed.get(input, input) for input in inputs]
         result = [renamed[output] for output in outputs]
-        made_function = helper.make_function(DOMAIN, "", given, result, nodes, imports)
-        digest = hashlib.sha256(made_function.SerializeToString(deterministic=True)).hexdigest() + name
+        function_proto = helper.make_function(DOMAIN, "", parameters, result, nodes, imports)
+        digest = hashlib.sha256(function_proto.SerializeToString(deterministic=True)).hexdigest() + name
         if digest not in self._function_names:
-            unique, place = name, 1
+            unique, number = name, 1
             while unique in self.functions:
-                place += 1
-                unique = f"{name}_{place}"
-            made_function.name = unique
-            self.functions[unique] = made_function
+                number += 1
+                unique = f"{name}_{number}"
+            function_proto.name = unique
+            self.functions[unique] = function_proto
             self._function_names[digest] = unique
         self.node(self._function_names[digest], inputs, outputs, name=node_name, domain=DOMAIN, attributes={})
 
@@ -302,12 +304,12 @@ def _constant_node(tensor: TensorProto) -> NodeProto:
 def free_names(nodes: Iterable[NodeProto]) -> Iterator[str]:
     """The tensors that nodes read, and the outer tensors that graphs inside them read."""
     for node in nodes:
-        yield from (one for one in node.input if one)
+        yield from (name for name in node.input if name)
         for attribute in node.attribute:
             for graph in (*attribute.graphs, *((attribute.g,) if attribute.HasField("g") else ())):
-                own = {one.name for one in graph.input} | {one for inner in graph.node for one in inner.output}
+                own = {port.name for port in graph.input} | {name for inner in graph.node for name in inner.output}
                 yield from (name for name in free_names(graph.node) if name not in own)
-                yield from (one.name for one in graph.output if one.name not in own)
+                yield from (port.name for port in graph.output if port.name not in own)
 
 
 def used_domains(nodes: Iterable[NodeProto]) -> Iterator[str]:
@@ -319,7 +321,7 @@ def used_domains(nodes: Iterable[NodeProto]) -> Iterator[str]:
                 yield from used_domains(graph.node)
 
 
-def _renamed(node: NodeProto, names: Mapping[str, str]) -> NodeProto:
+def _copy_renamed(node: NodeProto, names: Mapping[str, str]) -> NodeProto:
     copied = type(node)()
     copied.CopyFrom(node)
     rename(copied, names)
@@ -329,8 +331,8 @@ def _renamed(node: NodeProto, names: Mapping[str, str]) -> NodeProto:
 
 def rename(node: NodeProto, names: Mapping[str, str]) -> None:
     for ports in (node.input, node.output):
-        for place, one in enumerate(ports):
-            ports[place] = names.get(one, one)
+        for i, old_name in enumerate(ports):
+            ports[i] = names.get(old_name, old_name)
     for attribute in node.attribute:
         for graph in (*attribute.graphs, *((attribute.g,) if attribute.HasField("g") else ())):
             for inner in graph.node:
@@ -339,28 +341,28 @@ def rename(node: NodeProto, names: Mapping[str, str]) -> None:
                 declared.name = names.get(declared.name, declared.name)
 
 
-def _tensor(name: str, held: Array, code: int) -> TensorProto:
+def _tensor(name: str, array: Array, code: int) -> TensorProto:
     from onnx import TensorProto, helper
 
-    if held.dtype == object:
-        texts: list[Any] = [str(one) for one in held.ravel()]
-        return helper.make_tensor(name, TensorProto.STRING, held.shape, texts)
-    proto = TensorProto(name=name, data_type=code, raw_data=bytes(raw_bytes(held)))
-    proto.dims.extend(held.shape)
+    if array.dtype == object:
+        texts: list[Any] = [str(element) for element in array.ravel()]
+        return helper.make_tensor(name, TensorProto.STRING, array.shape, texts)
+    proto = TensorProto(name=name, data_type=code, raw_data=bytes(raw_bytes(array)))
+    proto.dims.extend(array.shape)
     return proto
 
 
-def raw_bytes(held: Array) -> bytes | memoryview:
+def raw_bytes(array: Array) -> bytes | memoryview:
     """The elements in the format of `raw_data`: little-endian, sub-byte types packed, the first lowest."""
-    kind = ElementType.of(held)
-    flat = np.ascontiguousarray(held).reshape(-1)
-    if kind.bits >= 8:
+    element_type = ElementType.of(array)
+    flat = np.ascontiguousarray(array).reshape(-1)
+    if element_type.bits >= 8:
         view: memoryview = flat.view(np.uint8).data
         return view
-    fields = flat.view(np.uint8) & (2**kind.bits - 1)
-    count = 8 // kind.bits
+    fields = flat.view(np.uint8) & (2**element_type.bits - 1)
+    count = 8 // element_type.bits
     fields = np.concatenate([fields, np.zeros(-len(fields) % count, np.uint8)]).reshape(-1, count)
-    packed: bytes = (fields << (np.arange(count, dtype=np.uint8) * kind.bits)).sum(1, dtype=np.uint8).tobytes()
+    packed: bytes = (fields << (np.arange(count, dtype=np.uint8) * element_type.bits)).sum(1, dtype=np.uint8).tobytes()
     return packed
 
 

@@ -33,8 +33,8 @@ def check_folder(path: str | os.PathLike[str], *, genai: bool = True) -> list[Re
     for fault in (*faults, *(_rejected_by_genai(folder, faults) if genai else ())):
         by_file.setdefault(fault.location.path or folder.path, []).append(Diagnostic.of(fault))
     return [
-        Report(path=file, diagnostics=tuple(found), layers_checked=0, layers_not_checked=0)
-        for file, found in by_file.items()
+        Report(path=file, diagnostics=tuple(diagnostics), layers_checked=0, layers_not_checked=0)
+        for file, diagnostics in by_file.items()
     ]
 
 

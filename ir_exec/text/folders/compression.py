@@ -91,29 +91,29 @@ _RATIO_TOLERANCE = 0.1
 def format_differences(part: FolderPart, weights: Sequence[PackedWeight]) -> Iterator[str]:
     """Yield the differences of the graph from NNCF's settings in rt_info: mode, group size, symmetry, ratio."""
 
-    def declared(name: str) -> str | None:
+    def setting(name: str) -> str | None:
         return part.rt_info("nncf", "weight_compression", name)
 
-    mode = declared("mode") or ""
+    mode = setting("mode") or ""
     kinds = types_of_mode(mode)
     if kinds is None or part.loaded is None:
         return
     own = [weight for weight in weights if weight.type_name in kinds]
     if not own:
-        found = ", ".join(sorted({weight.type_name for weight in weights})) or "none"
-        yield f"mode is {mode}, but the weights of the graph have {found}"
+        types_of_weights = ", ".join(sorted({weight.type_name for weight in weights})) or "none"
+        yield f"mode is {mode}, but the weights of the graph have {types_of_weights}"
         return
     yield from _symmetry(mode, own)
-    group = declared("group_size")
+    group = setting("group_size")
     if group is not None and re.fullmatch(r"-?\d+", group):
-        wanted = int(group) if int(group) > 0 else None
+        declared_size = int(group) if int(group) > 0 else None
         sizes = Counter(row.weight.group_size for row in own)
-        others = {size: count for size, count in sizes.items() if size != wanted}
+        others = {size: count for size, count in sizes.items() if size != declared_size}
         for size, count in others.items():
             what = "whole channels" if size is None else f"groups of {size}"
             yield f"group_size is {group}, but {count} of {len(own)} weights have {what}"
-    ratio = declared("ratio")
-    share = _share(own, weights, all_layers=declared("all_layers") == "True")
+    ratio = setting("ratio")
+    share = _share(own, weights, all_layers=setting("all_layers") == "True")
     is_number = ratio is not None and re.fullmatch(r"\d+(\.\d+)?", ratio)
     if is_number and share is not None and abs(share - float(ratio or 0)) > _RATIO_TOLERANCE:
         yield f"ratio is {ratio}, but {share:.2f} of the weights have this format"

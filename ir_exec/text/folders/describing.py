@@ -99,7 +99,7 @@ def facts_of_folder(folder: Folder) -> FolderFacts:
         kind=folder.kind,
         model_type=_text(folder.model_type or folder.setting("model_index.json", "_class_name")),
         parts=tuple([_part(folder, part) for part in every]),
-        context_length=_whole(
+        context_length=_to_int(
             folder.setting("config.json", "max_position_embeddings")
             or folder.setting("config.json", "text_config", "max_position_embeddings")
             or folder.setting("config.json", "n_positions")
@@ -109,12 +109,14 @@ def facts_of_folder(folder: Folder) -> FolderFacts:
         tokens=max(entries) + 1 if entries else None,
         rows=embedding[1] if embedding is not None else None,
         templates=tuple([name for name, _, _ in templates_of(folder)]),
-        weights=tuple([row for name, found in weights.items() for row in _formats(name, found)]),
-        declared_formats={part.name: text for part in networks if (text := _declared(part)) is not None},
+        weights=tuple([row for name, packed in weights.items() for row in _formats(name, packed)]),
+        declared_formats={
+            part.name: text for part in networks if (text := _describe_declared_format(part)) is not None
+        },
         differences={
-            part.name: tuple(found)
+            part.name: tuple(differences)
             for part in networks
-            if (found := list(format_differences(part, weights[part.name])))
+            if (differences := list(format_differences(part, weights[part.name])))
         },
     )
 
@@ -124,7 +126,7 @@ def _text(value: object) -> str | None:
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else None
 
 
-def _whole(value: object) -> int | None:
+def _to_int(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
@@ -147,10 +149,10 @@ def _cache_bytes(part: FolderPart | None) -> int | None:
     """Bytes per token in the variables with keys and values, for one text."""
     total = 0
     for node in part.nodes if part is not None else ():
-        shape, kind = getattr(node.op, "variable_shape", None), getattr(node.op, "variable_type", None)
-        if not isinstance(node.op, ReadsVariable) or shape is None or shape.rank != 4 or kind is None:
+        shape, element_type = getattr(node.op, "variable_shape", None), getattr(node.op, "variable_type", None)
+        if not isinstance(node.op, ReadsVariable) or shape is None or shape.rank != 4 or element_type is None:
             continue
-        total += prod(dim.size for dim in shape[1:] if dim.is_static) * kind.bits // 8
+        total += prod(dim.size for dim in shape[1:] if dim.is_static) * element_type.bits // 8
     return total or None
 
 
@@ -164,17 +166,17 @@ def _formats(part: str, weights: list[PackedWeight]) -> list[WeightFormat]:
     return [
         WeightFormat(
             part=part,
-            format=kind.name,
+            format=element_type.name,
             group_size=group,
             symmetric=symmetric,
             elements=count,
             share=count / total,
         )
-        for (kind, group, symmetric), count in counts.most_common()
+        for (element_type, group, symmetric), count in counts.most_common()
     ]
 
 
-def _declared(part: FolderPart) -> str | None:
+def _describe_declared_format(part: FolderPart) -> str | None:
     mode = part.rt_info("nncf", "weight_compression", "mode")
     if mode is None:
         return None

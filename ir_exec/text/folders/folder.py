@@ -88,12 +88,12 @@ class SettingsFile:
 
     def value(self, *keys: str) -> Any:
         """Return the value at a path of keys, or None if it does not exist."""
-        found: Any = self.data
+        item: Any = self.data
         for key in keys:
-            found = found.get(key) if isinstance(found, Mapping) else None
-        return found
+            item = item.get(key) if isinstance(item, Mapping) else None
+        return item
 
-    def place(self, key: str | None = None) -> Location:
+    def location(self, key: str | None = None) -> Location:
         """Return the location of the file, with the line of the first occurrence of the key."""
         at = self.text.find(f'"{key}"') if key is not None else -1
         return Location(path=self.path, line=self.text.count("\n", 0, at) + 1 if at >= 0 else self.error_line)
@@ -109,7 +109,7 @@ class FolderPart:
     faults: list[IRError] = field(default_factory=list)
 
     @property
-    def place(self) -> Location:
+    def location(self) -> Location:
         """The location of the file."""
         return Location(path=self.path)
 
@@ -148,12 +148,12 @@ class FolderPart:
     def outputs(self) -> dict[str, tuple[Node, tuple[str, ...]]]:
         """The layer of each output by its first name, with all its names."""
         nodes = [] if self.loaded is None else self.loaded.graph.results
-        found = {}
+        layers = {}
         for node in nodes:
             for value in node.values_in[:1]:
                 names = _names(node, value)
-                found[names[0]] = (node, names)
-        return found
+                layers[names[0]] = (node, names)
+        return layers
 
     def rt_info(self, *path: str) -> str | None:
         """Return the rt_info value at this path, written by the producer of the file."""
@@ -184,14 +184,14 @@ class Folder:
 
     def setting(self, file: str, *keys: str) -> Any:
         """Return a value of a settings file, or None if the file or the value is missing."""
-        found = self.settings.get(file)
-        return None if found is None else found.value(*keys)
+        settings_file = self.settings.get(file)
+        return None if settings_file is None else settings_file.value(*keys)
 
     @property
     def model_type(self) -> str | None:
         """The type of the model in config.json; None if it declares none."""
-        found = self.setting("config.json", "model_type")
-        return found if isinstance(found, str) else None
+        declared = self.setting("config.json", "model_type")
+        return declared if isinstance(declared, str) else None
 
     @property
     def architectures(self) -> tuple[str, ...]:
@@ -242,10 +242,10 @@ def _open(path: str, depth: int) -> Folder | None:
     below = []
     if "model_index.json" in names and depth:
         folders = sorted(name for name in names if os.path.isdir(os.path.join(path, name)) and not name.startswith("."))
-        below = [found for name in folders if (found := _open(os.path.join(path, name), depth - 1)) is not None]
-        for one in below:
-            one.kind = "part"
-    return Folder(path, _kind(parts, settings), parts, settings, template, below)
+        below = [inner for name in folders if (inner := _open(os.path.join(path, name), depth - 1)) is not None]
+        for subfolder in below:
+            subfolder.kind = "part"
+    return Folder(path, _find_kind(parts, settings), parts, settings, template, below)
 
 
 def constant_of(part: FolderPart, value: Value | None) -> Array | None:
@@ -264,10 +264,10 @@ def constant_of(part: FolderPart, value: Value | None) -> Array | None:
         if any(array is None for array in arrays):
             return None
         with limited_memory(MOST_CONSTANT_BYTES):
-            found = node.op.evaluate(*arrays)
+            result = node.op.evaluate(*arrays)
     except (IRError, ValueError):
         return None
-    return found[value.position] if isinstance(found, tuple) else found  # type: ignore[no-any-return]  # of any operator
+    return result[value.position] if isinstance(result, tuple) else result  # type: ignore[no-any-return]  # of any operator
 
 
 def _names(node: Node, value: Value) -> tuple[str, ...]:
@@ -322,7 +322,7 @@ def _is_text(value: object) -> bool:
 
 
 def _are_texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+    return isinstance(value, list) and all(isinstance(text, str) for text in value)
 
 
 _TYPES: Mapping[str, Mapping[str, tuple[Callable[[object], bool], str]]] = {
@@ -355,7 +355,7 @@ def _is_causal(architectures: str) -> bool:
     return "CausalLM" in architectures or "LMHead" in architectures
 
 
-def _kind(parts: Mapping[str, FolderPart], settings: Mapping[str, SettingsFile]) -> str:
+def _find_kind(parts: Mapping[str, FolderPart], settings: Mapping[str, SettingsFile]) -> str:
     """The kind of the pipeline, by the names of the parts and by the settings."""
     config = settings.get("config.json")
     model_type = config.value("model_type") if config is not None else None

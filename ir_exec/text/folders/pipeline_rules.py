@@ -26,20 +26,20 @@ __all__ = ["MOST_TEMPLATE", "faults_of", "templates_of"]
 
 def faults_of(folder: Folder) -> list[IRError]:
     """Return all faults of a folder, including the subfolders of a diffusion pipeline."""
-    found = [fault for rule in RULES for fault in rule(folder)]
-    return found + [fault for one in folder.below for fault in faults_of(one)]
+    faults = [fault for rule in RULES for fault in rule(folder)]
+    return faults + [fault for subfolder in folder.below for fault in faults_of(subfolder)]
 
 
 def _fault(
     code: Code,
     message: str,
-    place: Location,
+    location: Location,
     severity: Severity = "error",
     hint: str | None = None,
     related: tuple[Location, ...] = (),
     **parts: Any,
 ) -> IRError:
-    return IRError(message, code=code, hint=hint, severity=severity, location=place, related=related, **parts)
+    return IRError(message, code=code, hint=hint, severity=severity, location=location, related=related, **parts)
 
 
 _NEEDED = {
@@ -67,7 +67,7 @@ _HAS_TEXT = frozenset({"language model", "language model with vision", "encoder 
 
 def missing_parts(folder: Folder) -> Iterator[IRError]:
     """IR801: missing models and settings that the pipeline requires."""
-    whole = Location(path=folder.path)
+    folder_location = Location(path=folder.path)
     needed = [*_NEEDED[folder.kind], *(("tokenizer", "detokenizer") if folder.kind in _HAS_TEXT else ())]
     if folder.kind == "embeddings":
         needed.append("tokenizer")
@@ -75,7 +75,7 @@ def missing_parts(folder: Folder) -> Iterator[IRError]:
         if name not in folder.parts:
             hint = "create it with convert_tokenizer of openvino_tokenizers" if name.endswith("tokenizer") else None
             message = f"{PART_FILES[name]} is missing, but {_article(folder.kind)} requires this file"
-            yield _fault(Code.missing_part, message, whole, hint=hint)
+            yield _fault(Code.missing_part, message, folder_location, hint=hint)
     for file, severity in _WANTED.items():
         is_generation = file == "generation_config.json"
         if folder.kind in ("diffusion", "tokenizer", "model", "part") or file in folder.settings:
@@ -83,16 +83,24 @@ def missing_parts(folder: Folder) -> Iterator[IRError]:
         if is_generation and folder.kind not in _HAS_TEXT:
             continue
         message = f"{file} is missing, but {_article(folder.kind)} requires this file"
-        yield _fault(Code.missing_part, message, whole, severity)
+        yield _fault(Code.missing_part, message, folder_location, severity)
     index = folder.settings.get("model_index.json")
     for name, value in (index.data if index is not None else {}).items():
         is_part = isinstance(value, list) and len(value) == 2 and value[0] is not None
         if is_part and not os.path.isdir(os.path.join(folder.path, name)) and name not in ("safety_checker",):
-            yield _fault(Code.missing_part, f"the folder {name} is missing", index.place(name) if index else whole)
+            yield _fault(
+                Code.missing_part, f"the folder {name} is missing", index.location(name) if index else folder_location
+            )
 
 
-def _article(kind: str) -> str:
-    return f"an {kind} pipeline" if kind[0] in "aeiou" else f"a {kind}" if "model" in kind else f"a {kind} pipeline"
+def _article(pipeline_type: str) -> str:
+    return (
+        f"an {pipeline_type} pipeline"
+        if pipeline_type[0] in "aeiou"
+        else f"a {pipeline_type}"
+        if "model" in pipeline_type
+        else f"a {pipeline_type} pipeline"
+    )
 
 
 def unreadable_settings(folder: Folder) -> Iterator[IRError]:
@@ -100,9 +108,9 @@ def unreadable_settings(folder: Folder) -> Iterator[IRError]:
     for settings in folder.settings.values():
         if settings.error is not None:
             message = f"{os.path.basename(settings.path)} cannot be read: {settings.error}"
-            yield _fault(Code.unreadable_settings, message, settings.place())
+            yield _fault(Code.unreadable_settings, message, settings.location())
         for key, message in settings.wrong:
-            yield _fault(Code.unreadable_settings, message, settings.place(key))
+            yield _fault(Code.unreadable_settings, message, settings.location(key))
 
 
 def foreign_weights(folder: Folder) -> Iterator[IRError]:
@@ -112,12 +120,14 @@ def foreign_weights(folder: Folder) -> Iterator[IRError]:
         expected = part.constants_end()
         if part.loaded is None or sizes[name] == expected or not expected:
             continue
-        owner = next((other for other, one in folder.parts.items() if one.constants_end() == sizes[name]), None)
+        owner = next(
+            (other for other, candidate in folder.parts.items() if candidate.constants_end() == sizes[name]), None
+        )
         if owner is not None and owner != name:
             yield _fault(
                 Code.foreign_part,
                 f"{os.path.basename(part.weights_path)} has",
-                part.place,
+                part.location,
                 actual=sizes[name],
                 detail="bytes",
                 expected=expected,
@@ -150,8 +160,8 @@ def vocabularies(folder: Folder) -> Iterator[IRError]:
             yield _fault(
                 Code.vocabularies_differ,
                 message,
-                detokenizer.place,
-                related=(tokenizer.place,),
+                detokenizer.location,
+                related=(tokenizer.location,),
                 expected="equal vocabularies",
             )
     yield from _against_json(folder, tokenizer, written)
@@ -174,8 +184,8 @@ def _against_json(
         yield _fault(
             Code.vocabularies_differ,
             message,
-            tokenizer.place,
-            related=(settings.place("vocab"),),
+            tokenizer.location,
+            related=(settings.location("vocab"),),
             expected="equal vocabularies",
         )
 
@@ -195,11 +205,11 @@ def _against_network(
     )
     if tokens and tokenizer is not None and not rows // 2 <= max(tokens) + 1 <= rows:
         severity: Severity = "error" if max(tokens) >= rows else "warning"
-        yield fault("the tokenizer has", tokenizer.place, severity, actual=max(tokens) + 1, detail="tokens")
+        yield fault("the tokenizer has", tokenizer.location, severity, actual=max(tokens) + 1, detail="tokens")
     if logits is not None and folder.kind == "language model" and rows != logits[1]:
         yield fault("the model computes", logits[0].location, actual=logits[1], detail="logits")
     if isinstance(size, int) and config is not None and size != rows:
-        yield fault("vocab_size is", config.place("vocab_size"), actual=size)
+        yield fault("vocab_size is", config.location("vocab_size"), actual=size)
 
 
 _ABSENT = -1
@@ -210,7 +220,7 @@ class TokenClaim(NamedTuple):
     """The ids of a special token that a file declares."""
 
     ids: tuple[int, ...]
-    place: Location
+    location: Location
     source: str
 
 
@@ -219,51 +229,51 @@ def special_tokens(folder: Folder) -> Iterator[IRError]:
     embedding = embedding_of(folder.parts.get("text embeddings") or folder.decoder)
     tokens = entries_of(folder.parts.get("tokenizer")) or {}
     rows = embedding[1] if embedding is not None else max(tokens, default=-1) + 1
-    for kind in ("bos", "eos", "pad", "unk"):
-        claims = list(_claims(folder, kind))
+    for token_name in ("bos", "eos", "pad", "unk"):
+        claims = list(_claims(folder, token_name))
         for claim in claims:
             outside = [token for token in claim.ids if rows and not 0 <= token < rows and token != _ABSENT]
             if outside:
                 expected = f"0 to {rows - 1}"
-                text = f"{kind}_token_id is"
-                yield _fault(Code.special_tokens, text, claim.place, actual=outside[0], expected=expected)
-        yield from _contradictions(kind, claims)
+                text = f"{token_name}_token_id is"
+                yield _fault(Code.special_tokens, text, claim.location, actual=outside[0], expected=expected)
+        yield from _contradictions(token_name, claims)
 
 
-def _claims(folder: Folder, kind: str) -> Iterator[TokenClaim]:
+def _claims(folder: Folder, token_name: str) -> Iterator[TokenClaim]:
     for file in ("config.json", "generation_config.json"):
-        ids = _ids(folder.setting(file, f"{kind}_token_id"))
-        ids = ids or _ids(folder.setting(file, "text_config", f"{kind}_token_id"))
+        ids = _ids(folder.setting(file, f"{token_name}_token_id"))
+        ids = ids or _ids(folder.setting(file, "text_config", f"{token_name}_token_id"))
         if ids:
-            yield TokenClaim(ids, folder.settings[file].place(f"{kind}_token_id"), file)
+            yield TokenClaim(ids, folder.settings[file].location(f"{token_name}_token_id"), file)
     for name in ("tokenizer", "detokenizer"):
         part = folder.parts.get(name)
-        text = part.rt_info(f"{kind}_token_id") if part is not None else None
+        text = part.rt_info(f"{token_name}_token_id") if part is not None else None
         if part is not None and text is not None and re.fullmatch(r"-?\d{1,18}", text):
-            yield TokenClaim((int(text),), _rt_place(part, f"{kind}_token_id"), os.path.basename(part.path))
-    text = folder.setting("tokenizer_config.json", f"{kind}_token")
+            yield TokenClaim((int(text),), _rt_place(part, f"{token_name}_token_id"), os.path.basename(part.path))
+    text = folder.setting("tokenizer_config.json", f"{token_name}_token")
     content = text.get("content") if isinstance(text, Mapping) else text
-    by_text = {one: token for token, one in json_tokens(folder).items()}
+    by_text = {entry: token for token, entry in json_tokens(folder).items()}
     if isinstance(content, str) and by_text:
-        place = folder.settings["tokenizer_config.json"].place(f"{kind}_token")
+        location = folder.settings["tokenizer_config.json"].location(f"{token_name}_token")
         if content in by_text:
-            yield TokenClaim((by_text[content],), place, "tokenizer_config.json")
+            yield TokenClaim((by_text[content],), location, "tokenizer_config.json")
         else:
-            yield TokenClaim((_ABSENT,), place, "tokenizer_config.json")
+            yield TokenClaim((_ABSENT,), location, "tokenizer_config.json")
 
 
 def _ids(value: Any) -> tuple[int, ...]:
     if isinstance(value, int) and not isinstance(value, bool):
         return (value,)
-    return tuple([one for one in value if isinstance(one, int)]) if isinstance(value, list) else ()
+    return tuple([token for token in value if isinstance(token, int)]) if isinstance(value, list) else ()
 
 
 def _rt_place(part: FolderPart, name: str) -> Location:
-    found = part.loaded.document.rt_info.child(name) if part.loaded is not None else None
-    return Location(path=part.path, line=(found.line or None) if found is not None else None)
+    setting = part.loaded.document.rt_info.child(name) if part.loaded is not None else None
+    return Location(path=part.path, line=(setting.line or None) if setting is not None else None)
 
 
-def _contradictions(kind: str, claims: list[TokenClaim]) -> Iterator[IRError]:
+def _contradictions(token_name: str, claims: list[TokenClaim]) -> Iterator[IRError]:
     """Report claims without the most common id."""
     counts = Counter(token for claim in claims for token in set(claim.ids))
     if len(claims) < 2 or not counts:
@@ -273,15 +283,17 @@ def _contradictions(kind: str, claims: list[TokenClaim]) -> Iterator[IRError]:
     if not odd:
         return
     usual = next(claim for claim in claims if most in claim.ids)
-    severity: Severity = "error" if kind == "eos" or (number > 1 and kind == "bos") else "warning"
+    severity: Severity = "error" if token_name == "eos" or (number > 1 and token_name == "bos") else "warning"
     for claim in odd:
         is_absent = claim.ids == (_ABSENT,)
         yield _fault(
             Code.special_tokens,
-            f"{kind}_token is not in the vocabulary" if is_absent else f"{kind}_token_id in {claim.source} is",
-            claim.place,
+            f"{token_name}_token is not in the vocabulary"
+            if is_absent
+            else f"{token_name}_token_id in {claim.source} is",
+            claim.location,
             severity,
-            related=(usual.place,),
+            related=(usual.location,),
             actual=None if is_absent else ", ".join(map(str, claim.ids)),
             expected=f"token {most}" if is_absent else most,
             reason=f" as in {usual.source}",
@@ -310,8 +322,8 @@ def pipeline_ports(folder: Folder) -> Iterator[IRError]:
         yield from _absent(decoder, ["logits"], decoder.outputs, "output", {"logits"})
         yield from _wrong_types(decoder, _INPUTS)
     if decoder is not None and decoder.loaded is not None and folder.kind == "embeddings":
-        known = {*_INPUTS, "token_type_ids"}
-        yield from _absent(decoder, ["input_ids", "attention_mask"], decoder.inputs, "input", known)
+        optional = {*_INPUTS, "token_type_ids"}
+        yield from _absent(decoder, ["input_ids", "attention_mask"], decoder.inputs, "input", optional)
     tokenizer, detokenizer = folder.parts.get("tokenizer"), folder.parts.get("detokenizer")
     if tokenizer is not None and tokenizer.loaded is not None:
         yield from _absent(tokenizer, ["input_ids", "attention_mask"], tokenizer.outputs, "output", {"token_type_ids"})
@@ -320,28 +332,35 @@ def pipeline_ports(folder: Folder) -> Iterator[IRError]:
 
 
 def _absent(
-    part: FolderPart, needed: list[str], found: Mapping[str, tuple[Any, tuple[str, ...]]], what: str, known: set[str]
+    part: FolderPart, needed: list[str], ports: Mapping[str, tuple[Any, tuple[str, ...]]], what: str, accepted: set[str]
 ) -> Iterator[IRError]:
-    names = {name for _, names in found.values() for name in names}
+    names = {name for _, names in ports.values() for name in names}
     # Only names that no pipeline uses may be renamed ports.
-    others = [name for name in found if name not in known | set(needed) and not name.startswith(("past", "present"))]
+    others = [name for name in ports if name not in accepted | set(needed) and not name.startswith(("past", "present"))]
     for name in needed:
         if name in names:
             continue
         near = closest_names(name, others, similarity=0.5) or (others if len(others) == 1 else [])
-        place = found[near[0]][0].location if near else part.place
+        location = ports[near[0]][0].location if near else part.location
         hint = f"rename {near[0]} to {name}" if near else None
         message = f"there is no {what} {name}, which pipelines find by this name"
-        yield _fault(Code.pipeline_ports, message, place, hint=hint)
+        yield _fault(Code.pipeline_ports, message, location, hint=hint)
 
 
 def _wrong_types(part: FolderPart, expected: Mapping[str, ElementType]) -> Iterator[IRError]:
     for node, names in part.inputs.values():
-        kind = next((expected[name] for name in names if name in expected), None)
+        element_type = next((expected[name] for name in names if name in expected), None)
         declared = getattr(node.op, "element_type", None)
-        if kind is not None and isinstance(declared, ElementType) and declared.is_known and declared is not kind:
+        if (
+            element_type is not None
+            and isinstance(declared, ElementType)
+            and declared.is_known
+            and declared is not element_type
+        ):
             name = next(name for name in names if name in expected)
-            yield _fault(Code.pipeline_ports, f"the input {name} is", node.location, actual=declared, expected=kind)
+            yield _fault(
+                Code.pipeline_ports, f"the input {name} is", node.location, actual=declared, expected=element_type
+            )
 
 
 _PAST = re.compile(r"^(?P<stem>.*?\.\d+\.)(?P<what>key|value)(?P<rest>.*)$")
@@ -369,7 +388,11 @@ def pipeline_state(folder: Folder) -> Iterator[IRError]:
                     )
                 seen[variable] = node
         ids = {node.op.variable_id: node for node in reads}  # type: ignore[union-attr]
-        kinds = {(match["stem"], match["what"]): node for one, node in ids.items() if (match := _PAST.match(one))}
+        kinds = {
+            (match["stem"], match["what"]): node
+            for variable_id, node in ids.items()
+            if (match := _PAST.match(variable_id))
+        }
         for (stem, what), node in kinds.items():
             other = "value" if what == "key" else "key"
             if (stem, other) not in kinds:
@@ -383,9 +406,9 @@ def pipeline_state(folder: Folder) -> Iterator[IRError]:
     keys = keys or sum(1 for name in decoder.inputs if name.startswith("past_key_values") and name.endswith("key"))
     has_attention_everywhere = folder.setting("config.json", "layer_types") is None
     if keys and keys != layers and has_attention_everywhere:
-        place = folder.settings["config.json"].place("num_hidden_layers")
+        location = folder.settings["config.json"].location("num_hidden_layers")
         message = f"num_hidden_layers is {layers}, but the model has a cache of {keys} layers"
-        yield _fault(Code.settings_contradict, message, place, related=(decoder.place,))
+        yield _fault(Code.settings_contradict, message, location, related=(decoder.location,))
 
 
 _CHAT_MARKS = ("<|im_start|>", "<|start_header_id|>", "<|eot", "<|user|>", "<start_of_turn>", "[INST]", "<|assistant")
@@ -395,23 +418,23 @@ def chat_templates(folder: Folder) -> Iterator[IRError]:
     """IR807: missing, different or invalid chat templates."""
     if folder.kind not in _LANGUAGE:
         return
-    found = list(templates_of(folder))
-    if not found:
+    templates = list(templates_of(folder))
+    if not templates:
         marks = [mark for mark in _CHAT_MARKS if any(mark in text for text in json_tokens(folder).values())]
         if marks:
             message = f"the chat template is missing, but the vocabulary has {marks[0]}, a token of chat models"
             yield _fault(Code.chat_template, message, Location(path=folder.path), "warning")
         return
-    last = found[-1]
-    for name, place, text in found:
+    last = templates[-1]
+    for name, location, text in templates:
         reason = _refusal(text)
         if reason is not None:
-            yield _fault(Code.chat_template, f"the chat template of {name} cannot be compiled: {reason}", place)
+            yield _fault(Code.chat_template, f"the chat template of {name} cannot be compiled: {reason}", location)
         elif text.strip() != last[2].strip():
             message = f"the chat template of {name} differs from the one of {last[0]}, which is used"
-            yield _fault(Code.chat_template, message, place, "warning", related=(last[1],))
+            yield _fault(Code.chat_template, message, location, "warning", related=(last[1],))
         elif not text.strip():
-            yield _fault(Code.chat_template, f"the chat template of {name} is empty", place, "warning")
+            yield _fault(Code.chat_template, f"the chat template of {name} is empty", location, "warning")
 
 
 def templates_of(folder: Folder) -> Iterator[tuple[str, Location, str]]:
@@ -424,7 +447,7 @@ def templates_of(folder: Folder) -> Iterator[tuple[str, Location, str]]:
     for file in ("tokenizer_config.json", "processor_config.json", "chat_template.json"):
         text = folder.setting(file, "chat_template")
         if isinstance(text, str):
-            yield file, folder.settings[file].place("chat_template"), text
+            yield file, folder.settings[file].location("chat_template"), text
     if folder.template is not None:
         name = "chat_template.jinja"
         yield name, Location(path=os.path.join(folder.path, name)), folder.template
@@ -464,7 +487,7 @@ def versions(folder: Folder) -> Iterator[IRError]:
         if release != common[0][0]:
             others = next(other for other in releases.values() if other[0] == common[0][0])
             message = f"the {name} was written by OpenVINO {release}, but other parts by {common[0][0]}"
-            yield _fault(Code.part_versions, message, part.place, "warning", related=(others[1].place,))
+            yield _fault(Code.part_versions, message, part.location, "warning", related=(others[1].location,))
     tokenizer, detokenizer = folder.parts.get("tokenizer"), folder.parts.get("detokenizer")
     for name in ("openvino_tokenizers_version", "transformers_version", "original_tokenizer_class"):
         first = tokenizer.rt_info(name) if tokenizer is not None else None
@@ -472,7 +495,7 @@ def versions(folder: Folder) -> Iterator[IRError]:
         if first and second and first != second and tokenizer is not None and detokenizer is not None:
             message = f"{name} is {second} in the detokenizer, but {first} in the tokenizer"
             yield _fault(
-                Code.part_versions, message, _rt_place(detokenizer, name), "warning", related=(tokenizer.place,)
+                Code.part_versions, message, _rt_place(detokenizer, name), "warning", related=(tokenizer.location,)
             )
 
 
@@ -486,7 +509,7 @@ def settings_against_network(folder: Folder) -> Iterator[IRError]:
         yield _fault(
             Code.settings_contradict,
             "hidden_size is",
-            config.place("hidden_size"),
+            config.location("hidden_size"),
             related=(embedding[0].location,),
             actual=own or size,
             expected=embedding[2],
@@ -503,7 +526,7 @@ def settings_against_network(folder: Folder) -> Iterator[IRError]:
                 yield _fault(
                     Code.settings_contradict,
                     "num_key_value_heads is",
-                    config.place("num_key_value_heads"),
+                    config.location("num_key_value_heads"),
                     related=(node.location,),
                     actual=heads,
                     expected=shape[1].size,
@@ -517,7 +540,7 @@ def settings_against_network(folder: Folder) -> Iterator[IRError]:
             yield _fault(
                 Code.settings_contradict,
                 "the architecture is",
-                config.place("architectures"),
+                config.location("architectures"),
                 actual=architectures[0],
                 expected="a language model",
                 reason="as the model has a cache",
@@ -528,14 +551,14 @@ def settings_against_network(folder: Folder) -> Iterator[IRError]:
 
 def _weight_format(part: FolderPart) -> Iterator[IRError]:
     mode = part.rt_info("nncf", "weight_compression", "mode")
-    wanted = types_of_mode(mode)
-    if wanted is None or part.loaded is None:
+    expected_types = types_of_mode(mode)
+    if expected_types is None or part.loaded is None:
         return
-    found = {weight.type_name for weight in packed_weights(part)}
-    if not wanted & found:
-        kinds = ", ".join(sorted(found))
+    actual_types = {weight.type_name for weight in packed_weights(part)}
+    if not expected_types & actual_types:
+        kinds = ", ".join(sorted(actual_types))
         message = f"rt_info declares {mode} weights, but the constants of the model are {kinds}"
-        yield _fault(Code.settings_contradict, message, part.place, "warning")
+        yield _fault(Code.settings_contradict, message, part.location, "warning")
 
 
 RULES: tuple[Callable[[Folder], Iterator[IRError]], ...] = (

@@ -45,7 +45,7 @@ def _inputs_by_name(node: Node) -> dict[str, Value | None]:
     if op is None:
         return {}
     if isinstance(op, TextOp):
-        return op.named(node.inputs) if op.generation(len(node.inputs)) else {}
+        return op.inputs_by_name(node.inputs) if op.generation(len(node.inputs)) else {}
     return {declared.name: value for declared, value in zip(op.inputs, node.inputs, strict=False)}
 
 
@@ -66,16 +66,16 @@ def _strings(part: FolderPart, inputs: Mapping[str, Value | None], names: Sequen
 def json_tokens(folder: Folder) -> dict[int, str]:
     """Return the tokens of `tokenizer.json`, including added tokens; empty without the file or a vocabulary in it."""
     vocabulary = folder.setting("tokenizer.json", "model", "vocab")
-    found: dict[int, str] = {}
+    tokens: dict[int, str] = {}
     if isinstance(vocabulary, Mapping):
-        found = {token: text for text, token in vocabulary.items() if isinstance(token, int)}
+        tokens = {token: text for text, token in vocabulary.items() if isinstance(token, int)}
     elif isinstance(vocabulary, list):
-        found = {token: str(row[0]) for token, row in enumerate(vocabulary) if isinstance(row, list) and row}
+        tokens = {token: str(row[0]) for token, row in enumerate(vocabulary) if isinstance(row, list) and row}
     added = folder.setting("tokenizer.json", "added_tokens")
     for token in added if isinstance(added, list) else ():
         if isinstance(token, Mapping) and isinstance(token.get("id"), int):
-            found[token["id"]] = str(token.get("content"))
-    return found
+            tokens[token["id"]] = str(token.get("content"))
+    return tokens
 
 
 def share_of_equal(entries: Mapping[int, bytes], tokens: Mapping[int, str | bytes]) -> float:
@@ -92,15 +92,15 @@ def share_of_equal(entries: Mapping[int, bytes], tokens: Mapping[int, str | byte
     def forms(token: str | bytes) -> set[bytes]:
         text = token.decode("utf-8", "surrogateescape") if isinstance(token, bytes) else token
         spaced = text.replace("\u2581", " ").replace("</w>", " ")
-        raw = b"".join([bytes_of_chars.get(char, _encoded(char)) for char in text])
-        plain = _encoded(text)
-        whole = {plain, raw, _encoded(spaced), plain.removeprefix(b"##"), b" " + plain}
-        return whole | {raw.replace(b"</w>", b" "), raw.removesuffix(b"</w>")}
+        raw = b"".join([bytes_of_chars.get(char, _encode(char)) for char in text])
+        plain = _encode(text)
+        unspaced = {plain, raw, _encode(spaced), plain.removeprefix(b"##"), b" " + plain}
+        return unspaced | {raw.replace(b"</w>", b" "), raw.removesuffix(b"</w>")}
 
     return sum(entries[token] in forms(tokens[token]) or not entries[token] for token in common) / len(common)
 
 
-def _encoded(text: str) -> bytes:
+def _encode(text: str) -> bytes:
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -137,8 +137,8 @@ def logits_of(part: FolderPart | None) -> tuple[Node, int] | None:
     """Return the Result of the logits, and the number of logits per token."""
     if part is None or part.loaded is None or part.types is None:
         return None
-    found: Any = part.outputs.get("logits") or (next(iter(part.outputs.values())) if len(part.outputs) == 1 else None)
-    if found is None or not found[0].values_in:
+    output: Any = part.outputs.get("logits") or (next(iter(part.outputs.values())) if len(part.outputs) == 1 else None)
+    if output is None or not output[0].values_in:
         return None
-    shape = part.types[found[0].values_in[0].number].shape
-    return (found[0], shape[-1].size) if shape.rank and shape[-1].is_static else None
+    shape = part.types[output[0].values_in[0].number].shape
+    return (output[0], shape[-1].size) if shape.rank and shape[-1].is_static else None

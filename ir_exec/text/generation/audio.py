@@ -64,12 +64,12 @@ def read_wav(path: str | os.PathLike[str]) -> Wave:
     header, sound = chunks.get(b"fmt "), chunks.get(b"data")
     if header is None or sound is None or len(header) < 16:
         raise _unreadable(path, "the format or the samples are missing")
-    kind, channels, rate, _, _, bits = struct.unpack("<HHIIHH", header[:16])
-    if kind == 0xFFFE and len(header) >= 26:
-        (kind,) = struct.unpack("<H", header[24:26])
-    samples = _samples(sound, kind, bits)
+    encoding, channels, rate, _, _, bits = struct.unpack("<HHIIHH", header[:16])
+    if encoding == 0xFFFE and len(header) >= 26:
+        (encoding,) = struct.unpack("<H", header[24:26])
+    samples = _samples(sound, encoding, bits)
     if samples is None or not channels or not rate:
-        raise _unreadable(path, f"format {kind} with {bits} bits, expected PCM with 8, 16, 24 or 32 bits, or float")
+        raise _unreadable(path, f"format {encoding} with {bits} bits, expected PCM with 8, 16, 24 or 32 bits, or float")
     if not np.isfinite(samples).all():
         raise _unreadable(path, "its samples are not finite numbers in f32")
     frames = samples[: samples.size // channels * channels].reshape(-1, channels)
@@ -77,23 +77,23 @@ def read_wav(path: str | os.PathLike[str]) -> Wave:
 
 
 def _chunks(data: bytes) -> dict[bytes, bytes]:
-    found: dict[bytes, bytes] = {}
+    chunks: dict[bytes, bytes] = {}
     at = 12
     while at + 8 <= len(data):
         name, size = data[at : at + 4], int.from_bytes(data[at + 4 : at + 8], "little")
-        found.setdefault(name, data[at + 8 : at + 8 + size])
+        chunks.setdefault(name, data[at + 8 : at + 8 + size])
         at += 8 + size + size % 2
-    return found
+    return chunks
 
 
-def _samples(sound: bytes, kind: int, bits: int) -> Array | None:
+def _samples(sound: bytes, encoding: int, bits: int) -> Array | None:
     """The samples of all channels, f32; None for other formats."""
     width = bits // 8
     sound = sound[: len(sound) // width * width] if width else b""
-    if kind == 3 and bits in (32, 64):
+    if encoding == 3 and bits in (32, 64):
         with np.errstate(over="ignore"):
             return np.frombuffer(sound, f"<f{width}").astype(np.float32)
-    if kind != 1 or bits not in (8, 16, 24, 32):
+    if encoding != 1 or bits not in (8, 16, 24, 32):
         return None
     if bits == 8:
         return np.float32(1 / 128) * (np.frombuffer(sound, np.uint8).astype(np.float32) - 128)
@@ -103,8 +103,8 @@ def _samples(sound: bytes, kind: int, bits: int) -> Array | None:
         codes: Array = wide.view("<i4")[:, 0].astype(np.float64)
         codes /= 2.0**31
         return codes.astype(np.float32)
-    whole: Array = np.frombuffer(sound, f"<i{width}").astype(np.float64)
-    return (whole / 2.0 ** (bits - 1)).astype(np.float32)
+    integers: Array = np.frombuffer(sound, f"<i{width}").astype(np.float64)
+    return (integers / 2.0 ** (bits - 1)).astype(np.float32)
 
 
 def _unreadable(path: str, reason: str) -> EvaluationError:
@@ -132,11 +132,11 @@ def log_mel(wave: Wave, folder: Folder) -> Array:
         hint = "pass `input_features` in `inputs`"
         message = f"{folder.path} has no {_FILE}, which is required for audio features"
         raise GraphError(message, code=Code.missing_part, hint=hint).located(Location(path=folder.path))
-    kind = settings.value(*above, "feature_extractor_type")
-    if kind != "WhisperFeatureExtractor":
+    extractor_type = settings.value(*above, "feature_extractor_type")
+    if extractor_type != "WhisperFeatureExtractor":
         raise UnsupportedError(
             "the feature extractor is",
-            actual=kind,
+            actual=extractor_type,
             expected="WhisperFeatureExtractor",
             code=Code.unsupported,
             hint="pass the features in `inputs`",
@@ -149,7 +149,7 @@ def log_mel(wave: Wave, folder: Folder) -> Array:
                 actual=repr(value)[:60],
                 expected=f"a whole number from 1 to {_MOST[name]:,}",
                 code=Code.bad_value,
-            ).located(settings.place(name))
+            ).located(settings.location(name))
     rate, window, hop = numbers["sampling_rate"], numbers["n_fft"], numbers["hop_length"]
     if wave.rate != rate:
         raise EvaluationError(
@@ -164,7 +164,7 @@ def log_mel(wave: Wave, folder: Folder) -> Array:
     # The samples are mirrored at both ends, and the last frame is omitted.
     if not max(window // 2, hop) < length or length // hop * window > _MOST_PRODUCTS:
         message = f"{length:,} samples in frames of n_fft={window} at every hop_length={hop} are out of range"
-        raise EvaluationError(message, code=Code.bad_value).located(settings.place("hop_length"))
+        raise EvaluationError(message, code=Code.bad_value).located(settings.location("hop_length"))
     if wave.samples.size > length:
         raise EvaluationError(
             "the audio is",
@@ -213,8 +213,8 @@ def mel_filters(bands: int, window: int, rate: int) -> Array:
     widths = np.diff(edges)
     rising = (frequencies - edges[:-2]) / widths[:-1]
     falling = (edges[2:] - frequencies) / widths[1:]
-    found: Array = np.maximum(0, np.minimum(rising, falling)) * (2.0 / (edges[2:] - edges[:-2]))
-    return found
+    filters: Array = np.maximum(0, np.minimum(rising, falling)) * (2.0 / (edges[2:] - edges[:-2]))
+    return filters
 
 
 _HIGHEST = 8000.0

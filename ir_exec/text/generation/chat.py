@@ -34,11 +34,11 @@ def render_chat(folder: Folder, messages: Sequence[Mapping[str, Any]]) -> str:
         EvaluationError: IR704 if the template fails, or for messages that are not like JSON.
         ResourceError: IR006 if the template takes more time, memory or characters than permitted.
     """
-    found = list(templates_of(folder))
-    if not found:
+    templates = list(templates_of(folder))
+    if not templates:
         message = f"{folder.path} has no chat template"
         raise GraphError(message, code=Code.chat_template).located(Location(path=folder.path))
-    name, place, template = found[-1]
+    name, location, template = templates[-1]
     library("jinja2.sandbox", "a chat template")
     if len(template) > MOST_TEMPLATE:
         raise ResourceError(
@@ -46,16 +46,18 @@ def render_chat(folder: Folder, messages: Sequence[Mapping[str, Any]]) -> str:
             actual=f"{len(template):,}",
             detail="characters",
             expected=f"at most {MOST_TEMPLATE:,}",
-        ).located(place)
-    special: dict[str, Any] = {f"{kind}_token": _special(folder, kind) for kind in ("bos", "eos", "pad", "unk")}
+        ).located(location)
+    special: dict[str, Any] = {
+        f"{token_name}_token": _special(folder, token_name) for token_name in ("bos", "eos", "pad", "unk")
+    }
     values = {"messages": _plain(messages), "add_generation_prompt": True, **special}
-    answer = _render(template, values, name, place)
+    answer = _render(template, values, name, location)
     if "exceeded" in answer:
-        raise ResourceError(f"the chat template of {name} makes {answer['exceeded']}").located(place)
+        raise ResourceError(f"the chat template of {name} makes {answer['exceeded']}").located(location)
     return str(answer["text"])
 
 
-def _render(template: str, values: dict[str, Any], name: str, place: Location) -> dict[str, Any]:
+def _render(template: str, values: dict[str, Any], name: str, location: Location) -> dict[str, Any]:
     limits = {"seconds": RENDER_SECONDS, "memory": RENDER_MEMORY, "characters": MOST_CHARACTERS}
     # An absolute path is used unchanged; the other scripts of the child are in another package.
     child = Child(str(Path(__file__).parent / "templates_child.py"), RENDER_SECONDS)
@@ -63,10 +65,10 @@ def _render(template: str, values: dict[str, Any], name: str, place: Location) -
         return child.ask(template=template, values=values, **limits)
     except ChildRefused as error:
         message = f"the chat template of {name} fails: {error}"
-        raise EvaluationError(message, code=Code.bad_value).located(place) from None
+        raise EvaluationError(message, code=Code.bad_value).located(location) from None
     except ChildCrashed as error:
         reason = f"takes longer than {RENDER_SECONDS:g} seconds" if error.is_late else f"fails: its process {error}"
-        raise ResourceError(f"the chat template of {name} {reason}").located(place) from None
+        raise ResourceError(f"the chat template of {name} {reason}").located(location) from None
     finally:
         child.close()
 
@@ -90,12 +92,12 @@ def _plain(value: Any, depth: int = _DEEPEST) -> Any:
     if not depth:
         raise EvaluationError("the messages have too many levels", expected=f"at most {_DEEPEST}", code=Code.bad_value)
     if isinstance(value, Mapping):
-        return {str(key): _plain(one, depth - 1) for key, one in value.items()}
+        return {str(key): _plain(item, depth - 1) for key, item in value.items()}
     if isinstance(value, Sequence | set | frozenset) and not isinstance(value, bytes | bytearray):
-        return [_plain(one, depth - 1) for one in value]
+        return [_plain(item, depth - 1) for item in value]
     return str(value)
 
 
-def _special(folder: Folder, kind: str) -> str:
-    found = folder.setting("tokenizer_config.json", f"{kind}_token")
-    return str(found.get("content") if isinstance(found, Mapping) else found or "")
+def _special(folder: Folder, token_name: str) -> str:
+    token = folder.setting("tokenizer_config.json", f"{token_name}_token")
+    return str(token.get("content") if isinstance(token, Mapping) else token or "")

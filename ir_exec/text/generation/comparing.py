@@ -128,7 +128,7 @@ def compare_tokens(
     ids = pipeline.encode(prompt) if isinstance(prompt, str) else list(prompt)
     tell = progress or (lambda text: None)
     if reference.lower().endswith(".json"):
-        stored = _stored(reference)
+        stored = _read_stored_tokens(reference)
         ids = ids or [int(token) for token in stored.get("prompt_ids", ())]
         theirs = [int(token) for token in stored["ids"]]
         # Files often contain the prompt followed by the new tokens.
@@ -217,7 +217,7 @@ def _first(
 
 def _leaving(ours: Sequence[int], theirs: Sequence[int]) -> int | None:
     """The first position at which the tokens differ."""
-    return next((place for place, pair in enumerate(zip(ours, theirs, strict=False)) if pair[0] != pair[1]), None)
+    return next((position for position, pair in enumerate(zip(ours, theirs, strict=False)) if pair[0] != pair[1]), None)
 
 
 def _trial(ask: _Ask, name: str, options: dict[str, Any], ids: list[int], ours: list[int]) -> Trial:
@@ -264,7 +264,7 @@ class _Ask:
         return [int(token) for token in answer["ids"]]
 
 
-def _stored(path: str) -> Mapping[str, Any]:
+def _read_stored_tokens(path: str) -> Mapping[str, Any]:
     try:
         with open(path, encoding="utf-8") as file:
             stored = json.load(file)

@@ -59,8 +59,8 @@ class Decoder:
         variables = [node.op for node in model.graph.all_nodes() if isinstance(node.op, ReadsVariable)]
         self._has_state = bool(variables)
         self._conv_size = _conv_size(model)
-        given = dict(fixed or {})
-        self._first = {name: given.pop(name) for name in sorted(_OF_PROMPT & given.keys())}
+        inputs = dict(fixed or {})
+        self._first = {name: inputs.pop(name) for name in sorted(_OF_PROMPT & inputs.keys())}
         for name, value in self._first.items():
             least = 3 if name == "inputs_embeds" else 2
             if value.ndim < least or value.dtype.kind not in "biuf":
@@ -69,7 +69,7 @@ class Decoder:
                     expected=f"numbers with {least} axes",
                     code=Code.bad_value,
                 )
-        self._fixed = given
+        self._fixed = inputs
         self._embed = embed
         self._images, self._image_token, self._pad = images, image_token, pad_token
         self._is_mask_short = is_mask_short
@@ -81,10 +81,10 @@ class Decoder:
         self._require_known(model)
 
     def _require_known(self, model: Model) -> None:
-        known = _KNOWN | self._fixed.keys() | self._first.keys() | set(self._past)
+        supported = _KNOWN | self._fixed.keys() | self._first.keys() | set(self._past)
         if self._embed is None:
-            known -= {"inputs_embeds"} - self._first.keys()
-        unknown = sorted(port.name for port in model.inputs if not known & {port.name, *port.names})
+            supported -= {"inputs_embeds"} - self._first.keys()
+        unknown = sorted(port.name for port in model.inputs if not supported & {port.name, *port.names})
         if unknown:
             message = f"values of the inputs {', '.join(unknown)} are missing"
             raise EvaluationError(message, code=Code.unknown_input, hint="pass them in `inputs`")
@@ -116,13 +116,13 @@ class Decoder:
 
     def all_logits(self, tokens: Sequence[int]) -> Array:
         """Append tokens to the text, and return the logits after each of them, f32, [tokens, vocabulary]."""
-        found: Array = self._logits([tokens])[0, -len(tokens) :]
-        return found
+        logits: Array = self._logits([tokens])[0, -len(tokens) :]
+        return logits
 
     def next_logits_of(self, rows: Sequence[Sequence[int]]) -> Array:
         """Append a row of tokens to each text, and return the logits of the next tokens, f32, [texts, vocabulary]."""
-        found: Array = self._logits(rows)[:, -1]
-        return found
+        logits: Array = self._logits(rows)[:, -1]
+        return logits
 
     def _logits(self, rows: Sequence[Sequence[int]]) -> Array:
         seen = self._tokens.shape[1]
@@ -146,29 +146,29 @@ class Decoder:
 
     def _append(self, rows: Sequence[Sequence[int]]) -> None:
         """Add tokens to each text; shorter rows are padded on the left."""
-        given = self._first.get("inputs_embeds") if not self._tokens.size else None
-        width = max(map(len, rows)) if given is None else given.shape[1]
+        prompt_embeddings = self._first.get("inputs_embeds") if not self._tokens.size else None
+        width = max(map(len, rows)) if prompt_embeddings is None else prompt_embeddings.shape[1]
         tokens = np.full((len(rows), width), self._pad, np.int64)
         mask = np.zeros_like(tokens)
-        for place, row in enumerate(rows):
-            tokens[place, width - len(row) :] = row
-            mask[place, width - len(row) :] = 1
-        if given is not None:
+        for index, row in enumerate(rows):
+            tokens[index, width - len(row) :] = row
+            mask[index, width - len(row) :] = 1
+        if prompt_embeddings is not None:
             mask[:] = 1
         if not self._tokens.size:
             self._prompt_width = width
             self._tokens, self._mask = np.zeros((2, len(rows), 0), np.int64)
         if "inputs_embeds" in self._names:
-            new = given if given is not None else self._embedded(tokens)
+            new = prompt_embeddings if prompt_embeddings is not None else self._embed_tokens(tokens)
             old = self._embeddings
             self._embeddings = new if old is None else np.concatenate([old, new], 1)
         self._tokens = np.concatenate([self._tokens, tokens], 1)
         self._mask = np.concatenate([self._mask, mask], 1)
 
-    def _embedded(self, tokens: Array) -> Array:
+    def _embed_tokens(self, tokens: Array) -> Array:
         """The embeddings of tokens, with image embeddings at the image tokens."""
         assert self._embed is not None, "checked in __init__"
-        found = self._embed(tokens)
+        embeddings = self._embed(tokens)
         places = tokens == self._image_token
         if self._images is not None and not self._tokens.size:
             if int(places.sum()) != len(self._images):
@@ -180,9 +180,9 @@ class Decoder:
                     reason="one for each embedding",
                     code=Code.bad_value,
                 )
-            found = np.array(found)
-            found[places] = self._images
-        return found
+            embeddings = np.array(embeddings)
+            embeddings[places] = self._images
+        return embeddings
 
     def _inputs(self, start: int) -> dict[str, Array]:
         """Return the value of each input for the tokens from position `start`."""
@@ -222,22 +222,24 @@ class Decoder:
     def _add_first(self, values: dict[str, Array], start: int) -> None:
         """Add the values given for the prompt, extended to the tokens after it."""
         count = self._tokens.shape[1] - self._prompt_width
-        for name, given in self._first.items():
+        for name, prompt_value in self._first.items():
             if name == "inputs_embeds":
                 continue
-            rest = np.full((*given.shape[:-1], count), int(name == "attention_mask"), given.dtype)
+            extension = np.full((*prompt_value.shape[:-1], count), int(name == "attention_mask"), prompt_value.dtype)
             if name == "position_ids":
                 # Positions after the greatest one, equal for all axes of an image.
-                axes = (0, -1) if given.ndim == 3 else -1
-                rest = np.broadcast_to(given.max(axis=axes, keepdims=True) + 1 + np.arange(count), rest.shape)
-            whole = np.concatenate([given, rest], -1)
-            values[name] = whole if name == "attention_mask" else whole[..., start:]
+                axes = (0, -1) if prompt_value.ndim == 3 else -1
+                extension = np.broadcast_to(
+                    prompt_value.max(axis=axes, keepdims=True) + 1 + np.arange(count), extension.shape
+                )
+            extended = np.concatenate([prompt_value, extension], -1)
+            values[name] = extended if name == "attention_mask" else extended[..., start:]
 
     def _by_port(self, values: Mapping[str, Array]) -> dict[str, Array]:
         """The value of each input by name, with the element type and rank of the input."""
-        found = {}
+        arrays = {}
         for name, port in self._ports.items():
-            value = next((values[one] for one in (name, *port.names) if one in values), None)
+            value = next((values[port_name] for port_name in (name, *port.names) if port_name in values), None)
             if value is None:
                 continue
             if name == "position_ids" and port.shape.rank == 3 and value.ndim == 2:
@@ -246,8 +248,8 @@ class Decoder:
                 value = np.broadcast_to(value, (axes, *value.shape))
             # Values that are not numbers are rejected by the model.
             is_number = value.dtype.kind in "biuf"
-            found[name] = value.astype(port.element_type.dtype, copy=False) if is_number else value
-        return found
+            arrays[name] = value.astype(port.element_type.dtype, copy=False) if is_number else value
+        return arrays
 
 
 _KNOWN = frozenset(

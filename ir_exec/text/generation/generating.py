@@ -28,7 +28,7 @@ from ir_exec.text.generation.folder_decoder import (
     decoder_of,
     image_embeddings_of,
     image_token_of,
-    padded,
+    pad_rows,
     with_image_tokens,
 )
 from ir_exec.text.generation.limits import context_of, require_prompt
@@ -67,8 +67,8 @@ class Generation:
     @property
     def tokens_per_second(self) -> float:
         """New tokens per second after the first one; 0 without further tokens."""
-        rest = self.seconds - self.first_seconds
-        return (len(self.ids) - 1) / rest if rest > 0 and len(self.ids) > 1 else 0.0
+        remaining_seconds = self.seconds - self.first_seconds
+        return (len(self.ids) - 1) / remaining_seconds if remaining_seconds > 0 and len(self.ids) > 1 else 0.0
 
 
 class Pipeline:
@@ -89,11 +89,11 @@ class Pipeline:
         Args:
             special_tokens: False omits them at both ends, for example for a chat template, which contains them already.
         """
-        found = self._tokenizer([_strings(text)])["input_ids"][0].tolist()
+        tokens = self._tokenizer([_strings(text)])["input_ids"][0].tolist()
         if not special_tokens:
-            first, last = ends_in_common(found, self._tokenizer([_strings("")])["input_ids"][0].tolist())
-            found = found[first : len(found) - last]
-        return [int(token) for token in found]
+            first, last = ends_in_common(tokens, self._tokenizer([_strings("")])["input_ids"][0].tolist())
+            tokens = tokens[first : len(tokens) - last]
+        return [int(token) for token in tokens]
 
     def offsets(self, text: str, ids: Sequence[int] | None = None) -> Offsets:
         """Return begin and end of each token in a text, in bytes of UTF-8.
@@ -147,7 +147,7 @@ class Pipeline:
                         actual=repr(value)[:60],
                         expected="a list of tokens",
                         code=Code.bad_value,
-                        location=self.folder.settings[file].place("eos_token_id"),
+                        location=self.folder.settings[file].location("eos_token_id"),
                     )
                 return frozenset(value)
         part = self.folder.parts.get("tokenizer")
@@ -165,10 +165,10 @@ class Pipeline:
         for name in ("config.json", "generation_config.json"):
             if name in files and files[name].error is not None:
                 message = f"{name} cannot be read: {files[name].error}"
-                raise GraphError(message, code=Code.unreadable_settings).located(files[name].place())
+                raise GraphError(message, code=Code.unreadable_settings).located(files[name].location())
         file = next((name for name in ("generation_config.json", "config.json") if name in files), None)
-        found = dict(files[file].data) if file is not None else {}
-        return settings_from(file or "", found | {"eos_token_id": sorted(self.end_tokens)})
+        values = dict(files[file].data) if file is not None else {}
+        return settings_from(file or "", values | {"eos_token_id": sorted(self.end_tokens)})
 
     def chat(self, messages: Sequence[Mapping[str, Any]]) -> str:
         """Render messages (`role`, `content`) with the chat template, by jinja2 in a sandbox.
@@ -228,17 +228,17 @@ class Pipeline:
             on_text: Called with the new text of each step.
             follow_settings: False ignores all values of generation_config.json except end tokens.
         """
-        given = {name: np.asarray(value) for name, value in (inputs or {}).items()}
+        arrays = {name: np.asarray(value) for name, value in (inputs or {}).items()}
         start = perf_counter()
         if audio is not None:
-            given["input_features"] = self.features(audio)
+            arrays["input_features"] = self.features(audio)
         ids = self.encode(prompt) if isinstance(prompt, str) else [int(token) for token in prompt]
         settings = self.settings() if follow_settings else GenerationSettings(eos_token_id=tuple(self.end_tokens))
         settings = settings.with_options(options)
-        images = image_embeddings_of(self.folder, given, self._compile)
+        images = image_embeddings_of(self.folder, arrays, self._compile)
         if images is not None:
             ids = with_image_tokens(ids, image_token_of(self.folder), images)
-        decoder, begin = self.decoder(ids, given, images=images, language=language, task=task)
+        decoder, begin = self.decoder(ids, arrays, images=images, language=language, task=task)
         stream = TextStream(self.decode, on_text, settings.stop_strings) if on_text is not None else None
         texts = [_Text(self, ids, begin, settings, seed, ignore_eos, keep_logits, stream, start)]
         _run(decoder, texts, context_of(self.folder))
@@ -296,7 +296,7 @@ class Pipeline:
         Args:
             images: The result of `image_embeddings_of`.
         """
-        given = dict(inputs or {})
+        arrays = dict(inputs or {})
         if (language or task) and self.folder.kind != "speech":
             raise EvaluationError(
                 f"a language or task is given for the kind {self.folder.kind!r}",
@@ -304,10 +304,10 @@ class Pipeline:
                 code=Code.bad_value,
             )
         if "encoder" in self.folder.parts:
-            decoder, first = self._with_encoder([ids], given, language, task)
+            decoder, first = self._with_encoder([ids], arrays, language, task)
             return decoder, first[0]
-        ids = require_prompt(self.folder, ids, given)
-        return decoder_of(self.folder, given, self._compile, images=images), ids
+        ids = require_prompt(self.folder, ids, arrays)
+        return decoder_of(self.folder, arrays, self._compile, images=images), ids
 
     @property
     def _pad_token(self) -> int:
@@ -318,14 +318,14 @@ class Pipeline:
         return min(self.end_tokens, default=0)
 
     def _with_encoder(
-        self, rows: list[list[int]], given: dict[str, Array], language: str | None, task: str | None
+        self, rows: list[list[int]], arrays: dict[str, Array], language: str | None, task: str | None
     ) -> tuple[Decoder, list[list[int]]]:
         """The decoder after a run of the encoder, and its first tokens."""
-        is_speech = self.folder.kind == "speech" or "input_features" in given
-        if not is_speech and "input_ids" not in given:
+        is_speech = self.folder.kind == "speech" or "input_features" in arrays
+        if not is_speech and "input_ids" not in arrays:
             for ids in rows:
-                require_prompt(self.folder, ids, given)
-            given |= padded(rows, self._pad_token)
+                require_prompt(self.folder, ids, arrays)
+            arrays |= pad_rows(rows, self._pad_token)
         begin = next(
             (
                 value
@@ -335,11 +335,11 @@ class Pipeline:
             ),
             0,
         )
-        decoder = decoder_of(self.folder, given, self._compile)
+        decoder = decoder_of(self.folder, arrays, self._compile)
         if not is_speech:
             return decoder, [[begin]] * len(rows)
         if rows[0]:
-            return decoder, [require_prompt(self.folder, rows[0], given)]
+            return decoder, [require_prompt(self.folder, rows[0], arrays)]
 
         def logits(tokens: Sequence[int]) -> Array:
             decoder.reset()
@@ -415,11 +415,11 @@ class _Text:
 def _run(decoder: Decoder, texts: Sequence[_Text], context: int | None) -> None:
     """Add tokens to all texts until each has stopped; stopped texts are extended with tokens that are discarded."""
     decoder.reset()
-    given = [text.begin for text in texts]
+    rows = [text.begin for text in texts]
     if all(text.stopped_by is not None for text in texts):
         return
     while True:
-        logits = decoder.next_logits_of(given)
+        logits = decoder.next_logits_of(rows)
         if len(texts) > 1 and not any(text.new for text in texts) and np.isnan(logits).any():
             # In models that mask with -inf (OPT), fully masked padding is NaN, which spreads to other texts.
             for text in texts:
@@ -432,13 +432,13 @@ def _run(decoder: Decoder, texts: Sequence[_Text], context: int | None) -> None:
                     text.stop("context")
         if all(text.stopped_by is not None for text in texts):
             return
-        given = [text.new[-1:] or text.begin[-1:] for text in texts]
+        rows = [text.new[-1:] or text.begin[-1:] for text in texts]
 
 
 def _strings(text: str) -> Array:
-    found = np.empty(1, object)
-    found[0] = text
-    return found
+    strings = np.empty(1, object)
+    strings[0] = text
+    return strings
 
 
 def load(path: str | os.PathLike[str], compile: Compile = compile_model) -> Pipeline:

@@ -19,24 +19,26 @@ def context_of(folder: Folder) -> int | None:
     names = ["n_positions", "max_position_embeddings"]
     if "encoder" in folder.parts:
         names = ["max_target_positions", "max_decoder_position_embeddings", "max_position_embeddings"]
-    found = [folder.setting("config.json", *path, name) for path in ((), ("text_config",)) for name in names]
-    return next((one for one in found if isinstance(one, int) and not isinstance(one, bool) and one > 0), None)
+    lengths = [folder.setting("config.json", *path, name) for path in ((), ("text_config",)) for name in names]
+    return next(
+        (length for length in lengths if isinstance(length, int) and not isinstance(length, bool) and length > 0), None
+    )
 
 
-def require_prompt(folder: Folder, ids: list[int], given: Mapping[str, Array]) -> list[int]:
+def require_prompt(folder: Folder, ids: list[int], inputs: Mapping[str, Array]) -> list[int]:
     """Check and return the tokens of a prompt; with `inputs_embeds` no tokens are needed.
 
     Raises:
         EvaluationError: IR704 for no tokens or too many, IR701 for a token outside the vocabulary.
     """
-    if "inputs_embeds" in given:
+    if "inputs_embeds" in inputs:
         return ids
     if not ids:
         hint = "pass text, or tokens such as the start token"
         raise EvaluationError("the prompt has no tokens", expected="at least one", code=Code.bad_value, hint=hint)
     part = folder.parts.get("text embeddings") or folder.parts.get("encoder") or folder.decoder
-    found = embedding_of(part)
-    rows = found[1] if found is not None else folder.setting("config.json", "vocab_size")
+    embedding = embedding_of(part)
+    rows = embedding[1] if embedding is not None else folder.setting("config.json", "vocab_size")
     least, most = min(ids), max(ids)
     is_image = most == image_token_of(folder)
     if least < 0 or (isinstance(rows, int) and most >= rows and not is_image):

@@ -114,7 +114,7 @@ class GenerationSettings:
 
     def with_options(self, options: GenerationOptions) -> GenerationSettings:
         """Return these settings with options replaced. A temperature above 0 without `do_sample` enables sampling."""
-        values: dict[str, Any] = {name: _converted(name, value, "") for name, value in options.items()}
+        values: dict[str, Any] = {name: _convert(name, value, "") for name, value in options.items()}
         if "temperature" in values and "do_sample" not in values:
             values["do_sample"] = values["temperature"] > 0
         if values.keys() & {"temperature", "top_k", "top_p", "min_p"}:
@@ -126,7 +126,7 @@ class GenerationSettings:
 _HINTS = get_type_hints(GenerationSettings)
 
 
-def settings_from(file: str, found: Mapping[str, Any]) -> GenerationSettings:
+def settings_from(file: str, data: Mapping[str, Any]) -> GenerationSettings:
     """Return the settings of a JSON file; null values and unknown names are ignored.
 
     `do_sample` is False: a reference selects the most likely token by default.
@@ -135,26 +135,26 @@ def settings_from(file: str, found: Mapping[str, Any]) -> GenerationSettings:
         EvaluationError: IR704 for values of the wrong type or out of range.
     """
     names = [field.name for field in fields(GenerationSettings) if field.name != "do_sample"]
-    values = {name: _converted(name, found[name], file) for name in names if found.get(name) is not None}
+    values = {name: _convert(name, data[name], file) for name in names if data.get(name) is not None}
     return GenerationSettings(**values)
 
 
-def _converted(name: str, value: Any, file: str) -> Any:
+def _convert(name: str, value: Any, file: str) -> Any:
     """Convert a value to the type of its field: single values and lists to tuples."""
     hint = _HINTS.get(name)
     try:
         if hint == tuple[int, ...]:
-            return (_whole(value),) if not isinstance(value, Sequence) else tuple(map(_whole, value))
+            return (_require_int(value),) if not isinstance(value, Sequence) else tuple(map(_require_int, value))
         if hint == tuple[str, ...]:
             return (value,) if isinstance(value, str) else tuple(map(_text, value))
         if hint == tuple[tuple[int, ...], ...]:
-            return tuple([tuple(map(_whole, row)) for row in value])
+            return tuple([tuple(map(_require_int, row)) for row in value])
         if hint is bool and not isinstance(value, bool):
             raise TypeError
         if hint in (float, bool):
             return hint(value)
         if hint is not None:
-            return _whole(value)
+            return _require_int(value)
     except (TypeError, ValueError, OverflowError):
         pass
     where = f" in {file}" if file else ""
@@ -164,7 +164,7 @@ def _converted(name: str, value: Any, file: str) -> Any:
     raise EvaluationError(f"{name}{where} is", actual=repr(value), expected=expected, code=Code.bad_value)
 
 
-def _whole(value: Any) -> int:
+def _require_int(value: Any) -> int:
     if isinstance(value, bool) or int(value) != value:
         raise TypeError
     return int(value)
@@ -265,14 +265,14 @@ def _fewest(scores: Array, ids: Sequence[int], prompt: int, settings: Generation
         _forbid(scores, settings.eos_token_id)
 
 
-def _suppressed(scores: Array, ids: Sequence[int], prompt: int, settings: GenerationSettings) -> None:
+def _suppress_tokens(scores: Array, ids: Sequence[int], prompt: int, settings: GenerationSettings) -> None:
     _forbid(scores, settings.suppress_tokens)
     begin = prompt + (prompt == 1 and settings.forced_bos_token_id is not None)
     if len(ids) == begin:
         _forbid(scores, settings.begin_suppress_tokens)
 
 
-_STEPS: tuple[_Step, ...] = (_repetition, _counts, _no_repeated_ngram, _bad_words, _fewest, _suppressed)
+_STEPS: tuple[_Step, ...] = (_repetition, _counts, _no_repeated_ngram, _bad_words, _fewest, _suppress_tokens)
 
 
 def _force(scores: Array, ids: Sequence[int], prompt: int, settings: GenerationSettings) -> None:

@@ -36,25 +36,25 @@ def start_tokens(
     tasks = _table(folder, "task_to_id")
     language = language or _text(_value(folder, "language"))
     task = task or _text(_value(folder, "task"))
-    found: list[int | None] = [first]
+    tokens: list[int | None] = [first]
     if language is None and task is None:
-        found += _forced(folder)
+        tokens += _forced_tokens(folder)
     spoken = None
     if language is not None:
         spoken = _lookup(languages, f"<|{language.strip('<|>').lower()}|>", "language")
-    elif languages and (len(found) == 1 or found[1] is None):
+    elif languages and (len(tokens) == 1 or tokens[1] is None):
         allowed = np.array(sorted(languages.values()))
         spoken = int(allowed[np.argmax(logits([first])[allowed])])
     if spoken is not None:
-        found[1:2] = [spoken]
+        tokens[1:2] = [spoken]
     if task is not None:
-        found.append(_lookup(tasks, task, "task"))
+        tokens.append(_lookup(tasks, task, "task"))
     elif language is not None and "transcribe" in tasks:
-        found.append(tasks["transcribe"])
+        tokens.append(tasks["transcribe"])
     plain = _value(folder, "no_timestamps_token_id")
-    if isinstance(plain, int) and found[-1] != plain:
-        found.append(plain)
-    return [token for token in found if token is not None]
+    if isinstance(plain, int) and tokens[-1] != plain:
+        tokens.append(plain)
+    return [token for token in tokens if token is not None]
 
 
 def _value(folder: Folder, name: str) -> Any:
@@ -66,24 +66,24 @@ def _text(value: Any) -> str | None:
 
 
 def _table(folder: Folder, name: str) -> dict[str, int]:
-    found = _value(folder, name)
-    pairs = found.items() if isinstance(found, Mapping) else ()
+    table = _value(folder, name)
+    pairs = table.items() if isinstance(table, Mapping) else ()
     return {str(key): value for key, value in pairs if isinstance(value, int)}
 
 
-def _lookup(table: Mapping[str, int], name: str, kind: str) -> int:
+def _lookup(table: Mapping[str, int], name: str, role: str) -> int:
     if name not in table:
         names = ", ".join(sorted(table)[:100]) or "none"
-        raise EvaluationError(f"the {kind} is", actual=name, expected=f"one of: {names}", code=Code.bad_value)
+        raise EvaluationError(f"the {role} is", actual=name, expected=f"one of: {names}", code=Code.bad_value)
     return table[name]
 
 
-def _forced(folder: Folder) -> list[int | None]:
+def _forced_tokens(folder: Folder) -> list[int | None]:
     """The tokens that older files force at the positions 1, 2, ... of the decoder."""
     rows = _value(folder, "forced_decoder_ids") or folder.setting("config.json", "forced_decoder_ids")
-    found: list[int | None] = []
+    tokens: list[int | None] = []
     for row in rows if isinstance(rows, list) else ():
-        if not isinstance(row, list) or len(row) != 2 or row[0] != len(found) + 1:
+        if not isinstance(row, list) or len(row) != 2 or row[0] != len(tokens) + 1:
             break
-        found.append(row[1] if isinstance(row[1], int) else None)
-    return found
+        tokens.append(row[1] if isinstance(row[1], int) else None)
+    return tokens

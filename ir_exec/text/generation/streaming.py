@@ -30,7 +30,7 @@ class TextStream:
         self._ids.append(token)
         text = self._decode(self._ids)
         if not text.endswith("\ufffd") and text.startswith(self._passed):
-            self._pass(text, len(text) - self._held(text))
+            self._pass(text, len(text) - self._count_undecided(text))
 
     def end(self) -> None:
         """Pass on the remaining text."""
@@ -45,7 +45,7 @@ class TextStream:
             self._on_text(text[len(self._passed) : end])
             self._passed = text[:end]
 
-    def _held(self, text: str) -> int:
+    def _count_undecided(self, text: str) -> int:
         """The number of characters at the end that may begin a stop string."""
         sizes = [
             size for string in self._stop_strings for size in range(1, len(string)) if text.endswith(string[:size])

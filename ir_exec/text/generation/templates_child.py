@@ -83,11 +83,11 @@ def _limit(seconds: float, memory: int) -> None:
     used = resource.getrusage(resource.RUSAGE_SELF)
     end = int(used.ru_utime + used.ru_stime + seconds) + 2
     for name, value in (("RLIMIT_CPU", end), ("RLIMIT_AS", memory)):
-        kind = getattr(resource, name, None)
+        resource_number = getattr(resource, name, None)
         # macOS has no limit of the address space.
         with suppress(ValueError, OSError):
-            if kind is not None:
-                resource.setrlimit(kind, (value, resource.getrlimit(kind)[1]))
+            if resource_number is not None:
+                resource.setrlimit(resource_number, (value, resource.getrlimit(resource_number)[1]))
 
 
 if __name__ == "__main__":

@@ -64,8 +64,8 @@ def _genai(request: dict[str, Any]) -> list[int]:
     inputs = openvino_genai.TokenizedInputs(
         ov.Tensor(np.array([request["ids"]], np.int64)), ov.Tensor(np.ones((1, len(request["ids"])), np.int64))
     )
-    found = pipeline.generate(inputs, max_new_tokens=request["count"], do_sample=False, ignore_eos=True)
-    return [int(token) for token in found.tokens[0]]
+    result = pipeline.generate(inputs, max_new_tokens=request["count"], do_sample=False, ignore_eos=True)
+    return [int(token) for token in result.tokens[0]]
 
 
 def _transformers(request: dict[str, Any]) -> list[int]:
@@ -75,12 +75,12 @@ def _transformers(request: dict[str, Any]) -> list[int]:
     # Without trust_remote_code, no Python file of the folder is imported; by default transformers prompts for consent.
     source, is_trusted = request["source"], False
     has_encoder = hf.AutoConfig.from_pretrained(source, trust_remote_code=is_trusted).is_encoder_decoder
-    kind = hf.AutoModelForSeq2SeqLM if has_encoder else hf.AutoModelForCausalLM
-    model = kind.from_pretrained(source, trust_remote_code=is_trusted, torch_dtype=torch.float32).eval()
+    model_class = hf.AutoModelForSeq2SeqLM if has_encoder else hf.AutoModelForCausalLM
+    model = model_class.from_pretrained(source, trust_remote_code=is_trusted, torch_dtype=torch.float32).eval()
     model.generation_config.eos_token_id = None
     prompt = torch.tensor([request["ids"]])
     with torch.no_grad():
-        found = model.generate(
+        tokens = model.generate(
             prompt,
             attention_mask=torch.ones_like(prompt),
             max_new_tokens=request["count"],
@@ -88,7 +88,7 @@ def _transformers(request: dict[str, Any]) -> list[int]:
             num_beams=1,
         )
     # A decoder with an encoder begins with its start token.
-    return [int(token) for token in found[0, 1 if has_encoder else len(request["ids"]) :]]
+    return [int(token) for token in tokens[0, 1 if has_encoder else len(request["ids"]) :]]
 
 
 if __name__ == "__main__":

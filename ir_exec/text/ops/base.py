@@ -84,23 +84,23 @@ class TextOp(Op):
     evaluate_inputs: ClassVar[Callable[..., Any]]
 
     def infer(self, *inputs: TensorType) -> Any:
-        return self.infer_inputs(**self.named(inputs))
+        return self.infer_inputs(**self.inputs_by_name(inputs))
 
     def evaluate(self, *inputs: Array) -> Any:
-        return self.evaluate_inputs(**self.named(inputs))
+        return self.evaluate_inputs(**self.inputs_by_name(inputs))
 
     @classmethod
     def generation(cls, count: int) -> tuple[str, ...]:
         """Return the names of `count` inputs; empty if no generation has this number of inputs."""
         return next((names for names in cls.generations if len(names) == count), ())
 
-    def named(self, inputs: Sequence[Any]) -> dict[str, Any]:
+    def inputs_by_name(self, inputs: Sequence[Any]) -> dict[str, Any]:
         """Return the inputs by name; None for inputs that only other generations have."""
         every = dict.fromkeys(name for names in self.generations for name in names)
         return every | dict(zip(self.generation(len(inputs)), inputs, strict=True))
 
     def check_values(self, *types: TensorType) -> list[IRError]:
-        pattern = self.named(types).get("pattern")
+        pattern = self.inputs_by_name(types).get("pattern")
         value = None if pattern is None else pattern.value
         reason = None if value is None else refusal(bytes_of(value))
         if reason is None:
@@ -116,10 +116,10 @@ class TextOp(Op):
             report(GraphError("the layer has", actual=len(types), detail="inputs", expected=counts, code=code))
             return False
         sound = True
-        for name, one in zip(names, types, strict=True):
+        for name, tensor in zip(names, types, strict=True):
             expected = _KINDS.get(name.rpartition("_")[2], I32)
-            if name not in self.any_kind and one.element_type not in (expected, ElementType.dynamic):
-                report(ElementTypeError(f"{name} is", actual=one.element_type, expected=expected, port=name))
+            if name not in self.any_kind and tensor.element_type not in (expected, ElementType.dynamic):
+                report(ElementTypeError(f"{name} is", actual=tensor.element_type, expected=expected, port=name))
                 sound = False
         return sound
 
@@ -130,10 +130,10 @@ def strings_type(shape: Shape) -> tuple[TensorType, TensorType, TensorType]:
     return places, places, TensorType(U8, Shape([Dim.any()]))
 
 
-def ragged_type(shape: Shape, kind: ElementType) -> tuple[TensorType, TensorType, TensorType]:
+def ragged_type(shape: Shape, element_type: ElementType) -> tuple[TensorType, TensorType, TensorType]:
     """Return the types of a ragged tensor with rows of this shape and elements of this element type."""
     places = TensorType(I32, shape)
-    return places, places, TensorType(kind, Shape([Dim.any()]))
+    return places, places, TensorType(element_type, Shape([Dim.any()]))
 
 
 def require_vector(tensor: TensorType | None, name: str) -> None:
@@ -260,14 +260,14 @@ def kept_with(arrays: Sequence[Array | None], key: object, make: Callable[[], Ma
 
     The result is cached as long as the memory of the arrays exists.
     """
-    given = [array for array in arrays if array is not None]
-    owners = [owner_of(array) for array in given]
-    if any(array.flags.writeable for array in given) or any(owner.flags.writeable for owner in owners):
+    present = [array for array in arrays if array is not None]
+    owners = [owner_of(array) for array in present]
+    if any(array.flags.writeable for array in present) or any(owner.flags.writeable for owner in owners):
         return make()
-    places = (key, *[(array.__array_interface__["data"][0], array.shape, array.strides) for array in given])
-    found = _made.get(places)
-    if found is not None and all(one() is not None for one in found[0]):
-        return found[1]  # type: ignore[no-any-return]  # the key determines the type
-    made = make()
-    _made[places] = ([weakref.ref(owner, lambda _: _made.pop(places, None)) for owner in owners], made)
-    return made
+    places = (key, *[(array.__array_interface__["data"][0], array.shape, array.strides) for array in present])
+    entry = _made.get(places)
+    if entry is not None and all(reference() is not None for reference in entry[0]):
+        return entry[1]  # type: ignore[no-any-return]  # the key determines the type
+    result = make()
+    _made[places] = ([weakref.ref(owner, lambda _: _made.pop(places, None)) for owner in owners], result)
+    return result

@@ -37,7 +37,7 @@ _OPTIONAL = {
 _Quantization = Literal["NONE", "PER_TENSOR", "PER_CHANNEL"]
 
 
-def _given(array: Array | None) -> Array | None:
+def _present_or_none(array: Array | None) -> Array | None:
     """Return the array; None for a missing input, which files represent by an empty constant without a type."""
     return None if array is None or array.size == 0 else array
 
@@ -146,7 +146,7 @@ class GroupQueryAttention(Op):
     ) -> tuple[TensorType, TensorType, TensorType]:
         if self.kv_cache_bit_width or (self.k_quant_type, self.v_quant_type) != ("NONE", "NONE"):
             raise UnsupportedError("GroupQueryAttention with a quantized cache")
-        if self.sliding_window_cache or any(_is_there(one) for one in (q_norm_weight, k_norm_weight)):
+        if self.sliding_window_cache or any(_is_there(candidate) for candidate in (q_norm_weight, k_norm_weight)):
             raise UnsupportedError("GroupQueryAttention with a sliding-window cache or norms")
         optional = (cos_cache, sin_cache, position_ids, attention_bias, head_sink, k_scale, v_scale)
         for tensor, (name, types) in zip(optional, _OPTIONAL.items(), strict=False):
@@ -177,9 +177,11 @@ class GroupQueryAttention(Op):
         total = known_int(total_sequence_length)
         keys = past | (past + tokens) if total is None else Dim(max(past.lo, total), max(past.hi, total))
         cache = Shape([batch, Dim(self.kv_num_heads), keys, channels])
-        kind = next((one for one in (query, key, value, past_key) if one.element_type.is_known), query)
+        typed = next(
+            (candidate for candidate in (query, key, value, past_key) if candidate.element_type.is_known), query
+        )
         merged = Shape([batch, tokens, channels * self.num_heads])
-        return kind.with_shape(merged), kind.with_shape(cache), kind.with_shape(cache)
+        return typed.with_shape(merged), typed.with_shape(cache), typed.with_shape(cache)
 
     def count_terms(self, inputs: Sequence[Array]) -> int:
         """A sum over the keys, each with a score that is a sum over the channels."""
@@ -206,7 +208,7 @@ class GroupQueryAttention(Op):
         q_norm_weight: Array | None = None,
         k_norm_weight: Array | None = None,
     ) -> tuple[Array, Array, Array]:
-        kind = ElementType.of(query).dtype
+        dtype = ElementType.of(query).dtype
         batch, _, tokens, channels = query.shape
         total = int(np.ravel(total_sequence_length)[0])
         places = self._places(np.ravel(seqlens_k).astype(np.int64), batch, tokens, total)
@@ -214,7 +216,7 @@ class GroupQueryAttention(Op):
         if self.do_rotary:
             assert cos_cache is not None
             assert sin_cache is not None
-            rows = _given(position_ids)
+            rows = _present_or_none(position_ids)
             at = places if rows is None else rows.reshape(-1, tokens).astype(np.int64)
             if at.size and not 0 <= at.min() <= at.max() < len(cos_cache):
                 outside = int(at.min()) if at.min() < 0 else int(at.max())
@@ -225,13 +227,13 @@ class GroupQueryAttention(Op):
                     reason="the rows of cos_cache",
                 )
             tables = [table.astype(np.float32)[at][:, np.newaxis] for table in (cos_cache, sin_cache)]
-            wide = [_rotated(array, *tables, is_interleaved=self.rotary_interleaved) for array in wide]
-        present_key = _written(past_key, wide[1].astype(kind), places, total)
-        present_value = _written(past_value, value, places, total)
-        mask = self._mask(places, present_key.shape[2], _given(attention_bias))
-        found = self._attended(wide[0].astype(kind), present_key, present_value, mask, _given(head_sink))
-        merged = found.transpose(0, 2, 1, 3).reshape(batch, tokens, self.num_heads * channels)
-        return merged.astype(kind), present_key, present_value
+            wide = [_rotate(array, *tables, is_interleaved=self.rotary_interleaved) for array in wide]
+        present_key = _append_to_cache(past_key, wide[1].astype(dtype), places, total)
+        present_value = _append_to_cache(past_value, value, places, total)
+        mask = self._mask(places, present_key.shape[2], _present_or_none(attention_bias))
+        attended = self._attend(wide[0].astype(dtype), present_key, present_value, mask, _present_or_none(head_sink))
+        merged = attended.transpose(0, 2, 1, 3).reshape(batch, tokens, self.num_heads * channels)
+        return merged.astype(dtype), present_key, present_value
 
     def _places(self, last: Array, batch: int, tokens: int, total: int) -> Array:
         """The position of each token in the cache of its batch entry, [batch, tokens].
@@ -243,8 +245,8 @@ class GroupQueryAttention(Op):
             raise EvaluationError(
                 "seqlens_k is", actual=int(last.min()), expected=f"{tokens - 1} or more", reason=f" for {tokens} tokens"
             )
-        found: Array = start[:, np.newaxis] + np.arange(tokens)
-        return found
+        positions: Array = start[:, np.newaxis] + np.arange(tokens)
+        return positions
 
     def _mask(self, places: Array, keys: int, bias: Array | None) -> Array:
         """The mask and bias that are added to the scores, [batch, 1 or num_heads, tokens, keys]."""
@@ -260,7 +262,7 @@ class GroupQueryAttention(Op):
         with np.errstate(over="ignore"):
             return mask + filled
 
-    def _attended(self, query: Array, keys: Array, values: Array, mask: Array, sink: Array | None) -> Array:
+    def _attend(self, query: Array, keys: Array, values: Array, mask: Array, sink: Array | None) -> Array:
         """The result of the attention, [batch, num_heads, tokens, channels], f32."""
         group = self.num_heads // self.kv_num_heads
         q, k, v = (array.astype(np.float32) for array in (query, keys, values))
@@ -293,23 +295,23 @@ def _is_there(tensor: TensorType | None) -> bool:
     return tensor is not None and 0 not in tensor.shape.size
 
 
-def _written(past: Array, new: Array, places: Array, total: int) -> Array:
+def _append_to_cache(past: Array, new: Array, places: Array, total: int) -> Array:
     """The past keys or values, with the new ones written at their positions."""
     batch, heads, length, channels = past.shape
     if places.size:
         total = max(total, int(places.max()) + 1)
-    found = np.zeros((batch, heads, max(length, total), channels), past.dtype)
-    found[:, :, :length] = past
-    np.put_along_axis(found, places[:, np.newaxis, :, np.newaxis], new, axis=2)
-    return found
+    cache = np.zeros((batch, heads, max(length, total), channels), past.dtype)
+    cache[:, :, :length] = past
+    np.put_along_axis(cache, places[:, np.newaxis, :, np.newaxis], new, axis=2)
+    return cache
 
 
-def _rotated(wide: Array, cos: Array, sin: Array, *, is_interleaved: bool) -> Array:
+def _rotate(wide: Array, cos: Array, sin: Array, *, is_interleaved: bool) -> Array:
     """Rotate the first channels; the tables have one channel for each pair."""
     half = cos.shape[-1]
     pairs = (slice(0, 2 * half, 2), slice(1, 2 * half, 2)) if is_interleaved else (slice(half), slice(half, 2 * half))
     first, second = (wide[..., pair] for pair in pairs)
-    found = wide.copy()
-    found[..., pairs[0]] = first * cos - second * sin
-    found[..., pairs[1]] = second * cos + first * sin
-    return found
+    rotated = wide.copy()
+    rotated[..., pairs[0]] = first * cos - second * sin
+    rotated[..., pairs[1]] = second * cos + first * sin
+    return rotated

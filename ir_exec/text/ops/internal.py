@@ -19,8 +19,8 @@ from ir_exec.types import INTEGER, Array, Dim, ElementType, Shape, TensorType
 __all__ = ["GLU", "RMS", "RoPE"]
 
 
-def _stored(array: Array, kind: ElementType) -> Array:
-    stored: Array = array.astype(kind.dtype, copy=False)
+def _to_element_type(array: Array, element_type: ElementType) -> Array:
+    stored: Array = array.astype(element_type.dtype, copy=False)
     return stored
 
 
@@ -47,9 +47,9 @@ class RMS(Op):
     elementwise_affine: bool = True
 
     def infer(self, data: TensorType, gamma: TensorType | None = None) -> TensorType:
-        kind = self.output_type if self.output_type.is_known else data.element_type
+        element_type = self.output_type if self.output_type.is_known else data.element_type
         shape = data.shape if gamma is None else broadcast_shapes(data.shape, gamma.shape)
-        return TensorType(kind, shape)
+        return TensorType(element_type, shape)
 
     def count_terms(self, inputs: Sequence[Array]) -> int:
         return int(inputs[0].shape[-1])
@@ -57,10 +57,10 @@ class RMS(Op):
     def evaluate(self, data: Array, gamma: Array | None = None) -> Array:
         wide = data.astype(np.float32)
         scale = np.sqrt(np.mean(np.square(wide), axis=-1, keepdims=True) + np.float32(self.epsilon))
-        found = wide / scale
+        scaled = wide / scale
         if gamma is not None:
-            found = found * gamma.astype(np.float32)
-        return _stored(found, self.output_type if self.output_type.is_known else ElementType.of(data))
+            scaled = scaled * gamma.astype(np.float32)
+        return _to_element_type(scaled, self.output_type if self.output_type.is_known else ElementType.of(data))
 
 
 @text_op("GLU", version="ie_internal_opset")
@@ -96,9 +96,9 @@ class GLU(Op):
             raise AttributeValueError("attribute split_lengths is", actual=self.split_lengths, expected="1 or more")
 
     def infer(self, data: TensorType) -> TensorType:
-        kind = self.output_type if self.output_type.is_known else data.element_type
+        element_type = self.output_type if self.output_type.is_known else data.element_type
         if data.shape.dims is None:
-            return TensorType(kind, Shape.unknown())
+            return TensorType(element_type, Shape.unknown())
         axis = normalize_axis(self.axis, len(data.shape))
         dims = list(data.shape)
         if dims[axis].hi < self.split_lengths:
@@ -110,13 +110,13 @@ class GLU(Op):
                 port="data",
             )
         dims[axis] = Dim(self.split_lengths)
-        return TensorType(kind, Shape(dims))
+        return TensorType(element_type, Shape(dims))
 
     def evaluate(self, data: Array) -> Array:
         gate, value = np.split(data.astype(np.float32), [self.split_lengths], axis=self.axis)
         with np.errstate(over="ignore"):
-            found = gate / (1 + np.exp(-gate)) * value
-        return _stored(found, self.output_type if self.output_type.is_known else ElementType.of(data))
+            gated = gate / (1 + np.exp(-gate)) * value
+        return _to_element_type(gated, self.output_type if self.output_type.is_known else ElementType.of(data))
 
 
 @text_op("RoPE", version="ie_internal_opset")
@@ -206,13 +206,13 @@ class RoPE(Op):
         if self.is_ltx_video:
             raise UnsupportedError("RoPE of LTX-Video")
         if (self.gather_position_arg_id > 0) != (positions is not None):
-            found = "no positions" if positions is None else "positions"
+            layer_inputs = "no positions" if positions is None else "positions"
             expected = 0 if positions is None else 3
             raise ShapeError(
                 "gather_position_arg_id is",
                 actual=self.gather_position_arg_id,
                 expected=expected,
-                reason=f" for a layer with {found}",
+                reason=f" for a layer with {layer_inputs}",
             )
         require_rank(data, 3 if self._is_split or self.support_3d_rope else 4, "data")
         if positions is not None:
@@ -243,21 +243,21 @@ class RoPE(Op):
             wide = wide[..., : self.head_cnt * self.head_size]
             wide = wide.reshape(*wide.shape[:2], self.head_cnt, self.head_size)
         if self.is_chatglm:
-            found = self._of_chatglm(wide, cosines, sines)
+            rotated = self._of_chatglm(wide, cosines, sines)
         elif self.is_qwen:
-            found = self._of_qwen(wide, cosines, sines, positions)
+            rotated = self._of_qwen(wide, cosines, sines, positions)
         elif self.is_interleaved:
-            found = self._interleaved(wide, cosines, sines)
+            rotated = self._rotate_interleaved(wide, cosines, sines)
         else:
             if self.input_trans0213:
                 wide = wide.swapaxes(1, 2)
             cosines, sines = (_rows_at(table, positions) for table in (cosines, sines))
-            found = _rotated_halves(wide, cosines, sines, self.rotary_ndims)
+            rotated = _rotated_halves(wide, cosines, sines, self.rotary_ndims)
         if self.output_trans0213 and not self.input_trans0213 and not self._is_split:
-            found = found.swapaxes(1, 2)
-        return _stored(found, ElementType.of(data))
+            rotated = rotated.swapaxes(1, 2)
+        return _to_element_type(rotated, ElementType.of(data))
 
-    def _interleaved(self, wide: Array, cos: Array, sin: Array) -> Array:
+    def _rotate_interleaved(self, wide: Array, cos: Array, sin: Array) -> Array:
         half = self.rotary_ndims // 2
         if cos.ndim == 3:
             # [batch, positions, 1, channels]: the heads are the axis after the positions.
@@ -281,21 +281,21 @@ class RoPE(Op):
             # [positions, batch, 1, pairs]: equal for all heads.
             cosines, sines = cos[..., np.newaxis, :, 0], cos[..., np.newaxis, :, 1]
         half = self.rotary_ndims // 2
-        found = _rotated_neighbours(wide, cosines[..., :half], sines[..., :half])
-        return found.swapaxes(1, 2) if self.support_2d_rope else found
+        rotated = _rotated_neighbours(wide, cosines[..., :half], sines[..., :half])
+        return rotated.swapaxes(1, 2) if self.support_2d_rope else rotated
 
 
 def _rows_at(table: Array, positions: Array | None) -> Array:
     """Gather rows of a table [..., rows, channels] at positions, [batch, 1 or heads, positions, channels]."""
     if positions is None:
         return table
-    whole = table.reshape((1,) * (4 - table.ndim) + table.shape)
+    tables = table.reshape((1,) * (4 - table.ndim) + table.shape)
     rows = positions[:, np.newaxis] if positions.ndim == 2 else positions[..., 0]
-    batch, heads = np.broadcast_shapes(whole.shape[:2], rows.shape[:2])
-    whole = np.broadcast_to(whole, (batch, heads, *whole.shape[2:]))
+    batch, heads = np.broadcast_shapes(tables.shape[:2], rows.shape[:2])
+    tables = np.broadcast_to(tables, (batch, heads, *tables.shape[2:]))
     rows = np.broadcast_to(rows, (batch, heads, rows.shape[2]))
-    found: Array = np.take_along_axis(whole, rows[..., np.newaxis].astype(np.int64), axis=2)
-    return found
+    gathered: Array = np.take_along_axis(tables, rows[..., np.newaxis].astype(np.int64), axis=2)
+    return gathered
 
 
 def _rotated_halves(wide: Array, cos: Array, sin: Array, count: int) -> Array:
@@ -314,7 +314,7 @@ def _rotated_neighbours(wide: Array, cos: Array, sin: Array) -> Array:
     """Rotate the first channels, each even one with the next; the tables have one channel for each pair."""
     count = 2 * cos.shape[-1]
     even, odd = wide[..., :count:2], wide[..., 1:count:2]
-    found = wide.copy()
-    found[..., :count:2] = even * cos - odd * sin
-    found[..., 1:count:2] = odd * cos + even * sin
-    return found
+    rotated = wide.copy()
+    rotated[..., :count:2] = even * cos - odd * sin
+    rotated[..., 1:count:2] = odd * cos + even * sin
+    return rotated

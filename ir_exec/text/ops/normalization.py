@@ -26,8 +26,8 @@ from ir_exec.text.ops.base import (
     strings_type,
     text_op,
 )
-from ir_exec.text.tokenizers.charsmap import CharsMap, Form, Normalizer, folded, normalized, without_faults
-from ir_exec.text.tokenizers.patterns import compiled
+from ir_exec.text.tokenizers.charsmap import CharsMap, Form, Normalizer, fold_case, normalize_text, without_faults
+from ir_exec.text.tokenizers.patterns import compile_pattern
 from ir_exec.types import Array, TensorType
 
 __all__ = ["CaseFold", "CharsMapNormalization", "NormalizeUnicode", "RegexNormalization"]
@@ -53,7 +53,7 @@ class Normalization(TextOp):
         if skips is None:
             return join_strings(map(change, strings), begins.shape)
         flags = skips.ravel().tolist()
-        changed = (one if skip else change(one) for one, skip in zip(strings, flags, strict=True))
+        changed = (string if skip else change(string) for string, skip in zip(strings, flags, strict=True))
         return (*join_strings(changed, begins.shape), skips)
 
     def change(self, strings: Sequence[bytes], **others: Array | None) -> Callable[[bytes], bytes]:
@@ -93,21 +93,21 @@ class RegexNormalization(Normalization):
         pattern, replacement = others["pattern"], others["replacement"]
         assert pattern is not None, "every generation has this input"
         assert replacement is not None, "every generation has this input"
-        search = compiled(_REWRITTEN.get(bytes_of(pattern), bytes_of(pattern)))
+        search = compile_pattern(_REWRITTEN.get(bytes_of(pattern), bytes_of(pattern)))
         if search is None:
-            return _unchanged
+            return _identity
         template = _template(bytes_of(replacement).decode("utf-8", "surrogateescape"))
         count = 0 if self.global_replace else 1
         timer = MatchTimer(sum(map(len, strings)), search)
 
-        def replaced(text: bytes) -> bytes:
+        def replace(text: bytes) -> bytes:
             replacing = _Replacing(template)
             string = text.decode("utf-8", "surrogateescape")
             try:
                 if timer.seconds_left and is_quick(search, string):
                     return str(search.sub(replacing.fill, string, count=count)).encode("utf-8", "surrogateescape")
                 changed = timer.run(
-                    lambda timeout: search.sub(replacing.restarted().fill, string, count=count, timeout=timeout),
+                    lambda timeout: search.sub(replacing.restart().fill, string, count=count, timeout=timeout),
                     string,
                     lambda: replacing.position,
                 )
@@ -115,14 +115,14 @@ class RegexNormalization(Normalization):
                 return text
             return str(changed).encode("utf-8", "surrogateescape")
 
-        return replaced
+        return replace
 
 
 class _UnsetGroupError(Exception):
     """Raised if a replacement refers to a group without a match."""
 
 
-def _unchanged(text: bytes) -> bytes:
+def _identity(text: bytes) -> bytes:
     return text
 
 
@@ -171,7 +171,7 @@ class _Replacing:
         self._meter = MemoryMeter()
         self.position = 0
 
-    def restarted(self) -> _Replacing:
+    def restart(self) -> _Replacing:
         """Forget the replacements made so far."""
         self._meter = MemoryMeter()
         self.position = 0
@@ -180,12 +180,12 @@ class _Replacing:
     def fill(self, match: Any) -> str:
         """Return the replacement of a match."""
         self.position = match.end()
-        found = self._filled(match) if self._text is None else self._text
+        replacement = self._expand_template(match) if self._text is None else self._text
         # A replacement is in the list of all of them, in the text that is made of these, and in its bytes.
-        self._meter.add(_REPLACED_COPIES * getsizeof(found))
-        return found
+        self._meter.add(_REPLACED_COPIES * getsizeof(replacement))
+        return replacement
 
-    def _filled(self, match: Any) -> str:
+    def _expand_template(self, match: Any) -> str:
         for part in self._template:
             if isinstance(part, int) and (part > match.re.groups or match.start(part) < 0):
                 raise _UnsetGroupError
@@ -213,7 +213,7 @@ class NormalizeUnicode(Normalization):
 
     def change(self, strings: Sequence[bytes], **others: Array | None) -> Callable[[bytes], bytes]:
         form = self.normalization_form
-        return lambda text: normalized(form, without_faults(text)).encode()
+        return lambda text: normalize_text(form, without_faults(text)).encode()
 
 
 @text_op("CaseFold")
@@ -242,7 +242,7 @@ class CaseFold(Normalization):
 
     def change(self, strings: Sequence[bytes], **others: Array | None) -> Callable[[bytes], bytes]:
         if self.encoding:
-            return lambda text: folded(without_faults(text)).encode()
+            return lambda text: fold_case(without_faults(text)).encode()
         return bytes.lower if self.lower else bytes.upper
 
 
@@ -283,12 +283,12 @@ class CharsMapNormalization(Normalization):
     case_fold: bool = False
     nmt: bool = False
 
-    def named(self, inputs: Any) -> dict[str, Any]:
+    def inputs_by_name(self, inputs: Any) -> dict[str, Any]:
         """Return the inputs by name; the fourth input is the map in old files, and `skips` in new ones."""
-        named = super().named(inputs)
+        by_name = super().inputs_by_name(inputs)
         if not self.normalization_form and len(inputs) == 4:
-            named["skips"], named["chars_map"] = None, inputs[3]
-        return named
+            by_name["skips"], by_name["chars_map"] = None, inputs[3]
+        return by_name
 
     def change(self, strings: Sequence[bytes], **others: Array | None) -> Callable[[bytes], bytes]:
         chars_map = others.get("chars_map")
@@ -297,8 +297,8 @@ class CharsMapNormalization(Normalization):
         if chars_map is not None and not form:
             replace = kept_with([chars_map], "chars_map", lambda: _read_map(chars_map)).replaced
         elif form not in ("", "IDENTITY"):
-            replace = partial(normalized, form)  # type: ignore[arg-type]  # one of the four forms
-        change = (lambda text: folded(replace(text))) if self.case_fold else replace
+            replace = partial(normalize_text, form)  # type: ignore[arg-type]  # one of the four forms
+        change = (lambda text: fold_case(replace(text))) if self.case_fold else replace
         return Normalizer(
             change, self.add_dummy_prefix, self.remove_extra_whitespaces, self.escape_whitespaces
         ).normalized

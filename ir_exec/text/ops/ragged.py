@@ -97,7 +97,7 @@ class CombineSegments(Op):
                 code=Code.bad_value,
                 port=self.input_name(len(inputs) - 1),
             )
-        shape = max((begins.shape for begins, _, _ in segments), key=lambda one: (len(one), prod(one)))
+        shape = max((begins.shape for begins, _, _ in segments), key=lambda dims: (len(dims), prod(dims)))
         count = prod(shape)
         rows = []
         for begins, ends, data in segments:
@@ -200,26 +200,26 @@ class Truncate(TextOp):
         most = int(max_length.ravel()[0])
         lengths = ends.astype(np.int64) - begins
         if others["second_begins"] is None:
-            return (*_shortened(begins, ends, np.minimum(lengths, most), side), data)
+            return (*_truncate_rows(begins, ends, np.minimum(lengths, most), side), data)
         second_begins, second_ends = others["second_begins"], others["second_ends"]
         second = second_ends.astype(np.int64) - second_begins
-        first, second = _shared(lengths, second, most, bytes_of(others["mode_chars"]).decode("utf-8", "replace"))
+        first, second = _limit_lengths(lengths, second, most, bytes_of(others["mode_chars"]).decode("utf-8", "replace"))
         return (
-            *_shortened(begins, ends, first, side),
+            *_truncate_rows(begins, ends, first, side),
             data,
-            *_shortened(second_begins, second_ends, second, side),
+            *_truncate_rows(second_begins, second_ends, second, side),
             others["second_data"],
         )
 
 
-def _shortened(begins: Array, ends: Array, lengths: Array, side: str) -> tuple[Array, Array]:
+def _truncate_rows(begins: Array, ends: Array, lengths: Array, side: str) -> tuple[Array, Array]:
     """Truncate the rows to these lengths."""
     if side == "right":
         return begins, (begins + lengths).astype(np.int32)
     return (ends - lengths).astype(np.int32), ends
 
 
-def _shared(first: Array, second: Array, most: int, mode: str) -> tuple[Array, Array]:
+def _limit_lengths(first: Array, second: Array, most: int, mode: str) -> tuple[Array, Array]:
     """The lengths of both rows of a pair, with a total of at most `most`."""
     over = first + second > most
     if mode == "only_first":
@@ -307,19 +307,19 @@ class RaggedToDense(TextOp):
         dense = np.full((len(rows), length, *data.shape[1:]), value.ravel()[0], data.dtype)
         mask = np.zeros(dense.shape, bool)
         for row, (begin, end) in enumerate(rows):
-            taken = length if self.m_pad_max_length else min(end - begin, length)
-            if begin + taken > len(data):
+            count = length if self.m_pad_max_length else min(end - begin, length)
+            if begin + count > len(data):
                 raise EvaluationError(
                     f"row {row} ends at",
-                    actual=begin + taken,
+                    actual=begin + count,
                     expected=f"at most {len(data)}",
                     reason="the number of elements",
                     code=Code.index_out_of_range,
                     port="begins",
                 )
-            at = 0 if right else length - taken
-            dense[row, at : at + taken] = data[begin : begin + taken]
-            mask[row, at : at + taken] = True
+            at = 0 if right else length - count
+            dense[row, at : at + count] = data[begin : begin + count]
+            mask[row, at : at + count] = True
         shape = (*begins.shape, length, *data.shape[1:])
         return dense.reshape(shape), mask.reshape(shape)
 

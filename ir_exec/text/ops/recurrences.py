@@ -98,12 +98,12 @@ class GatedDeltaNet(Op):
                 value_heads = merge_dims(value_heads, dims[2], f"the heads of value and {name}", port=name)
             if tensor is value:
                 value_channels = dims[3]
-        kept = _dims(state, 4, "state")
+        state_dims = _dims(state, 4, "state")
         expected = (batch, value_heads, channels, value_channels)
         whats = ("the batches of query and state", "the heads of value and state", "the channels of key and state")
         batch, value_heads, channels, value_channels = (
             merge_dims(a, b, what, port="state")
-            for a, b, what in zip(expected, kept, (*whats, "the channels of value and state"), strict=True)
+            for a, b, what in zip(expected, state_dims, (*whats, "the channels of value and state"), strict=True)
         )
         _require_multiple(value_heads, heads, "heads of value")
         return (
@@ -126,20 +126,20 @@ class GatedDeltaNet(Op):
         group = v.shape[2] // q.shape[2]
         q, k = np.repeat(q, group, axis=2), np.repeat(k, group, axis=2)
         decay, rate = np.exp(gate.astype(np.float32)), beta.astype(np.float32)
-        kept = state.astype(np.float32)
-        found = np.empty(v.shape, np.float32)
+        memory = state.astype(np.float32)
+        outputs = np.empty(v.shape, np.float32)
         for token in range(v.shape[1]):
-            kept = kept * decay[:, token, :, np.newaxis, np.newaxis]
+            memory = memory * decay[:, token, :, np.newaxis, np.newaxis]
             new = k[:, token, :, np.newaxis]
-            change = (v[:, token, :, np.newaxis] - new @ kept) * rate[:, token, :, np.newaxis, np.newaxis]
-            kept = kept + new.swapaxes(-1, -2) @ change
-            found[:, token] = (q[:, token, :, np.newaxis] @ kept)[..., 0, :]
-        return found.astype(ElementType.of(query).dtype), kept.astype(ElementType.of(state).dtype)
+            change = (v[:, token, :, np.newaxis] - new @ memory) * rate[:, token, :, np.newaxis, np.newaxis]
+            memory = memory + new.swapaxes(-1, -2) @ change
+            outputs[:, token] = (q[:, token, :, np.newaxis] @ memory)[..., 0, :]
+        return outputs.astype(ElementType.of(query).dtype), memory.astype(ElementType.of(state).dtype)
 
 
 def _of_length_1(array: Array, epsilon: float) -> Array:
-    found: Array = array / np.sqrt(np.sum(np.square(array), axis=-1, keepdims=True) + np.float32(epsilon))
-    return found
+    normalized: Array = array / np.sqrt(np.sum(np.square(array), axis=-1, keepdims=True) + np.float32(epsilon))
+    return normalized
 
 
 @text_op("SelectiveSSM")
@@ -196,8 +196,8 @@ class SelectiveSSM(Op):
         expected = (batch, heads, channels, states)
         whats = ("the batches of x and state", "the heads of x and state", "the channels of x and state")
         batch, heads, channels, states = (
-            merge_dims(one, other, what, port="state")
-            for one, other, what in zip(
+            merge_dims(dim, other, what, port="state")
+            for dim, other, what in zip(
                 expected, _dims(state, 4, "state"), (*whats, "the states of b and state"), strict=True
             )
         )
@@ -218,10 +218,10 @@ class SelectiveSSM(Op):
         ins, outs = (np.repeat(array.astype(np.float32), group, axis=2) for array in (b, c))
         decay = np.exp(a.astype(np.float32) * steps)[..., np.newaxis, np.newaxis]
         ins = ins * steps[..., np.newaxis]
-        kept = state.astype(np.float32)
-        found = np.empty(wide.shape, np.float32)
+        memory = state.astype(np.float32)
+        outputs = np.empty(wide.shape, np.float32)
         for token in range(wide.shape[1]):
             new = wide[:, token, :, :, np.newaxis] * ins[:, token, :, np.newaxis]
-            kept = kept * decay[:, token] + new
-            found[:, token] = (kept @ outs[:, token, :, :, np.newaxis])[..., 0]
-        return found.astype(ElementType.of(x).dtype), kept.astype(ElementType.of(state).dtype)
+            memory = memory * decay[:, token] + new
+            outputs[:, token] = (memory @ outs[:, token, :, :, np.newaxis])[..., 0]
+        return outputs.astype(ElementType.of(x).dtype), memory.astype(ElementType.of(state).dtype)

@@ -26,7 +26,7 @@ from ir_exec.text.ops.base import (
     strings_type,
     text_op,
 )
-from ir_exec.text.tokenizers.patterns import compiled
+from ir_exec.text.tokenizers.patterns import compile_pattern
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
 
 __all__ = ["SentencepieceDetokenizer", "SentencepieceStreamDetokenizer", "SentencepieceTokenizer"]
@@ -120,37 +120,37 @@ class SentencepieceTokenizer(TextOp):
         return lambda text: list(model.encode(text.decode("utf-8", "replace"), out_type=int, **settings))
 
     def _with_ends(self, encode: Callable[[bytes], list[int]], model: Any) -> Callable[[bytes], list[int]]:
-        def encoded(text: bytes) -> list[int]:
+        def encode_with_ends(text: bytes) -> list[int]:
             tokens = encode(text)
             first = [model.bos_id()] if self.add_bos else []
             last = [model.eos_id()] if self.add_eos else []
             return [*first, *tokens, *last][:: -1 if self.reverse else 1]
 
-        return encoded
+        return encode_with_ends
 
     def _with_special_tokens(
         self, encode: Callable[[bytes], list[int]], model: Any, others: dict[str, Any], timer: MatchTimer
     ) -> Callable[[bytes], list[int]]:
         names = strings_of(others["special_begins"], others["special_ends"], others["special_chars"], "special_begins")
         ids = dict(zip(names, others["special_ids"].ravel().tolist(), strict=False))
-        search = compiled(b"|".join([_quoted(name) for name in names]))
+        search = compile_pattern(b"|".join([_quote(name) for name in names]))
 
-        def encoded(text: bytes) -> list[int]:
+        def encode_with_special_tokens(text: bytes) -> list[int]:
             tokens: list[int] = []
-            place = 0
+            position = 0
             string = text.decode("utf-8", "surrogateescape")
             spans = iter(find_spans(search, string, timer) if names else ())
             for start, end in zip(spans, spans, strict=True):
-                if place < start:
-                    tokens += self._part(encode, model, string[place:start])
+                if position < start:
+                    tokens += self._part(encode, model, string[position:start])
                 tokens.append(ids[string[start:end].encode("utf-8", "surrogateescape")])
-                place = end
-            if place < len(string):
-                tokens += self._part(encode, model, string[place:])
+                position = end
+            if position < len(string):
+                tokens += self._part(encode, model, string[position:])
             tokens += [model.eos_id()] if self.add_eos else []
             return tokens[::-1] if self.reverse else tokens
 
-        return encoded
+        return encode_with_special_tokens
 
     def _part(self, encode: Callable[[bytes], list[int]], model: Any, text: str) -> list[int]:
         """The tokens of a text between special tokens; as in OpenVINO, each begins with bos."""
@@ -158,7 +158,7 @@ class SentencepieceTokenizer(TextOp):
         return [model.bos_id(), *tokens] if self.add_bos else tokens
 
 
-def _quoted(name: bytes) -> bytes:
+def _quote(name: bytes) -> bytes:
     """A pattern for a special token; a token of letters only must begin or end a word."""
     quoted = re.sub(rb"[.^$*+?()\[\]{}|\\]", rb"\\\g<0>", name)
     return rb"\b" + quoted + b"|" + quoted + rb"\b" if name.isalpha() else quoted
@@ -173,7 +173,7 @@ def _texts(others: dict[str, Any]) -> list[bytes]:
 def _processor(model: Array) -> Any:
     """The model; EvaluationError (IR704) for bytes that SentencePiece cannot read."""
 
-    def made() -> Any:
+    def load() -> Any:
         sentencepiece = library("sentencepiece", "a SentencePiece model")
         try:
             return sentencepiece.SentencePieceProcessor(model_proto=bytes_of(model))
@@ -181,7 +181,7 @@ def _processor(model: Array) -> Any:
             message = f"SentencePiece cannot read the model: {error}"
             raise EvaluationError(message, code=Code.bad_value, port="model_chars") from None
 
-    return kept_with([model], "sentencepiece", made)
+    return kept_with([model], "sentencepiece", load)
 
 
 class _Detokenizer(Op):

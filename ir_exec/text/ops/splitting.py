@@ -28,7 +28,7 @@ from ir_exec.text.ops.base import (
     text_op,
     vector,
 )
-from ir_exec.text.tokenizers.patterns import compiled
+from ir_exec.text.tokenizers.patterns import compile_pattern
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
 
 __all__ = ["BytesToChars", "CharsToBytes", "RegexSplit", "SpecialTokensSplit", "chars_of_bytes"]
@@ -54,21 +54,21 @@ class Splitting(TextOp):
         """Return the begins and ends of the new rows, of the substrings, and the skips."""
         starts = begins.ravel().tolist()
         meter = MemoryMeter()
-        row_begins, row_ends, found = GrowingVector(meter), GrowingVector(meter), _Substrings(meter)
+        row_begins, row_ends, substrings = GrowingVector(meter), GrowingVector(meter), _Substrings(meter)
         for first, last in rows:
-            row_begins.append(len(found))
+            row_begins.append(len(substrings))
             for index in range(first, last):
                 at, text = starts[index], strings[index]
                 if skips is not None and skips[index]:
-                    found.append((at, at + len(text), True))
+                    substrings.append((at, at + len(text), True))
                     continue
                 remaining = ((at + begin, at + end, skip) for begin, end, skip in pieces(text))
                 # A list of all substrings of a long text would take far more memory than the vectors.
                 while len(text) > _PIECES_AT_ONCE and (some := list(islice(remaining, _PIECES_AT_ONCE))):
-                    found.extend(some)
-                found.extend(remaining)
-            row_ends.append(len(found))
-        return (row_begins.array(), row_ends.array(), *found.arrays())
+                    substrings.extend(some)
+                substrings.extend(remaining)
+            row_ends.append(len(substrings))
+        return (row_begins.array(), row_ends.array(), *substrings.arrays())
 
 
 _PIECES_AT_ONCE = 2**12
@@ -167,20 +167,20 @@ class RegexSplit(Splitting):
             return outputs if skips is None else (*outputs, skips)
         rows = rows_of(ragged_begins, ragged_ends, begins.size)
         strings = strings_of(begins, ends, chars)
-        whole = _strings_or_none(others)
-        search = compiled(self._pattern(bytes_of(others["pattern"])))
+        unsplit = _strings_or_none(others)
+        search = compile_pattern(self._pattern(bytes_of(others["pattern"])))
         timer = MatchTimer(sum(map(len, strings)), search)
 
         def pieces(text: bytes) -> Iterator[Piece]:
-            if text in whole:
+            if text in unsplit:
                 return iter([(0, len(text), False)])
             return self._pieces(text, search, timer)
 
-        kept = None if skips is None else skips.ravel().tolist()
-        found = self.split(rows, begins, strings, kept, pieces)
+        flags = None if skips is None else skips.ravel().tolist()
+        parts = self.split(rows, begins, strings, flags, pieces)
         shape = ragged_begins.shape
-        outputs = (found[0].reshape(shape), found[1].reshape(shape), found[2], found[3], chars)
-        return outputs if skips is None else (*outputs, found[4])
+        outputs = (parts[0].reshape(shape), parts[1].reshape(shape), parts[2], parts[3], chars)
+        return outputs if skips is None else (*outputs, parts[4])
 
     def _pattern(self, pattern: bytes) -> bytes:
         if self.behaviour == "contiguous" and not pattern.endswith(b"+"):
@@ -211,20 +211,20 @@ def _parts(text: bytes, search: Any, timer: MatchTimer) -> Iterator[Part]:
     """The matches in a string and the text between them."""
     at = 0
     if search is not None:
-        found = text.decode("utf-8", "surrogateescape")
-        ascii_only = len(found) == len(text)
-        place = 0
-        spans = iter(find_spans(search, found, timer))
+        string = text.decode("utf-8", "surrogateescape")
+        ascii_only = len(string) == len(text)
+        position = 0
+        spans = iter(find_spans(search, string, timer))
         for first, last in zip(spans, spans, strict=True):
             if ascii_only:
                 begin, end = first, last
             else:
-                begin = at + len(found[place:first].encode("utf-8", "surrogateescape"))
-                end = begin + len(found[first:last].encode("utf-8", "surrogateescape"))
+                begin = at + len(string[position:first].encode("utf-8", "surrogateescape"))
+                end = begin + len(string[first:last].encode("utf-8", "surrogateescape"))
             if begin != at:
                 yield at, begin, False
             yield begin, end, True
-            at, place = end, last
+            at, position = end, last
     if at < len(text):
         yield at, len(text), False
 
@@ -312,30 +312,30 @@ class SpecialTokensSplit(Splitting):
         skips: Array | None,
     ) -> Any:
         rows = rows_of(ragged_begins, ragged_ends, begins.size)
-        search = compiled(bytes_of(pattern))
-        kept = None if skips is None else skips.ravel().tolist()
+        search = compile_pattern(bytes_of(pattern))
+        flags = None if skips is None else skips.ravel().tolist()
         strings = strings_of(begins, ends, chars)
         timer = MatchTimer(sum(map(len, strings)), search)
-        found = self.split(rows, begins, strings, kept, lambda text: _tokens(text, search, timer))
+        parts = self.split(rows, begins, strings, flags, lambda text: _tokens(text, search, timer))
         shape = ragged_begins.shape
-        return found[0].reshape(shape), found[1].reshape(shape), found[2], found[3], chars, found[4]
+        return parts[0].reshape(shape), parts[1].reshape(shape), parts[2], parts[3], chars, parts[4]
 
 
 def _tokens(text: bytes, search: Any, timer: MatchTimer) -> Iterator[Piece]:
     """The special tokens in a string and the text between them."""
     at = 0
     if search is not None:
-        found = text.decode("utf-8", "surrogateescape")
-        place = 0
-        spans = iter(find_spans(search, found, timer, with_groups=True))
+        string = text.decode("utf-8", "surrogateescape")
+        position = 0
+        spans = iter(find_spans(search, string, timer, with_groups=True))
         for start, end, token_start, token_end in zip(spans, spans, spans, spans, strict=True):
-            begin = at + len(found[place:start].encode("utf-8", "surrogateescape"))
+            begin = at + len(string[position:start].encode("utf-8", "surrogateescape"))
             if at < begin:
                 yield at, begin, False
-            first = begin + len(found[start:token_start].encode("utf-8", "surrogateescape"))
-            yield first, first + len(found[token_start:token_end].encode("utf-8", "surrogateescape")), True
-            at = begin + len(found[start:end].encode("utf-8", "surrogateescape"))
-            place = end
+            first = begin + len(string[start:token_start].encode("utf-8", "surrogateescape"))
+            yield first, first + len(string[token_start:token_end].encode("utf-8", "surrogateescape")), True
+            at = begin + len(string[start:end].encode("utf-8", "surrogateescape"))
+            position = end
     if at < len(text):
         yield at, len(text), False
 
@@ -394,8 +394,8 @@ class BytesToChars(TextOp):
     ) -> Any:
         table = dict(enumerate(chars_of_bytes()))
         strings = strings_of(begins, ends, chars)
-        kept = [False] * len(strings) if skips is None else skips.ravel().tolist()
-        changed = (text if keep else _as_chars(table, text) for text, keep in zip(strings, kept, strict=True))
+        flags = [False] * len(strings) if skips is None else skips.ravel().tolist()
+        changed = (text if keep else _as_chars(table, text) for text, keep in zip(strings, flags, strict=True))
         outputs = (ragged_begins, ragged_ends, *join_strings(changed, begins.shape))
         return outputs if skips is None else (*outputs, skips)
 
@@ -447,11 +447,11 @@ def _as_bytes(table: dict[str, int], strings: list[bytes]) -> bytes:
     """The bytes of concatenated strings."""
     current_limits().require((_BYTES_PER_CHAR + 2) * sum(map(len, strings)))
     text = b"".join(strings).decode("utf-8", "surrogateescape")
-    found = bytearray()
+    encoded = bytearray()
     for start in range(0, len(text), _PIECES_AT_ONCE):
         # A list of all characters would take far more memory than the text.
-        found += b"".join([_as_byte(table, char) for char in text[start : start + _PIECES_AT_ONCE]])
-    return bytes(found)
+        encoded += b"".join([_as_byte(table, char) for char in text[start : start + _PIECES_AT_ONCE]])
+    return bytes(encoded)
 
 
 def _as_byte(table: dict[str, int], char: str) -> bytes:

@@ -245,8 +245,8 @@ def _valid(text: bytes, mark: bytes) -> bytes:
             out += mark
         else:
             code = byte & ((1 << shift) - 1)
-            for one in text[at + 1 : end]:
-                code = code << 6 | one & 0b111111
+            for byte_after in text[at + 1 : end]:
+                code = code << 6 | byte_after & 0b111111
             out += mark * length if code < least else text[at:end]
         at = end
     return bytes(out)
@@ -285,10 +285,10 @@ class ContribStringJoin(TextOp):
             return strings_type(Shape.unknown())
         if begins.rank <= 1:
             return strings_type(Shape([]))
-        known = known_int(axis)
-        if known is None:
+        axis_number = known_int(axis)
+        if axis_number is None:
             return strings_type(Shape([Dim.any()] * (begins.rank - 1)))
-        left_out = normalize_axis(known, begins.rank)
+        left_out = normalize_axis(axis_number, begins.rank)
         return strings_type(Shape([dim for position, dim in enumerate(begins.shape) if position != left_out]))
 
     def evaluate_inputs(self, *, begins: Array, ends: Array, chars: Array, separator_chars: Array, axis: Array) -> Any:

@@ -44,9 +44,9 @@ class Tokenizer(TextOp):
 
     def infer_inputs(self, *, ragged_begins: TensorType, chars: TensorType, **others: TensorType | None) -> Any:
         require_vector(chars, "chars")
-        for name, one in others.items():
+        for name, tensor in others.items():
             if name.endswith("_chars"):
-                require_vector(one, name)
+                require_vector(tensor, name)
         return ragged_type(ragged_begins.shape, I32)
 
     def evaluate_inputs(
@@ -215,13 +215,13 @@ class WordpieceTokenizer(Tokenizer):
             if len(text) > self.max_bytes_per_word:
                 return [unknown]
             token, at = first.find(text, 0)
-            found = [token]
+            ids = [token]
             while token >= 0 and at < len(text):
-                if not len(found) & _CHECKED:
-                    _check_list(found)
+                if not len(ids) & _CHECKED:
+                    _check_list(ids)
                 token, at = further.find(text, at)
-                found.append(token)
-            return found if token >= 0 else [unknown]
+                ids.append(token)
+            return ids if token >= 0 else [unknown]
 
         return tokens
 
@@ -264,25 +264,25 @@ class TrieTokenizer(Tokenizer):
     token_input = "ids"
 
     def tokenizer(self, vocabulary: dict[str, Any]) -> Callable[[bytes], Sequence[int]]:
-        def made() -> LongestEntry:
+        def make_trie() -> LongestEntry:
             ids = vocabulary["ids"].ravel().tolist()
             return LongestEntry(dict(zip(_strings(vocabulary, "vocab"), ids, strict=False)))
 
-        entries = kept_with([vocabulary[name] for name in (*VOCABULARY, "ids")], "trie", made)
+        entries = kept_with([vocabulary[name] for name in (*VOCABULARY, "ids")], "trie", make_trie)
 
         def tokens(text: bytes) -> list[int]:
-            found: list[int] = []
+            ids: list[int] = []
             at = 0
             while at < len(text):
-                if len(found) & _CHECKED == _CHECKED:
-                    _check_list(found)
+                if len(ids) & _CHECKED == _CHECKED:
+                    _check_list(ids)
                 token, end = entries.find(text, at)
                 if end == at:
                     message = f"no entry of the vocabulary matches the text at byte {at}, {text[at]:#04x}"
                     raise EvaluationError(message, code=Code.bad_value, port="vocab_chars")
-                found.append(token)
+                ids.append(token)
                 at = end
-            return found
+            return ids
 
         return tokens
 
@@ -324,7 +324,7 @@ class UnigramTokenizer(Tokenizer):
     min_score: float = 0.0
 
     def tokenizer(self, vocabulary: dict[str, Any]) -> Callable[[bytes], Sequence[int]]:
-        def made() -> Unigram:
+        def make_model() -> Unigram:
             scores = vocabulary["scores"].ravel().astype(np.float32)
             texts = _strings(vocabulary, "vocab")
             if len(texts) != len(scores):
@@ -337,4 +337,4 @@ class UnigramTokenizer(Tokenizer):
                 )
             return Unigram(texts, scores, self.unk_token_id)
 
-        return kept_with([vocabulary[name] for name in (*VOCABULARY, "scores")], self, made).tokens
+        return kept_with([vocabulary[name] for name in (*VOCABULARY, "scores")], self, make_model).tokens

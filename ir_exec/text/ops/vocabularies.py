@@ -82,15 +82,15 @@ class VocabEncoder(TextOp):
     ) -> Array:
         arrays = [vocabulary[name] for name in VOCABULARY]
 
-        def made() -> dict[bytes, int]:
+        def make_table() -> dict[bytes, int]:
             keys = strings_of(arrays[0], arrays[1], arrays[2], "vocab_begins")
             return dict(zip(keys[::-1], values.ravel().tolist()[::-1][-len(keys) :] if keys else [], strict=False))
 
-        table = kept_with([*arrays, values], "encoder", made)
+        table = kept_with([*arrays, values], "encoder", make_table)
         missing = default.ravel()[0]
         current_limits().require(_TOKEN_BYTES * begins.size)
-        found = [table.get(text, missing) for text in strings_of(begins, ends, chars)]
-        return np.array(found, values.dtype).reshape(begins.shape)
+        tokens = [table.get(text, missing) for text in strings_of(begins, ends, chars)]
+        return np.array(tokens, values.dtype).reshape(begins.shape)
 
 
 @text_op("VocabDecoder")
@@ -143,15 +143,15 @@ class VocabDecoder(Op):
         left_out = set(self.skip_tokens if skipped is None else skipped.ravel().tolist())
         batch, length = tokens.shape
         current_limits().require(_TOKEN_BYTES * (tokens.size + batch))
-        found = [
+        strings = [
             texts[token] if 0 <= token < len(texts) and token not in left_out else b""
             for token in tokens.ravel().tolist()
         ]
         if not length:
-            found = [b""] * batch
+            strings = [b""] * batch
         step = max(length, 1)
         begins = [step * row for row in range(batch)]
-        return vector(begins), vector([begin + step for begin in begins]), *join_strings(found, (len(found),))
+        return vector(begins), vector([begin + step for begin in begins]), *join_strings(strings, (len(strings),))
 
 
 @text_op("ByteFallback")

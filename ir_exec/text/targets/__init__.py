@@ -60,18 +60,18 @@ def _of_path(path: str, target: Target) -> Iterator[IRError]:
         if os.path.isfile(network):
             yield from _of_network(read_part("model", network), target)
         return
-    for place, folders, names in os.walk(path):
+    for folder_path, folders, names in os.walk(path):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        folder = open_folder(place)
+        folder = open_folder(folder_path)
         if folder is not None:
             # Subfolders of a pipeline are its parts.
             folders.clear()
             yield from _of_folder(folder, target)
             continue
-        networks = list(_networks(place, names))
+        networks = list(_networks(folder_path, names))
         if target == "genai" and networks:
             message = "the folder is not a known pipeline: it is not known whether GenAI runs it"
-            yield finding(message, Location(path=place), GENAI_MODELS, "info")
+            yield finding(message, Location(path=folder_path), GENAI_MODELS, "info")
         for part in networks if target != "genai" else ():
             yield from _of_network(part, target)
 
@@ -81,20 +81,20 @@ def _of_url(url: str, target: Target) -> Iterator[IRError]:
     from ir_exec.ir.remote import files_below  # not needed for local files
 
     try:
-        found = files_below(url)
+        urls = files_below(url)
     except OSError:
         # The check of the file itself reports the error.
         return
-    for one in [url] if found is None else found:
-        if suffix_of(one) in ENDINGS:
-            yield from _of_network(read_part("model", one), target)
+    for file_url in [url] if urls is None else urls:
+        if suffix_of(file_url) in ENDINGS:
+            yield from _of_network(read_part("model", file_url), target)
 
 
-def _networks(place: str, names: Iterable[str]) -> Iterator[FolderPart]:
+def _networks(folder_path: str, names: Iterable[str]) -> Iterator[FolderPart]:
     """The models among the files of a folder; other .xml files are omitted."""
     for name in sorted(names):
         if name.lower().endswith(ENDINGS):
-            part = read_part("model", os.path.join(place, name))
+            part = read_part("model", os.path.join(folder_path, name))
             if exists(part.weights_path) or not any(fault.code == Code.not_ir for fault in part.faults):
                 yield part
 
@@ -103,7 +103,7 @@ def _of_network(part: FolderPart, target: Target) -> Iterator[IRError]:
     """Check a single model."""
     if target == "genai":
         message = "GenAI runs folders: it is not known whether it runs a single file"
-        yield finding(message, part.place, GENAI_MODELS, "info", "pass the folder of the model")
+        yield finding(message, part.location, GENAI_MODELS, "info", "pass the folder of the model")
     else:
         yield from on_device(part, target)
 
@@ -115,8 +115,8 @@ def _of_folder(folder: Folder, target: Target) -> Iterator[IRError]:
     yield from _on_gpu(folder) if target == "gpu" else _on_npu(folder)
     for part in _networks(folder.path, {*os.listdir(folder.path)} - {*PART_FILES.values()}):
         yield from on_device(part, target)
-    for one in folder.below:
-        yield from _of_folder(one, target)
+    for subfolder in folder.below:
+        yield from _of_folder(subfolder, target)
 
 
 def _on_gpu(folder: Folder) -> Iterator[IRError]:

@@ -25,7 +25,7 @@ from ir_exec.text.targets.documents import (
     NPU_DEVICE,
     SUPPORTED_DEVICES,
     finding,
-    known,
+    names_in_documents,
 )
 from ir_exec.types import ElementType, Shape
 
@@ -44,8 +44,8 @@ def on_device(part: FolderPart, device: Device, *, is_text: bool = False) -> Ite
     """
     if part.loaded is None:
         document = GPU_DEVICE if device == "gpu" else NPU_DEVICE
-        message = f"the file cannot be read: it is not known whether {_named(device)} supports it"
-        yield finding(message, part.place, document, "info", "run `ir-exec check` on the file without --for")
+        message = f"the file cannot be read: it is not known whether {_with_article(device)} supports it"
+        yield finding(message, part.location, document, "info", "run `ir-exec check` on the file without --for")
         return
     if any(ElementType.string in _types(node) for node in part.nodes):
         yield _strings(part, device)
@@ -59,7 +59,7 @@ def on_device(part: FolderPart, device: Device, *, is_text: bool = False) -> Ite
     yield from _operators(part, device)
 
 
-def _named(device: Device) -> str:
+def _with_article(device: Device) -> str:
     return "a GPU" if device == "gpu" else "an NPU"
 
 
@@ -135,15 +135,15 @@ def _shapes_within(part: FolderPart, device: Device) -> Iterator[IRError]:
             if not _is_static(part, value):
                 message = (
                     f"the output has dynamic dims, {part.type_of(value)}, which depend on values: "
-                    f"it is not known whether {_named(device)} supports these"
+                    f"it is not known whether {_with_article(device)} supports these"
                 )
                 yield finding(message, node.location, GPU_DEVICE if device == "gpu" else NPU_DEVICE, "info")
                 return
 
 
 def _is_static(part: FolderPart, value: Value) -> bool:
-    found = part.type_of(value)
-    return found is not None and found.shape.is_static
+    tensor = part.type_of(value)
+    return tensor is not None and tensor.shape.is_static
 
 
 def _inputs(part: FolderPart) -> Iterator[tuple[Node, str, Shape]]:
@@ -159,26 +159,29 @@ def _types(node: Node) -> Iterator[ElementType]:
 def _strings(part: FolderPart, device: Device) -> IRError:
     """Report a model with strings, which is a tokenizer."""
     node = next(node for node in part.nodes if ElementType.string in _types(node))
-    message = f"the model has string values, like tokenizers: pipelines run these on the CPU, not on {_named(device)}"
+    other = _with_article(device)
+    message = f"the model has string values, like tokenizers: pipelines run these on the CPU, not on {other}"
     return finding(message, node.location, GENAI_TOKENIZATION, "warning", "compile it for the CPU")
 
 
 def _element_types(part: FolderPart, device: Device) -> Iterator[IRError]:
     """Report element types that no document mentions, each at its first layer."""
-    named = known(device, "element types")
+    named = names_in_documents(device, "element types")
     source = GPU_TRANSFORMATIONS if device == "gpu" else NPU_COMPILER
     seen: set[ElementType] = set()
     for node in part.nodes:
-        for kind in _types(node):
-            if kind.is_known and kind.name not in named and kind not in seen:
-                seen.add(kind)
-                message = f"it is not known whether {_named(device)} supports values of {kind.name}"
+        for element_type in _types(node):
+            if element_type.is_known and element_type.name not in named and element_type not in seen:
+                seen.add(element_type)
+                message = f"it is not known whether {_with_article(device)} supports values of {element_type.name}"
                 yield finding(message, node.location, source, "info")
 
 
 @cache
 def _operators_of(device: Device) -> frozenset[str]:
-    return frozenset(map(type_key, known(device, "operators") | known(device, "lowered operators")))
+    return frozenset(
+        map(type_key, names_in_documents(device, "operators") | names_in_documents(device, "lowered operators"))
+    )
 
 
 _OFTEN_ON_CPU = frozenset({"proposal", "nonmaxsuppression", "detectionoutput"})
@@ -194,7 +197,7 @@ def _operators(part: FolderPart, device: Device) -> Iterator[IRError]:
         if opset_number(node.type, version) is None and version:
             yield _extension(node, key, version, device)
         elif key not in named:
-            message = f"it is not known whether {_named(device)} runs {canonical(node.type)}"
+            message = f"it is not known whether {_with_article(device)} runs {canonical(node.type)}"
             yield finding(message, node.location, source, "info", "query the device: `ov.Core().query_model(...)`")
         elif device == "gpu" and key in _OFTEN_ON_CPU:
             message = f"{canonical(node.type)} may run on the CPU, depending on its attributes and the GPU"
@@ -204,7 +207,8 @@ def _operators(part: FolderPart, device: Device) -> Iterator[IRError]:
 def _extension(node: Node, key: str, version: str, device: Device) -> IRError:
     if internal_operator(key, version) is not None:
         document: Citation = GPU_OPERATORS if device == "gpu" else NPU_COMPILER
-        message = f"it is not known whether {_named(device)} supports {node.type}, an internal operator of OpenVINO"
+        operator = f"{node.type}, an internal operator of OpenVINO"
+        message = f"it is not known whether {_with_article(device)} supports {operator}"
         return finding(message, node.location, document, "info", "save the model before transforming or compiling it")
     if device == "npu":
         message = f"{node.type} is an operator of an extension, which NPUs do not support"

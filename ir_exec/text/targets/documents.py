@@ -31,7 +31,7 @@ __all__ = [
     "STATEFUL_TO_STATELESS",
     "SUPPORTED_DEVICES",
     "finding",
-    "known",
+    "names_in_documents",
 ]
 
 _DOCS = "https://docs.openvino.ai"
@@ -105,7 +105,7 @@ GENAI_VISION = Citation(
 
 def finding(
     message: str,
-    place: Location,
+    location: Location,
     source: Citation,
     severity: Severity = "error",
     hint: str | None = None,
@@ -117,11 +117,11 @@ def finding(
         parts: `actual`, `detail`, `expected` and `reason` of the error.
     """
     code = Code.refused_by_target
-    return IRError(message, code=code, hint=hint, severity=severity, location=place, **parts).changed(source=source)
+    return IRError(message, code=code, hint=hint, severity=severity, location=location, **parts).changed(source=source)
 
 
 @cache
-def known(target: str, what: str) -> frozenset[str]:
+def names_in_documents(target: str, what: str) -> frozenset[str]:
     """Return a list of names from the documents of a target."""
     text = pkgutil.get_data("ir_exec.text.targets", "known.json")
     assert text is not None, "the table is part of the package"

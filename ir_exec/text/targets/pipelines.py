@@ -15,7 +15,7 @@ from ir_exec.text.targets.documents import (
     GENAI_VISION,
     STATEFUL_TO_STATELESS,
     finding,
-    known,
+    names_in_documents,
 )
 
 __all__ = ["LANGUAGE", "in_genai", "language_model_on_npu"]
@@ -25,30 +25,30 @@ LANGUAGE = frozenset({"language model", "language model with vision"})
 
 def in_genai(folder: Folder) -> Iterator[IRError]:
     """Report features of a folder that GenAI's pipeline rejects, and folders with an unknown pipeline."""
-    whole = Location(path=folder.path)
+    folder_location = Location(path=folder.path)
     if folder.kind in LANGUAGE:
         yield from language_model(folder)
         model_type = folder.model_type
         if (
             folder.kind == "language model with vision"
             and model_type is not None
-            and model_type not in known("genai", "model types with vision")
+            and model_type not in names_in_documents("genai", "model types with vision")
         ):
-            place = folder.settings["config.json"].place("model_type")
+            location = folder.settings["config.json"].location("model_type")
             expected = "a type that the pipeline for models with vision supports"
-            yield finding("model_type is", place, GENAI_VISION, "warning", actual=model_type, expected=expected)
+            yield finding("model_type is", location, GENAI_VISION, "warning", actual=model_type, expected=expected)
     elif folder.kind in ("embeddings", "speech", "diffusion"):
         class_name = folder.setting("model_index.json", "_class_name")
         names = folder.architectures or ((class_name,) if isinstance(class_name, str) else ())
-        listed = known("genai", folder.kind)
+        listed = names_in_documents("genai", folder.kind)
         if not any(name in listed for name in names):
             what = ", ".join(names)
             message = f"it is not known whether GenAI has a pipeline for {what or 'this model'}: no document lists it"
-            yield finding(message, whole, GENAI_MODELS, "info")
+            yield finding(message, folder_location, GENAI_MODELS, "info")
     elif folder.kind in ("encoder and decoder", "model"):
         what = "encoder-decoder models of text" if folder.kind == "encoder and decoder" else "models without text"
         message = f"it is not known whether GenAI has a pipeline for {what}: no document lists one"
-        yield finding(message, whole, GENAI_MODELS, "info")
+        yield finding(message, folder_location, GENAI_MODELS, "info")
 
 
 _OPTIONAL = frozenset({"position_ids", "token_type_ids"})
@@ -61,7 +61,7 @@ def language_model(folder: Folder) -> Iterator[IRError]:
         return
     if decoder.loaded is None:
         message = "the file cannot be read: it is not known whether GenAI supports it"
-        yield finding(message, decoder.place, GENAI_MODELS, "info")
+        yield finding(message, decoder.location, GENAI_MODELS, "info")
         return
     has_vision = folder.kind == "language model with vision"
     yield from _inputs(decoder, "inputs_embeds" if has_vision else "input_ids", allows_others=has_vision)
@@ -82,9 +82,9 @@ def _inputs(decoder: FolderPart, first: str, *, allows_others: bool) -> Iterator
     for name in missing:
         near = closest_names(name, others, similarity=0.5)
         renamed |= {*near}
-        place = decoder.inputs[near[0]][0].location if near else decoder.place
+        location = decoder.inputs[near[0]][0].location if near else decoder.location
         hint = f"rename {near[0]} to {name}" if near else None
-        yield finding(f"there is no input {name}, which the pipeline sets", place, GENAI_MODELS, hint=hint)
+        yield finding(f"there is no input {name}, which the pipeline sets", location, GENAI_MODELS, hint=hint)
     for name in () if allows_others else others:
         if name not in renamed:
             yield finding(
@@ -100,8 +100,8 @@ def _inputs(decoder: FolderPart, first: str, *, allows_others: bool) -> Iterator
 def _outputs(decoder: FolderPart) -> Iterator[IRError]:
     if not any("logits" in several for _, several in decoder.outputs.values()):
         others = [name for name in decoder.outputs if not _is_cache(name)]
-        place = decoder.outputs[others[0]][0].location if len(others) == 1 else decoder.place
-        yield finding("the model has no output logits, which the pipeline reads", place, GENAI_MODELS)
+        location = decoder.outputs[others[0]][0].location if len(others) == 1 else decoder.location
+        yield finding("the model has no output logits, which the pipeline reads", location, GENAI_MODELS)
         return
     for name, (node, several) in decoder.outputs.items():
         if "logits" not in several and not _is_cache(name):
@@ -124,7 +124,7 @@ def _state(decoder: FolderPart) -> Iterator[IRError]:
         yield finding(message, past.location, GENAI_STATE, hint=hint, expected="variables of the model")
     else:
         message = "the model has no cache, but the pipeline passes one token at a time after the prompt"
-        yield finding(message, decoder.place, GENAI_STATE, hint=hint)
+        yield finding(message, decoder.location, GENAI_STATE, hint=hint)
 
 
 def language_model_on_npu(folder: Folder) -> Iterator[IRError]:
@@ -134,7 +134,7 @@ def language_model_on_npu(folder: Folder) -> Iterator[IRError]:
         if isinstance(value, int) and value > most:
             yield finding(
                 f"{key} is",
-                folder.settings["generation_config.json"].place(key),
+                folder.settings["generation_config.json"].location(key),
                 GENAI_STATIC_PIPELINE,
                 "warning",
                 actual=value,

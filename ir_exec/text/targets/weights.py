@@ -23,14 +23,14 @@ def weights_on_npu(part: FolderPart) -> Iterator[IRError]:
     if part.loaded is None:
         return
     if not four:
-        yield _warning("no weights have 4 bits", part.place, expected="4-bit weights")
+        yield _warning("no weights have 4 bits", part.location, expected="4-bit weights")
         return
     yield from _formats(four)
     yield from _zero_points(four)
     yield from _groups(four)
     ratio = part.rt_info("nncf", "weight_compression", "ratio")
     if ratio is not None and not _is_one(ratio):
-        yield _warning("the ratio of 4-bit weights is", part.place, actual=ratio, expected="1.0")
+        yield _warning("the ratio of 4-bit weights is", part.location, actual=ratio, expected="1.0")
 
 
 def _warning(message: str, location: Location, hint: str = _EXPORT, **parts: Any) -> IRError:

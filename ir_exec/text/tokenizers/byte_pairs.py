@@ -50,12 +50,12 @@ class BytePairs:
         self._unknown = vocabulary.get(unknown, -1)
         self._bytes = [vocabulary.get(b"<0x%02X>" % byte, -1) if byte_fallback else -1 for byte in range(256)]
         self._rules: dict[tuple[int, int], tuple[int, int]] = {}
-        made = set()
+        merge_results = set()
         for rank, (left, right) in enumerate(rules):
             merged = left + right
             self._rules[vocabulary[left], vocabulary[right]] = rank, vocabulary[merged]
-            made.add(merged)
-        self._first = LongestEntry({text: token for text, token in vocabulary.items() if text not in made})
+            merge_results.add(merged)
+        self._first = LongestEntry({text: token for text, token in vocabulary.items() if text not in merge_results})
         self._kept: dict[bytes, tuple[int, ...]] = {}
 
     def tokens(self, text: bytes) -> tuple[int, ...]:
@@ -64,13 +64,13 @@ class BytePairs:
         Raises:
             ResourceError: If the word exceeds the memory budget or the time limit of the run.
         """
-        found = self._kept.get(text)
-        if found is None:
+        ids = self._kept.get(text)
+        if ids is None:
             current_limits().require(_SYMBOL_BYTES * (len(text) + len(self._suffix)))
-            found = tuple(self._merged(self._symbols(text + self._suffix)))
+            ids = tuple(self._merge_symbols(self._symbols(text + self._suffix)))
             if len(text) <= _LONGEST_REMEMBERED and len(self._kept) < _REMEMBERED:
-                self._kept[text] = found
-        return found
+                self._kept[text] = ids
+        return ids
 
     def _symbols(self, text: bytes) -> list[int]:
         """The tokens before merging."""
@@ -88,15 +88,15 @@ class BytePairs:
             at = end
         return symbols
 
-    def _merged(self, symbols: list[int]) -> list[int]:
+    def _merge_symbols(self, symbols: list[int]) -> list[int]:
         """The tokens after all merges: in order of rank; of equal ranks, the pair that existed first."""
         rules = self._rules
         following = [*range(1, len(symbols)), -1]
         previous = list(range(-1, len(symbols) - 1))
         # The rank, the creation step of the pair, its two positions, and the merged token.
         waiting = [
-            (rule[0], place, place, place + 1, rule[1])
-            for place, pair in enumerate(pairwise(symbols))
+            (rule[0], position, position, position + 1, rule[1])
+            for position, pair in enumerate(pairwise(symbols))
             if (rule := rules.get(pair)) is not None
         ]
         heapify(waiting)
@@ -109,7 +109,7 @@ class BytePairs:
             _, _, left, right, merged = heappop(waiting)
             if not (alive[left] and alive[right]):
                 continue
-            place = len(symbols)
+            position = len(symbols)
             before, after = previous[left], following[right]
             symbols.append(merged)
             alive[left] = alive[right] = False
@@ -118,18 +118,18 @@ class BytePairs:
             following.append(after)
             step += 1
             if before < 0:
-                first_place = place
+                first_place = position
             else:
-                following[before] = place
+                following[before] = position
                 if (rule := rules.get((symbols[before], merged))) is not None:
-                    heappush(waiting, (rule[0], step, before, place, rule[1]))
+                    heappush(waiting, (rule[0], step, before, position, rule[1]))
             if after >= 0:
-                previous[after] = place
+                previous[after] = position
                 if (rule := rules.get((merged, symbols[after]))) is not None:
-                    heappush(waiting, (rule[0], step, place, after, rule[1]))
+                    heappush(waiting, (rule[0], step, position, after, rule[1]))
         tokens = []
-        place = first_place if symbols else -1
-        while place >= 0:
-            tokens.append(symbols[place])
-            place = following[place]
+        position = first_place if symbols else -1
+        while position >= 0:
+            tokens.append(symbols[position])
+            position = following[position]
         return tokens

@@ -20,7 +20,7 @@ import numpy as np
 from ir_exec.kernels.limits import MemoryMeter, check_time, current_limits
 from ir_exec.types import Array
 
-__all__ = ["CharsMap", "Form", "Normalizer", "folded", "normalized", "without_faults"]
+__all__ = ["CharsMap", "Form", "Normalizer", "fold_case", "normalize_text", "without_faults"]
 
 Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
 
@@ -35,8 +35,8 @@ def without_faults(text: bytes) -> str:
         ResourceError: If the changes of the text exceed the memory budget of the run.
     """
     current_limits().require(_BYTES_PER_BYTE * len(text))
-    found = text.decode("utf-8", "surrogateescape")
-    return found if found.isascii() else _FAULTS.sub("\ufffd", found)
+    string = text.decode("utf-8", "surrogateescape")
+    return string if string.isascii() else _FAULTS.sub("\ufffd", string)
 
 
 _FAULTS = re.compile("[\udc80-\udcff]")
@@ -47,7 +47,7 @@ _BYTES_PER_BYTE = 12
 _FOLDED_AT_ONCE = 2**14
 
 
-def normalized(form: Form, text: str) -> str:
+def normalize_text(form: Form, text: str) -> str:
     """Return a Unicode normal form of a text, in linear time.
 
     Python's function takes quadratic time for many combining marks after each other, unless they are in the canonical
@@ -76,7 +76,7 @@ LONG_MARKS = 1000
 """Maximum combining marks after each other that are left to Python's function."""
 
 
-def folded(text: str) -> str:
+def fold_case(text: str) -> str:
     """Apply Unicode's simple case folding, which maps each character to one character: `ß` is unchanged."""
     if text.isascii():
         return text.lower()
@@ -105,18 +105,18 @@ class Normalizer(NamedTuple):
         """Return the normalized text."""
         if not text:
             return text
-        found = self.replace(without_faults(text))
+        string = self.replace(without_faults(text))
         if self.remove_extra_whitespaces:
-            found = _SPACES.sub(" ", found).strip(" ")
-            if not found:
+            string = _SPACES.sub(" ", string).strip(" ")
+            if not string:
                 return b""
         if self.add_dummy_prefix:
-            found = " " + found
+            string = " " + string
         if self.escape_whitespaces:
-            found = found.replace(" ", "\u2581")
+            string = string.replace(" ", "\u2581")
             # As in SentencePiece, U+2581 in the text is treated as a space.
-            found = found.rstrip("\u2581") if self.remove_extra_whitespaces else found
-        return found.encode("utf-8", "surrogatepass")
+            string = string.rstrip("\u2581") if self.remove_extra_whitespaces else string
+        return string.encode("utf-8", "surrogatepass")
 
 
 _SPACES = re.compile("  +")
@@ -148,10 +148,10 @@ class CharsMap:
         at = 0
         while at < len(text):
             for length in self._lengths.get(text[at], ()):
-                found = self.read_entries.get(text[at : at + length])
-                if found is not None:
-                    meter.add(4 * len(found) + 1)
-                    out.write(found)
+                replacement = self.read_entries.get(text[at : at + length])
+                if replacement is not None:
+                    meter.add(4 * len(replacement) + 1)
+                    out.write(replacement)
                     at += length
                     break
             else:
@@ -171,22 +171,22 @@ def read_entries(blob: Array) -> dict[str, str]:
         raise ValueError("the character map does not begin with the size of its trie")
     texts = blob[4 + size :].tobytes()
     entries = {}
-    for key, place in _walked(np.frombuffer(blob[4 : 4 + size].tobytes(), "<u4")):
-        end = texts.find(b"\0", place)
-        if place > len(texts) or end < 0:
-            raise ValueError(f"an entry of the character map is at byte {place}, expected less than {len(texts)}")
+    for key, offset in _find_entries(np.frombuffer(blob[4 : 4 + size].tobytes(), "<u4")):
+        end = texts.find(b"\0", offset)
+        if offset > len(texts) or end < 0:
+            raise ValueError(f"an entry of the character map is at byte {offset}, expected less than {len(texts)}")
         try:
-            entries[key.decode()] = texts[place:end].decode("utf-8", "replace")
+            entries[key.decode()] = texts[offset:end].decode("utf-8", "replace")
         except UnicodeDecodeError:
             continue
     return entries
 
 
-def _walked(units: Array) -> list[tuple[bytes, int]]:
+def _find_entries(units: Array) -> list[tuple[bytes, int]]:
     """All keys of a double array with their values, sorted by the length of the keys."""
-    found: list[tuple[bytes, int]] = []
+    entries: list[tuple[bytes, int]] = []
     if not units.size:
-        return found
+        return entries
     keys, nodes = [b""], np.array([_offset(units[:1])[0]], np.int64)
     labels = np.arange(1, 256)
     while keys and len(keys) <= units.size:
@@ -200,10 +200,10 @@ def _walked(units: Array) -> list[tuple[bytes, int]]:
         nodes = children ^ _offset(values)
         leaves = ((values >> 8) & 1) == 1
         ends = np.flatnonzero(leaves & (nodes < units.size)).tolist()
-        found += [(keys[index], int(units[nodes[index]] & 0x7FFFFFFF)) for index in ends]
+        entries += [(keys[index], int(units[nodes[index]] & 0x7FFFFFFF)) for index in ends]
         if keys and len(keys[0]) > 64:
             raise ValueError("the character map has keys of more than 64 bytes, expected shorter keys")
-    return found
+    return entries
 
 
 def _offset(units: Array) -> Array:

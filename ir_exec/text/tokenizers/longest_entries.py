@@ -16,7 +16,7 @@ class LongestEntry:
         for text in entries:
             if text:
                 lengths.setdefault(text[0], set()).add(len(text))
-        self._lengths = {first: sorted(found, reverse=True) for first, found in lengths.items()}
+        self._lengths = {first: sorted(text_lengths, reverse=True) for first, text_lengths in lengths.items()}
 
     def find(self, text: bytes, at: int) -> tuple[int, int]:
         """Return the token of the longest entry that begins at `at`, and its end; -1 and `at` if there is none."""

@@ -16,7 +16,7 @@ from functools import lru_cache
 from ir_exec.text.folders.folder import FolderPart, read_part
 from ir_exec.text.folders.vocabularies import entries_of
 from ir_exec.text.ops.splitting import BytesToChars, chars_of_bytes
-from ir_exec.text.tokenizers.charsmap import normalized
+from ir_exec.text.tokenizers.charsmap import normalize_text
 from ir_exec.types import Array
 
 __all__ = ["Offsets", "batch_offsets", "byte_offsets", "ends_in_common"]
@@ -45,13 +45,13 @@ def byte_offsets(part: FolderPart, text: str, ids: Sequence[int], added: tuple[i
     if entries is None:
         return [None] * len(ids)
     is_coded = any(isinstance(node.op, BytesToChars) for node in part.nodes)
-    found: Offsets = [(0, 0)] * front
+    offsets: Offsets = [(0, 0)] * front
     at: int | None = 0
     for token in ids[front : len(ids) - back]:
-        place = None if at is None else _place(data, at, entries.get(token, b""), is_coded)
-        found.append(place)
-        at = None if place is None else place[1]
-    return found + [(len(data), len(data))] * back
+        span = None if at is None else _find_span(data, at, entries.get(token, b""), is_coded)
+        offsets.append(span)
+        at = None if span is None else span[1]
+    return offsets + [(len(data), len(data))] * back
 
 
 def ends_in_common(tokens: Sequence[int], empty: Sequence[int]) -> tuple[int, int]:
@@ -79,17 +79,17 @@ def batch_offsets(
     part = read_part("tokenizer", path)
     if entries_of(part) is None:
         return None
-    found = []
-    for place, text in enumerate(texts):
-        row = ids[place].tolist()
-        is_token = [True] * len(row) if mask is None else [bool(one) for one in mask[place]]
+    rows = []
+    for index, text in enumerate(texts):
+        row = ids[index].tolist()
+        is_token = [True] * len(row) if mask is None else [bool(is_counted) for is_counted in mask[index]]
         tokens = [token for token, counts in zip(row, is_token, strict=True) if counts]
         places = iter(byte_offsets(part, text, tokens, ends_in_common(tokens, empty)))
-        found.append([next(places) if counts else None for counts in is_token])
-    return found
+        rows.append([next(places) if counts else None for counts in is_token])
+    return rows
 
 
-def _place(data: bytes, at: int, entry: bytes, is_coded: bool) -> tuple[int, int] | None:
+def _find_span(data: bytes, at: int, entry: bytes, is_coded: bool) -> tuple[int, int] | None:
     """Find an entry of the vocabulary at this position or after whitespace."""
     if entry in _UNKNOWN:
         return None
@@ -100,15 +100,15 @@ def _place(data: bytes, at: int, entry: bytes, is_coded: bool) -> tuple[int, int
                 return (begin, begin + len(form)) if form else (at, at)
     try:
         expected = _plain(next(_forms(entry, is_coded)).decode().strip().removeprefix("##"))
-        rest = data[at + spaces :].decode("utf-8", "surrogatepass")
+        remaining = data[at + spaces :].decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
         return None
-    skipped = next((place for place, char in enumerate(rest) if _plain(char)), 0)
-    count = _length(rest[skipped:], expected) if expected else None
+    skipped = next((position for position, char in enumerate(remaining) if _plain(char)), 0)
+    count = _length(remaining[skipped:], expected) if expected else None
     if count is None:
         return None
-    begin = at + spaces + len(rest[:skipped].encode("utf-8", "surrogatepass"))
-    return begin, begin + len(rest[skipped : skipped + count].encode("utf-8", "surrogatepass"))
+    begin = at + spaces + len(remaining[:skipped].encode("utf-8", "surrogatepass"))
+    return begin, begin + len(remaining[skipped : skipped + count].encode("utf-8", "surrogatepass"))
 
 
 def _forms(entry: bytes, is_coded: bool) -> Iterator[bytes]:
@@ -120,12 +120,12 @@ def _forms(entry: bytes, is_coded: bool) -> Iterator[bytes]:
     byte = _BYTE.fullmatch(entry)
     if byte:
         yield bytes([int(byte[1], 16)])
-    whole = entry.replace(_SPACE, b" ").removesuffix(b"</w>")
-    yield whole
+    form = entry.replace(_SPACE, b" ").removesuffix(b"</w>")
+    yield form
     # Without the space that normalization adds, and without the prefix of continued words.
-    yield whole.lstrip(b" ")
-    if whole.startswith(b"##"):
-        yield whole[2:]
+    yield form.lstrip(b" ")
+    if form.startswith(b"##"):
+        yield form[2:]
     yield entry
 
 
@@ -136,18 +136,18 @@ def _codes() -> dict[str, int]:
 
 def _plain(text: str) -> str:
     """Return the text without case, accents and compatibility characters."""
-    letters = normalized("NFKD", text.lower())
+    letters = normalize_text("NFKD", text.lower())
     return "".join([char for char in letters if unicodedata.category(char) != "Mn"]).lower()
 
 
 def _length(text: str, expected: str) -> int | None:
     """Return the length of the prefix of the text that equals `expected` after `_plain`, including marks."""
-    made = ""
+    matched = ""
     for count, char in enumerate(text):
         more = _plain(char)
-        if made == expected and more:
+        if matched == expected and more:
             return count
-        made += more
-        if not expected.startswith(made):
+        matched += more
+        if not expected.startswith(matched):
             return None
-    return len(text) if made == expected else None
+    return len(text) if matched == expected else None

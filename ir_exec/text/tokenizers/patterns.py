@@ -9,8 +9,8 @@ r"""Regular expressions of PCRE2, as compiled by openvino_tokenizers (UTF and UC
 - `[` in a class is a literal character.
 
 PCRE2 rejects `\u`, `\U`, `\L`, `\l` and `\N{...}`, counts above 65,535, and more than 250 nested parentheses. OpenVINO
-ignores a pattern that does not compile, and leaves the text unchanged; `compiled` returns None for it, and `check`
-reports it.
+ignores a pattern that does not compile, and leaves the text unchanged; `compile_pattern` returns None for it, and
+`check` reports it.
 
 Source: the pages pcre2pattern and pcre2unicode of PCRE2 10.45.
 """
@@ -28,7 +28,7 @@ from ir_exec.kernels.matching import require_compilable
 from ir_exec.report.text import shorten
 from ir_exec.text.libraries import library
 
-__all__ = ["compiled", "refusal"]
+__all__ = ["compile_pattern", "refusal"]
 
 MOST_PATTERN = 2**21
 """Maximum bytes of a pattern. One that lists 16,384 special tokens has 280 KB; compiling this size takes 6 seconds."""
@@ -93,14 +93,14 @@ class _RefusedError(ValueError):
 def refusal(pattern: bytes) -> str | None:
     """Return the reason why PCRE2 does not compile the pattern; None if no reason is known."""
     try:
-        _translated(pattern.decode("utf-8", "surrogateescape"))
+        _translate(pattern.decode("utf-8", "surrogateescape"))
     except _RefusedError as error:
         return str(error)
     return None
 
 
 @lru_cache(maxsize=256)
-def compiled(pattern: bytes) -> Any:
+def compile_pattern(pattern: bytes) -> Any:
     """Compile a pattern with `regex`; None if PCRE2 does not compile it.
 
     Raises:
@@ -116,7 +116,7 @@ def compiled(pattern: bytes) -> Any:
     current_limits().require(_COMPILED_BYTES * len(pattern))
     text = pattern.decode("utf-8", "surrogateescape")
     try:
-        translated = _translated(text)
+        translated = _translate(text)
     except _RefusedError:
         return None
     require_compilable(translated)
@@ -131,7 +131,7 @@ def compiled(pattern: bytes) -> Any:
 _SHOWN = 200
 
 
-def _translated(pattern: str) -> str:
+def _translate(pattern: str) -> str:
     """Return the pattern in the syntax of `regex`."""
     out: list[str] = []
     at = depth = 0
@@ -144,7 +144,10 @@ def _translated(pattern: str) -> str:
             if pattern.startswith("\\Q", at):
                 end = pattern.find("\\E", at)
                 end = len(pattern) if end < 0 else end
-                out += ["\\" + one if not one.isalnum() and one.isascii() else one for one in pattern[at + 2 : end]]
+                out += [
+                    "\\" + literal if not literal.isalnum() and literal.isascii() else literal
+                    for literal in pattern[at + 2 : end]
+                ]
                 at = end + 2
                 continue
             item, at = _escape(pattern, at)

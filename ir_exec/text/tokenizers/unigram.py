@@ -35,7 +35,7 @@ class Unigram:
         lengths: dict[int, set[int]] = {}
         for text in self._tokens:
             lengths.setdefault(text[0], set()).add(len(text))
-        self._lengths = {first: sorted(found) for first, found in lengths.items()}
+        self._lengths = {first: sorted(text_lengths) for first, text_lengths in lengths.items()}
 
     def tokens(self, text: bytes) -> list[int]:
         """Return the tokens of a text; consecutive unknown tokens are merged.
@@ -82,11 +82,11 @@ class Unigram:
         return self._walked_back(size, came_from, by)
 
     def _walked_back(self, size: int, came_from: list[int], by: list[int]) -> list[int]:
-        found: list[int] = []
+        tokens: list[int] = []
         at = size
         while at > 0:
             token = by[at]
-            if not (token == self._unknown and found and found[-1] == self._unknown):
-                found.append(token)
+            if not (token == self._unknown and tokens and tokens[-1] == self._unknown):
+                tokens.append(token)
             at = came_from[at]
-        return found[::-1]
+        return tokens[::-1]

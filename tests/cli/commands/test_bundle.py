@@ -45,12 +45,12 @@ def test_the_schema_is_current() -> None:
 def test_the_versions_that_differ_are_told(tmp_path: Path) -> None:
     run("bundle", GNN, *INPUTS, "--output", tmp_path / "b.zip")
     with zipfile.ZipFile(tmp_path / "b.zip") as archive:
-        held = {name: archive.read(name) for name in archive.namelist()}
-    about = json.loads(held["bundle.json"])
+        contents = {name: archive.read(name) for name in archive.namelist()}
+    about = json.loads(contents["bundle.json"])
     about["versions"] |= {"numpy": "1.0\x1b[31m", "tensorflow": "2"}
     about["command"] = "ask {model}"
     with zipfile.ZipFile(tmp_path / "b.zip", "w") as archive:
-        for name, content in held.items():
+        for name, content in contents.items():
             archive.writestr(name, json.dumps(about) if name == "bundle.json" else content)
     lines = run("bundle", "--run", tmp_path / "b.zip").stdout.splitlines()
     assert lines[0] == mentions("numpy", "1.0\\x1b[31m", np.__version__)

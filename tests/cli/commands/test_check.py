@@ -80,8 +80,8 @@ def test_the_bin_means_the_xml_beside_it() -> None:
 class TestFolders:
     @pytest.fixture
     def folder(self, tmp_path: Path) -> Path:
-        for place in ("deep/er", ".hidden"):
-            (tmp_path / place).mkdir(parents=True)
+        for subfolder in ("deep/er", ".hidden"):
+            (tmp_path / subfolder).mkdir(parents=True)
         for suffix in (".xml", ".bin"):
             shutil.copy(GOOD.with_suffix(suffix), tmp_path / "deep" / "er" / f"good{suffix}")
         shutil.copy(BAD / "IR107-cycle.xml", tmp_path / "deep" / "CYCLE.XML")
@@ -165,8 +165,8 @@ class TestJson:
             "infos": 2,
         }
         assert [file["ok"] for file in report["files"]] == [False, True]
-        (found,) = report["files"][0]["diagnostics"]
-        assert found == {
+        (diagnostic,) = report["files"][0]["diagnostics"]
+        assert diagnostic == {
             "code": "IR601",
             "name": "declared-dims",
             "severity": "error",
@@ -232,8 +232,8 @@ class TestOrder:
         assert not [line for line in run(folder, *options).stdout.splitlines()[:-1] if "IR508" in line]
 
     def test_other_formats_have_all_findings(self, folder: Path) -> None:
-        found = json.loads(run(folder, "--format", "json").stdout)
-        assert [len(file["diagnostics"]) for file in found["files"]] == [1, 1, 1, 1, 1]
+        report = json.loads(run(folder, "--format", "json").stdout)
+        assert [len(file["diagnostics"]) for file in report["files"]] == [1, 1, 1, 1, 1]
 
     def test_a_file_of_text(self, folder: Path, tmp_path: Path) -> None:
         output = tmp_path / "report.txt"

@@ -241,9 +241,9 @@ class TestRepository:
     def test_paths(self, folder: Path, path: str | None) -> None:
         path = path or str(folder / "models" / "deep" / "net.xml")
         (result,) = json.loads(run(path, "--format", "sarif").stdout)["runs"][0]["results"]
-        place = result["locations"][0]["physicalLocation"]
-        assert place["artifactLocation"] == {"uri": "models/deep/net.xml", "uriBaseId": "%SRCROOT%"}
-        assert place["region"] == {"startLine": 21, "startColumn": 9, "endLine": 21, "endColumn": 39}
+        location = result["locations"][0]["physicalLocation"]
+        assert location["artifactLocation"] == {"uri": "models/deep/net.xml", "uriBaseId": "%SRCROOT%"}
+        assert location["region"] == {"startLine": 21, "startColumn": 9, "endLine": 21, "endColumn": 39}
         (issue,) = json.loads(run(path, "--format", "gitlab").stdout)
         assert issue["location"]["path"] == "models/deep/net.xml"
         assert run(path, "--format", "github").stdout.startswith("::error file=models/deep/net.xml,line=21,")

@@ -33,7 +33,7 @@ def norm(ours: Array, reference: Array) -> float:
 
 
 @pytest.fixture
-def changed(tmp_path: Path) -> Path:
+def changed_file(tmp_path: Path) -> Path:
     """The sample with another reduction in its ScatterElementsUpdate."""
     path = tmp_path / "changed.xml"
     path.write_text(GNN.read_text().replace('reduction="sum"', 'reduction="max"'))
@@ -49,8 +49,8 @@ def test_equal(tmp_path: Path) -> None:
     assert "17 layers: 17 equal" in run(GNN, "--with", GNN, *INPUTS, "--all").stdout
 
 
-def test_different(changed: Path) -> None:
-    result = run(GNN, "--with", changed, *INPUTS)
+def test_different(changed_file: Path) -> None:
+    result = run(GNN, "--with", changed_file, *INPUTS)
     assert result.exit_code == 1
     first, _, *_ = result.stdout.splitlines()
     assert first.startswith('different: output "hidden" (')
@@ -63,8 +63,8 @@ def test_different(changed: Path) -> None:
     ]
 
 
-def test_every_layer_and_chosen_metrics(changed: Path) -> None:
-    result = run(GNN, "--with", changed, *INPUTS, "--all", "--metric", "max_ulp", "--metric", f"{__name__}:norm")
+def test_every_layer_and_chosen_metrics(changed_file: Path) -> None:
+    result = run(GNN, "--with", changed_file, *INPUTS, "--all", "--metric", "max_ulp", "--metric", f"{__name__}:norm")
     assert result.exit_code == 1
     heads = next(line for line in result.stdout.splitlines() if line.startswith("id"))
     assert (heads.count("max ulp"), heads.count("norm")) == (2, 2)
@@ -72,10 +72,10 @@ def test_every_layer_and_chosen_metrics(changed: Path) -> None:
 
 
 @pytest.mark.parametrize("output_format", ["json", "csv", "html", "junit"])
-def test_formats(output_format: str, changed: Path, tmp_path: Path) -> None:
-    result = run(GNN, "--with", changed, *INPUTS, "--format", output_format)
+def test_formats(output_format: str, changed_file: Path, tmp_path: Path) -> None:
+    result = run(GNN, "--with", changed_file, *INPUTS, "--format", output_format)
     assert result.exit_code == 1, result.output
-    written = run(GNN, "--with", changed, *INPUTS, "--format", output_format, "--output", tmp_path / "out")
+    written = run(GNN, "--with", changed_file, *INPUTS, "--format", output_format, "--output", tmp_path / "out")
     assert written.exit_code == 1
     assert written.stdout.splitlines() == [mentions("hidden", 12, "total")]
     assert (tmp_path / "out").read_text() == result.stdout
@@ -104,9 +104,9 @@ def test_openvino() -> None:
     assert result.stdout.startswith("equal")
 
 
-def test_a_trace_as_reference(changed: Path, tmp_path: Path) -> None:
-    made = CliRunner().invoke(main, ["trace", str(changed), *INPUTS, "--output", str(tmp_path / "t")])
-    assert made.exit_code == 0, made.output
+def test_a_trace_as_reference(changed_file: Path, tmp_path: Path) -> None:
+    traced = CliRunner().invoke(main, ["trace", str(changed_file), *INPUTS, "--output", str(tmp_path / "t")])
+    assert traced.exit_code == 0, traced.output
     result = run(GNN, "--with", tmp_path / "t")
     assert result.exit_code == 1
     assert '"total"' in result.stdout
@@ -120,8 +120,8 @@ def test_inputs_are_drawn() -> None:
 
 
 def test_tolerances(tmp_path: Path) -> None:
-    with np.load(SAMPLES / "gnn_step.outputs.npz") as held:
-        values = {name: held[name] + np.float32(0.01) for name in held.files}
+    with np.load(SAMPLES / "gnn_step.outputs.npz") as outputs:
+        values = {name: outputs[name] + np.float32(0.01) for name in outputs.files}
     np.savez(tmp_path / "near.npz", **values)
     assert run(GNN, "--with", tmp_path / "near.npz", *INPUTS).exit_code == 1
     assert run(GNN, "--with", tmp_path / "near.npz", *INPUTS, "--atol", "0.1").exit_code == 0

@@ -57,7 +57,7 @@ def test_json_and_baseline(tmp_path: Path) -> None:
     assert run("--types", "Floor", "--format", "json", "-o", out).exit_code == 1
     parsed = json.loads(out.read_text("utf-8"))
     jsonschema.validate(parsed, json.loads((ROOT / "schemas" / "conformance.schema.json").read_text()))
-    assert [one["type"] for one in parsed["operators"]] == ["Floor"]
+    assert [operator["type"] for operator in parsed["operators"]] == ["Floor"]
     assert run("--types", "Floor", "--baseline", out).exit_code == 0
     assert run("--types", "Floor", "--baseline", tmp_path / "none.json").exit_code == 2
 

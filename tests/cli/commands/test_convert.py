@@ -22,7 +22,7 @@ def network(folder: Path, shape: str = "N,8") -> Path:
     return stored(folder, proto)
 
 
-def converted(path: Path, *options: str) -> ir_exec.Model:
+def convert(path: Path, *options: str) -> ir_exec.Model:
     out = path.with_name("out.xml")
     result = CliRunner().invoke(main, ["convert", str(path), "-o", str(out), *options])
     assert result.exit_code == 0, result.output
@@ -32,22 +32,22 @@ def converted(path: Path, *options: str) -> ir_exec.Model:
 
 
 def test_the_file_computes_the_same_and_keeps_the_names(tmp_path: Path) -> None:
-    found = converted(network(tmp_path))
-    assert [str(port) for port in (*found.inputs, *found.outputs)] == ["x f32[?,8]", "y f32[?,8]"]
+    model = convert(network(tmp_path))
+    assert [str(port) for port in (*model.inputs, *model.outputs)] == ["x f32[?,8]", "y f32[?,8]"]
     x = np.random.default_rng(0).standard_normal((3, 8)).astype(np.float32)
-    result = ir_exec.compile_model(found)({"x": x})["y"]
+    result = ir_exec.compile_model(model)({"x": x})["y"]
     np.testing.assert_allclose(result, np.maximum(x @ WEIGHTS, 0), rtol=1e-5, atol=1e-6)
-    assert {name for node in found.graph.nodes for value in node.outputs for name in value.names} >= {"x", "h", "y"}
+    assert {name for node in model.graph.nodes for value in node.outputs for name in value.names} >= {"x", "h", "y"}
 
 
 def test_shapes_of_inputs(tmp_path: Path) -> None:
-    assert str(converted(network(tmp_path), "--shape", "x[4,8]").outputs[0].shape) == "[4,8]"
-    assert str(converted(network(tmp_path), "--static").outputs[0].shape) == "[1,8]"
+    assert str(convert(network(tmp_path), "--shape", "x[4,8]").outputs[0].shape) == "[4,8]"
+    assert str(convert(network(tmp_path), "--static").outputs[0].shape) == "[1,8]"
 
 
 def test_weights_as_f16(tmp_path: Path) -> None:
-    full = converted(network(tmp_path))
-    short = converted(network(tmp_path), "--compress-to-fp16")
+    full = convert(network(tmp_path))
+    short = convert(network(tmp_path), "--compress-to-fp16")
     assert len(short.document.layers) == len(full.document.layers) + 1
     assert (tmp_path / "out.bin").stat().st_size == WEIGHTS.size * 2
     x = np.ones((1, 8), np.float32)
@@ -76,7 +76,7 @@ def test_constants_are_folded(tmp_path: Path) -> None:
     proto.graph.initializer.append(numpy_helper.from_array(WEIGHTS, "w"))
     path = stored(tmp_path, proto)
     x = np.ones((2, 8), np.float32)
-    plain, folded = converted(path, "--no-fold"), converted(path)
+    plain, folded = convert(path, "--no-fold"), convert(path)
     assert sorted(layer.type for layer in plain.document.layers).count("Multiply") == 1
     assert sorted(layer.type for layer in folded.document.layers) == ["Const", "MatMul", "Parameter", "Result"]
     assert {name for node in folded.graph.nodes for value in node.outputs for name in value.names} >= {"x", "v", "y"}
@@ -85,7 +85,7 @@ def test_constants_are_folded(tmp_path: Path) -> None:
     )
 
 
-def padded(folder: Path) -> Path:
+def padded_network(folder: Path) -> Path:
     """A network of which the newest OpenVINO says two layers in newer versions than 2023.0 has."""
     proto = model("g (float[2,1,8] x) => (float[2,10] y) { p = Pad(x, pads) y = Squeeze(p, axes) }", opset=18)
     proto.graph.initializer.append(numpy_helper.from_array(np.array([0, 0, 1, 0, 0, 1]), "pads"))
@@ -94,11 +94,11 @@ def padded(folder: Path) -> Path:
 
 
 def test_an_older_release(tmp_path: Path) -> None:
-    path = padded(tmp_path)
-    newest = converted(path)
+    path = padded_network(tmp_path)
+    newest = convert(path)
     assert ir_exec.check_model(tmp_path / "out.xml", target="2023.0").errors
     for options in (("--target", "2023.0"), ("--to-opset", "11"), ("--target", "2022.1", "--to-opset", "9")):
-        older = converted(path, *options)
+        older = convert(path, *options)
         assert not ir_exec.check_model(tmp_path / "out.xml", target="2023.0").errors
         x = np.arange(16, dtype=np.float32).reshape(2, 1, 8)
         np.testing.assert_array_equal(
@@ -127,8 +127,8 @@ def test_a_release_that_does_not_read_the_ir_version(tmp_path: Path) -> None:
 
 
 def test_the_file_says_what_made_it(tmp_path: Path) -> None:
-    found = converted(network(tmp_path), "--shape", "x[4,8]", "--fold", "--to-opset", "13")
-    made = {child.name: child for child in found.document.rt_info.children}
-    assert made["ir_exec_version"].attributes == {"value": ir_exec.__version__}
-    told = {child.name: child.attributes["value"] for child in made["conversion_parameters"].children}
+    model = convert(network(tmp_path), "--shape", "x[4,8]", "--fold", "--to-opset", "13")
+    children = {child.name: child for child in model.document.rt_info.children}
+    assert children["ir_exec_version"].attributes == {"value": ir_exec.__version__}
+    told = {child.name: child.attributes["value"] for child in children["conversion_parameters"].children}
     assert told == {"input_model": "model.onnx", "shape": "x[4,8]", "fold": "true", "to_opset": "13"}

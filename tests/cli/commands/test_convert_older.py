@@ -27,8 +27,8 @@ def test_convert(old: Path, tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     _, inputs, (expected,) = CASES["convolution_with_kernel_x_and_y"]()
     assert ir_exec.check_model(tmp_path / "new.xml").diagnostics == ()
-    (found,) = ir_exec.compile_model(tmp_path / "new.xml")(inputs).values()
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+    (actual,) = ir_exec.compile_model(tmp_path / "new.xml")(inputs).values()
+    np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
 
 
 def test_convert_with_another_shape(old: Path, tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_check_succeeds_with_a_warning(old: Path) -> None:
     result = CliRunner().invoke(main, ["check", str(old), "--format", "json"])
     assert result.exit_code == 0, result.output
     (file,) = json.loads(result.stdout)["files"]
-    assert [one["code"] for one in file["diagnostics"]] == ["IR005"]
+    assert [diagnostic["code"] for diagnostic in file["diagnostics"]] == ["IR005"]
     assert file["requires"] is None
 
 

@@ -28,7 +28,7 @@ def network(folder: Path) -> Path:
     return folder / "m.xml"
 
 
-def converted(path: Path, *options: str, name: str = "out.onnx") -> onnx.ModelProto:
+def convert(path: Path, *options: str, name: str = "out.onnx") -> onnx.ModelProto:
     out = path.with_name(name)
     result = CliRunner().invoke(main, ["convert", str(path), "-o", str(out), *options])
     assert result.exit_code == 0, result.output
@@ -37,30 +37,30 @@ def converted(path: Path, *options: str, name: str = "out.onnx") -> onnx.ModelPr
 
 
 def opset(proto: onnx.ModelProto) -> int:
-    return next(one.version for one in proto.opset_import if not one.domain)
+    return next(imported.version for imported in proto.opset_import if not imported.domain)
 
 
 def test_an_ir_file_becomes_onnx(tmp_path: Path) -> None:
-    proto = converted(network(tmp_path))
+    proto = convert(network(tmp_path))
     assert [node.name for node in proto.graph.node] == ["h", "y"]
     assert opset(proto) == DEFAULT_OPSET
     assert {prop.key: prop.value for prop in proto.metadata_props}["ir_exec.source"] == "m.xml"
 
 
 def test_opset_and_external_data(tmp_path: Path) -> None:
-    assert opset(converted(network(tmp_path), "--opset", "17", "--external-data")) == 17
+    assert opset(convert(network(tmp_path), "--opset", "17", "--external-data")) == 17
     assert not (tmp_path / "out.onnx.data").exists() or (tmp_path / "out.onnx.data").stat().st_size >= 0
 
 
 def test_shapes_of_inputs(tmp_path: Path) -> None:
     for options, size in ((["--shape", "x[4,8]"], 4), (["--static"], 1)):
-        (declared,) = converted(network(tmp_path), *options).graph.input
-        assert [one.dim_value for one in declared.type.tensor_type.shape.dim] == [size, 8]
+        (declared,) = convert(network(tmp_path), *options).graph.input
+        assert [dim.dim_value for dim in declared.type.tensor_type.shape.dim] == [size, 8]
 
 
 def test_an_onnx_file_in_another_opset(tmp_path: Path) -> None:
     path = stored(tmp_path, onnx_model("g (float[N,8] x) => (float[N,8] y) { y = Relu(x) }", opset=17))
-    proto = converted(path, "--opset", "20")
+    proto = convert(path, "--opset", "20")
     assert opset(proto) == 20
     again = ir_exec.read_model(tmp_path / "out.onnx")
     assert [str(port) for port in (*again.inputs, *again.outputs)] == ["x f32[?,8]", "y f32[?,8]"]
@@ -96,9 +96,9 @@ def test_layers_that_cannot_be_expressed(tmp_path: Path) -> None:
 )
 def test_arguments_that_cannot_be_used(tmp_path: Path, options: list[str]) -> None:
     path = network(tmp_path)
-    place = [str(tmp_path / option) if option.startswith(("out", "none")) else option for option in options]
-    assert CliRunner().invoke(main, ["convert", str(path), *place]).exit_code == 2
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["m.bin", "m.xml"]
+    arguments = [str(tmp_path / option) if option.startswith(("out", "none")) else option for option in options]
+    assert CliRunner().invoke(main, ["convert", str(path), *arguments]).exit_code == 2
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["m.bin", "m.xml"]
 
 
 @pytest.mark.parametrize("options", [[], ["--external-data"]])
@@ -118,4 +118,4 @@ def test_a_full_disk_is_one_message_and_leaves_nothing(
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 2
     assert result.stderr.count("IR009") == 1
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["m.bin", "m.xml"]
+    assert sorted(written_file.name for written_file in tmp_path.iterdir()) == ["m.bin", "m.xml"]

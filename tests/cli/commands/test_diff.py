@@ -21,7 +21,7 @@ def run(*arguments: str | Path) -> Result:
 
 
 @pytest.fixture
-def changed(tmp_path: Path) -> Path:
+def changed_file(tmp_path: Path) -> Path:
     path = tmp_path / "changed.xml"
     path.write_text(GNN.read_text().replace('auto_broadcast="numpy"', 'auto_broadcast="none"', 1))
     path.with_suffix(".bin").write_bytes(GNN.with_suffix(".bin").read_bytes())
@@ -34,22 +34,22 @@ def test_equal() -> None:
     assert result.stdout == "equal: layers: 0 added, 0 removed, 0 changed; 18 unchanged\n"
 
 
-def test_different(changed: Path) -> None:
-    result = run(GNN, changed)
+def test_different(changed_file: Path) -> None:
+    result = run(GNN, changed_file)
     assert result.exit_code == 1
     assert "    attribute auto_broadcast: numpy -> none\n" in result.stdout
 
 
-def test_formats(changed: Path, tmp_path: Path) -> None:
-    result = run(GNN, changed, "--format", "json")
+def test_formats(changed_file: Path, tmp_path: Path) -> None:
+    result = run(GNN, changed_file, "--format", "json")
     assert json.loads(result.stdout)["equal"] is False
     out = tmp_path / "diff.html"
-    assert run(GNN, changed, "--format", "html", "--output", out).exit_code == 1
+    assert run(GNN, changed_file, "--format", "html", "--output", out).exit_code == 1
     assert "attribute auto_broadcast: numpy -> none" in out.read_text()
 
 
-def test_lines_for_git(changed: Path) -> None:
-    before, after = run(GNN, "--textconv"), run(changed, "--textconv")
+def test_lines_for_git(changed_file: Path) -> None:
+    before, after = run(GNN, "--textconv"), run(changed_file, "--textconv")
     assert (before.exit_code, after.exit_code) == (0, 0)
     pairs = zip(before.stdout.splitlines(), after.stdout.splitlines(), strict=True)
     assert [pair for pair in pairs if pair[0] != pair[1]] == [

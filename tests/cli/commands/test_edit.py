@@ -29,7 +29,7 @@ def edit(path: Path, *options: str) -> Result:
     return CliRunner().invoke(main, ["edit", str(path), "-o", str(path.with_name("out.xml")), *options])
 
 
-def edited(path: Path, *options: str) -> ir_exec.Model:
+def edit_model(path: Path, *options: str) -> ir_exec.Model:
     result = edit(path, *options)
     assert result.exit_code == 0, result.output
     return ir_exec.read_model(path.with_name("out.xml"))
@@ -38,7 +38,7 @@ def edited(path: Path, *options: str) -> ir_exec.Model:
 def test_all_edits_at_once(path: Path) -> None:
     array = path.with_name("three.npy")
     np.save(array, np.array([3, 3, 3], np.float32))
-    model = edited(
+    model = edit_model(
         path,
         *("--rename", "x=image", "--rename", "y=scores", "--shape", "x[4,3]", "--set-attribute", "soft.axis=0"),
         *("--set-constant", f"a.b=two={array}", "--output-of", "dou.ble"),
@@ -48,18 +48,18 @@ def test_all_edits_at_once(path: Path) -> None:
         "scores f32[4,3]",
         "dou.ble f32[4,3]",
     ]
-    found = list(ir_exec.compile_model(model)({"image": np.ones((4, 3), np.float32)}).values())
-    assert found[0].tolist() == [[0.25] * 3] * 4
-    assert found[1].tolist() == [[3] * 3] * 4
+    outputs = list(ir_exec.compile_model(model)({"image": np.ones((4, 3), np.float32)}).values())
+    assert outputs[0].tolist() == [[0.25] * 3] * 4
+    assert outputs[1].tolist() == [[3] * 3] * 4
 
 
 @pytest.mark.parametrize(
     ("text", "expected"), [("4", [4.0]), ("[5]", [5.0]), ("1,0.5,2", [1.0, 0.5, 2.0]), ("1e1", [10.0])]
 )
 def test_constants_of_numbers(path: Path, text: str, expected: list[float]) -> None:
-    model = edited(path, "--set-constant", f"a.b=two={text}", "--output-of", "dou.ble", "--remove", "soft")
-    found = list(ir_exec.compile_model(model)({0: np.ones((1, 3), np.float32)}).values())[-1]
-    assert found.tolist() == [np.broadcast_to(expected, 3).tolist()]
+    model = edit_model(path, "--set-constant", f"a.b=two={text}", "--output-of", "dou.ble", "--remove", "soft")
+    output = list(ir_exec.compile_model(model)({0: np.ones((1, 3), np.float32)}).values())[-1]
+    assert output.tolist() == [np.broadcast_to(expected, 3).tolist()]
 
 
 ROW = np.array([[1, 2, 3]], np.float32)
@@ -87,15 +87,15 @@ def test_layers_are_told(
 ) -> None:
     monkeypatch.chdir(path.parent)
     np.save("ones.npy", np.ones(3, np.float32))
-    model = edited(path, *options)
+    model = edit_model(path, *options)
     assert model.outputs[0].name == "y"
     assert ir_exec.check_model(path.with_name("out.xml")).ok
-    found = ir_exec.compile_model(model)([ROW])[0]
-    np.testing.assert_allclose(found.ravel(), expected, rtol=1e-6)
+    output = ir_exec.compile_model(model)([ROW])[0]
+    np.testing.assert_allclose(output.ravel(), expected, rtol=1e-6)
 
 
 def test_a_layer_that_replaces_another_keeps_its_name_and_what_both_have(path: Path) -> None:
-    model = edited(path, "--set-attribute", "soft.axis=0", "--replace", "soft=LogSoftmax")
+    model = edit_model(path, "--set-attribute", "soft.axis=0", "--replace", "soft=LogSoftmax")
     (layer,) = (layer for layer in model.document.layers if layer.type == "LogSoftmax")
     assert (layer.name, layer.data["axis"]) == ("soft", "0")
 
@@ -104,19 +104,19 @@ def test_layers_inside_of_bodies(path: Path) -> None:
     x = build.parameter([2], name="x")
     (y,) = build.loop(3, None, lambda i, sum: (None, [build.add(sum, 1.0, name="plus")], []), carried=[x], name="loop")
     build.model(build.result(y, name="y")).save(path)
-    model = edited(path, "--replace", "loop/body/plus=Multiply", "--insert", "loop/body/plus=Subtract('x')")
-    found = ir_exec.compile_model(model)([np.array([1, 2], np.float32)])[0]
-    assert found.tolist() == [-2, -4]
+    model = edit_model(path, "--replace", "loop/body/plus=Multiply", "--insert", "loop/body/plus=Subtract('x')")
+    output = ir_exec.compile_model(model)([np.array([1, 2], np.float32)])[0]
+    assert output.tolist() == [-2, -4]
 
 
 def test_element_types_and_files_that_are_replaced(path: Path) -> None:
     x = build.parameter([2], name="x")
     build.model(build.result(build.relu(x), name="y")).save(path)
     out = path.with_name("out.xml")
-    for kind in ("f16", "f64"):
-        result = CliRunner().invoke(main, ["edit", str(path), "-o", str(out), "--type", f"x={kind}"])
+    for element_type in ("f16", "f64"):
+        result = CliRunner().invoke(main, ["edit", str(path), "-o", str(out), "--type", f"x={element_type}"])
         assert result.exit_code == 0, result.output
-        assert str(ir_exec.read_model(out).outputs[0]) == f"y {kind}[2]"
+        assert str(ir_exec.read_model(out).outputs[0]) == f"y {element_type}[2]"
     assert CliRunner().invoke(main, ["edit", str(path), "-o", str(path), "--type", "x=f16"]).exit_code == 2
     assert str(ir_exec.read_model(path).outputs[0]) == "y f32[2]"
 
@@ -176,21 +176,21 @@ def linear(path: Path) -> np.ndarray:
 
 
 def weight_of(model: ir_exec.Model) -> CompressedWeight:
-    (found,) = find_compressed_weights(model.graph).values()
-    return found
+    (weight,) = find_compressed_weights(model.graph).values()
+    return weight
 
 
 def test_weights_in_a_format(path: Path) -> None:
     weight = linear(path)
-    model = edited(path, "--weights", "int4_sym", "--group-size", "16")
-    found = weight_of(model)
+    model = edit_model(path, "--weights", "int4_sym", "--group-size", "16")
+    compressed = weight_of(model)
     assert model.weights is not None
-    assert (found.format(model.weights), found.group_size, found.codes.name) == ("int4_sym", 16, "w")
-    assert np.abs(decode_weight(found, model.weights) - weight).max() < 0.5
+    assert (compressed.format(model.weights), compressed.group_size, compressed.codes.name) == ("int4_sym", 16, "w")
+    assert np.abs(decode_weight(compressed, model.weights) - weight).max() < 0.5
     np.savez(path.with_name("in.npz"), x=np.float32([[*range(64)]]))
     errors = []
     for options in (("--inputs", str(path.with_name("in.npz"))), ()):
-        model = edited(path, "--weights", "int4_sym", *options)
+        model = edit_model(path, "--weights", "int4_sym", *options)
         assert model.weights is not None
         error = decode_weight(weight_of(model), model.weights) - weight
         errors.append((error**2 * np.arange(64) ** 2).sum())
@@ -201,8 +201,8 @@ def test_weights_in_formats_of_a_file(path: Path) -> None:
     linear(path)
     mixed = path.with_name("mixed.json")
     mixed.write_text('{"layers": {"w*": "nf4"}, "group_size": 32}')
-    found = weight_of(edited(path, "--weights", str(mixed)))
-    assert (found.element_type.name, found.group_size) == ("nf4", 32)
+    compressed = weight_of(edit_model(path, "--weights", str(mixed)))
+    assert (compressed.element_type.name, compressed.group_size) == ("nf4", 32)
     for text in ("{", "[]", '{"group": 3}', '{"ratio": true}', '{"layers": {"w": 4}}', '{"layers": {"q": "int8"}}'):
         mixed.write_text(text)
         assert edit(path, "--weights", str(mixed)).exit_code == 2
@@ -211,7 +211,7 @@ def test_weights_in_formats_of_a_file(path: Path) -> None:
 def test_weights_of_a_file_and_a_format(path: Path) -> None:
     linear(path)
     path.with_suffix(".bin").rename(path.with_name("other.bin"))
-    model = edited(path, "--weights", str(path.with_name("other.bin")), "--weights", "int8")
+    model = edit_model(path, "--weights", str(path.with_name("other.bin")), "--weights", "int8")
     assert weight_of(model).element_type.name == "u8"
 
 

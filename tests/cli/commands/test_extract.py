@@ -32,8 +32,8 @@ def test_a_part_with_its_values(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"cut.xml", "cut.bin", "cut.inputs.npz", "cut.outputs.npz"}
     again = run("run", cut, "--inputs", tmp_path / "cut.inputs.npz", "--expected", tmp_path / "cut.outputs.npz")
     assert again.exit_code == 0, again.output
-    with np.load(tmp_path / "cut.outputs.npz") as found, np.load(SAMPLES / "gnn_step.outputs.npz") as expected:
-        np.testing.assert_allclose(found["hidden"], expected[expected.files[0]], rtol=1e-5)
+    with np.load(tmp_path / "cut.outputs.npz") as outputs, np.load(SAMPLES / "gnn_step.outputs.npz") as expected:
+        np.testing.assert_allclose(outputs["hidden"], expected[expected.files[0]], rtol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_inside_of_a_body(tmp_path: Path) -> None:
     model = read_model(LOOP)
     loop = next(node for node in model.graph.nodes if node.bodies)
     inner = next(node for node in loop.bodies[0].graph.nodes if node.type in ("Tanh", "MatMul"))
-    np.savez(tmp_path / "in.npz", *[], **{f"in{i}": one for i, one in enumerate(arrays(LOOP, "inputs") or [])})
+    np.savez(tmp_path / "in.npz", *[], **{f"in{i}": array for i, array in enumerate(arrays(LOOP, "inputs") or [])})
     options = ("--inputs", tmp_path / "in.npz", "--iteration", "1", "--output", tmp_path / "cut.xml")
     result = run("extract", LOOP, "--to", f"{loop.name}/body/{inner.name}", *options)
     assert result.exit_code == 0, result.output

@@ -132,7 +132,7 @@ def test_version_10_is_shown_as_it_is_in_the_file(tmp_path: Path) -> None:
     assert table(result, "Inputs") == [["image", "f32", "[2,3]", "tensor"]]
     assert table(result, "Outputs") == [["more", "f32", "[2,3]", "more/sink"]]
     shown = json.loads(inspect(path, "--format", "json").stdout)
-    assert (shown["version"], [one["name"] for one in shown["layers"]]) == (10, ["image", "more", "more/sink"])
+    assert (shown["version"], [entry["name"] for entry in shown["layers"]]) == (10, ["image", "more", "more/sink"])
 
 
 def test_a_network_without_its_weights(tmp_path: Path) -> None:
@@ -141,11 +141,11 @@ def test_a_network_without_its_weights(tmp_path: Path) -> None:
     result = inspect(path)
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines()[0] == mentions("OpenVINO", "2026.4", "weights")
-    whole = inspect(NETWORKS / "script_if.xml")
+    complete = inspect(NETWORKS / "script_if.xml")
     for title in ("Inputs", "Outputs", "Operators", "Weights"):
-        assert table(result, title) == table(whole, title)
-    one = inspect(path, "--layer", "10", "--layer", "Parameter_36")
-    assert one.exit_code == 0, one.output
+        assert table(result, title) == table(complete, title)
+    single = inspect(path, "--layer", "10", "--layer", "Parameter_36")
+    assert single.exit_code == 0, single.output
     # What follows from values is not known without them.
     listed = [table(inspect(file, "--layers"), "Layers") for file in (path, NETWORKS / "script_if.xml")]
     assert [row[:3] for row in listed[0]] == [row[:3] for row in listed[1]]
@@ -244,10 +244,10 @@ class TestJson:
     def test_layers(self) -> None:
         layers = json.loads(inspect(NETWORKS / "script_if.xml", "--format", "json", "--layers").stdout)
         assert len(layers) == 33
-        (one,) = json.loads(inspect(NETWORKS / "script_if.xml", "--format", "json", "--layer", "16/then/2").stdout)
-        assert one in layers
-        assert one["attributes"] == {"transpose_a": "false", "transpose_b": "true"}
-        assert one["inputs"][1]["source"] == {"id": "16/then/1", "type": "Const", "name": "self.a.weight", "port": 0}
+        (facts,) = json.loads(inspect(NETWORKS / "script_if.xml", "--format", "json", "--layer", "16/then/2").stdout)
+        assert facts in layers
+        assert facts["attributes"] == {"transpose_a": "false", "transpose_b": "true"}
+        assert facts["inputs"][1]["source"] == {"id": "16/then/1", "type": "Const", "name": "self.a.weight", "port": 0}
 
     @pytest.mark.parametrize("more", [["--summary", "--layers"], ["--layer", "0", "--layers"], ["--shape", "[3,8]"]])
     def test_one_thing_at_a_time(self, more: list[str]) -> None:
@@ -266,6 +266,6 @@ class TestJson:
 def test_compressed_weights(mode: str, expected: tuple[object, ...]) -> None:
     path = str(Path(__file__).parents[2] / "quantization" / "nncf" / f"{mode}.xml")
     result = CliRunner().invoke(main, ["inspect", path, "--format", "json", "--summary"])
-    (found,) = json.loads(result.stdout)["compressed"]
-    assert tuple(found.values()) == expected
+    (weights,) = json.loads(result.stdout)["compressed"]
+    assert tuple(weights.values()) == expected
     assert mentions(mode) in CliRunner().invoke(main, ["inspect", path]).stdout.splitlines()

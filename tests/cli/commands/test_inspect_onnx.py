@@ -34,12 +34,12 @@ def inspect(*arguments: str | Path) -> Result:
 
 
 def proto() -> onnx.ModelProto:
-    made = model(GRAPH)
-    made.producer_name, made.producer_version = "tests", "1.0"
-    made.metadata_props.add(key="a", value="b")
-    made.graph.initializer.append(numpy_helper.from_array(np.ones((3, 2, 1, 1), np.float32), "w"))
-    made.graph.initializer.append(numpy_helper.from_array(np.ones(3, np.float32), "b"))
-    return made
+    graph = model(GRAPH)
+    graph.producer_name, graph.producer_version = "tests", "1.0"
+    graph.metadata_props.add(key="a", value="b")
+    graph.graph.initializer.append(numpy_helper.from_array(np.ones((3, 2, 1, 1), np.float32), "w"))
+    graph.graph.initializer.append(numpy_helper.from_array(np.ones(3, np.float32), "b"))
+    return graph
 
 
 @pytest.fixture
@@ -96,12 +96,12 @@ def test_a_node_with_its_layers(path: Path) -> None:
 
 def test_layers_with_their_node(path: Path) -> None:
     result = inspect(path, "--layer", "conv/WithoutBiases", "--layer", "left", "--format", "json")
-    found = json.loads(result.stdout)
-    assert [(layer["type"], layer["node"]["name"]) for layer in found] == [("Convolution", "conv"), ("Abs", "left")]
-    assert found[1]["node"]["body"] == ["choice"]
-    assert len(found[0]["node"]["layers"]) == 4
+    layers = json.loads(result.stdout)
+    assert [(layer["type"], layer["node"]["name"]) for layer in layers] == [("Convolution", "conv"), ("Abs", "left")]
+    assert layers[1]["node"]["body"] == ["choice"]
+    assert len(layers[0]["node"]["layers"]) == 4
     result = inspect(path, "--layer", "conv", "--format", "json")
-    assert [layer["id"] for layer in json.loads(result.stdout)] == found[0]["node"]["layers"]
+    assert [layer["id"] for layer in json.loads(result.stdout)] == layers[0]["node"]["layers"]
 
 
 def test_all_nodes_and_layers(path: Path) -> None:
@@ -117,29 +117,31 @@ def test_names_that_are_not_there(path: Path) -> None:
 
 
 def test_what_cannot_be_said_in_ir_is_shown_all_the_same(tmp_path: Path) -> None:
-    made = model("g (float[2] x) => (float[2] y) { y = own.Mine(x) }", further='"own" : 3')
-    result = inspect(stored(tmp_path, made))
+    unknown = model("g (float[2] x) => (float[2] y) { y = own.Mine(x) }", further='"own" : 3')
+    result = inspect(stored(tmp_path, unknown))
     assert result.exit_code == 1
     assert rows(result, "Operators") == [["own.Mine", "1"]]
 
 
 def test_external_data_is_named_and_not_read(tmp_path: Path) -> None:
-    made = model("g (float[2] x) => (float[2] y) { y = Add(x, w) }")
-    made.graph.initializer.append(external(np.ones(2, np.float32), "w", location="far.bin"))
-    (only,) = Listing(made, "model.onnx").initializers
+    network = model("g (float[2] x) => (float[2] y) { y = Add(x, w) }")
+    network.graph.initializer.append(external(np.ones(2, np.float32), "w", location="far.bin"))
+    (only,) = Listing(network, "model.onnx").initializers
     assert (only.type, only.bytes, only.external) == ("f32[2]", 8, "far.bin")
 
 
 def test_large_tensors_stay_on_the_disk(tmp_path: Path) -> None:
-    made = model("g (float[1,2000000] x) => (float[1,2000000] y) { y = Add(x, w) }")
-    made.graph.initializer.append(numpy_helper.from_array(np.ones((1, 2_000_000), np.float32), "w"))
-    path = stored(tmp_path, made)
-    found, _ = read_proto(path)
-    assert found.ByteSize() < 1000
-    (only,) = Listing(found, str(path)).initializers
+    network = model("g (float[1,2000000] x) => (float[1,2000000] y) { y = Add(x, w) }")
+    network.graph.initializer.append(numpy_helper.from_array(np.ones((1, 2_000_000), np.float32), "w"))
+    path = stored(tmp_path, network)
+    loaded, _ = read_proto(path)
+    assert loaded.ByteSize() < 1000
+    (only,) = Listing(loaded, str(path)).initializers
     assert (only.bytes, only.external) == (8_000_000, None)
 
 
 def test_types_of_lists_and_optionals() -> None:
-    made = model("g (seq(float[N]) x, optional(int64[2]) z) => (float[N] y) { y = ConcatFromSequence <axis = 0> (x) }")
-    assert [type_text(one.type) for one in made.graph.input] == ["sequence(f32[N])", "optional(i64[2])"]
+    network = model(
+        "g (seq(float[N]) x, optional(int64[2]) z) => (float[N] y) { y = ConcatFromSequence <axis = 0> (x) }"
+    )
+    assert [type_text(port.type) for port in network.graph.input] == ["sequence(f32[N])", "optional(i64[2])"]

@@ -95,7 +95,7 @@ def test_plan_as_json(engine: tuple[str, ...]) -> None:
     assert result.exit_code == 0, result.output
     report = json.loads(result.stdout)
     jsonschema.validate(report, json.loads((ROOT / "schemas" / "plan.schema.json").read_text()))
-    passes = {one["name"]: one for one in report["passes"]}
+    passes = {entry["name"]: entry for entry in report["passes"]}
     assert passes["fold_constants"]["layers"] > 0
     (near,) = passes["fuse_activation"]["skipped"]
     assert near["layer"] == "aten::glu/Sigmoid"

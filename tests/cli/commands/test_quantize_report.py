@@ -45,9 +45,9 @@ def test_text(folder: Path) -> None:
 def test_json_fits_its_schema(folder: Path) -> None:
     result = report(folder, "--inputs", str(folder / "in.npz"), "--max-loss", "0.5", "--format", "json")
     assert result.exit_code == 1
-    found = json.loads(result.stdout)
-    jsonschema.validate(found, json.loads((SCHEMAS / "quantization.schema.json").read_text()))
-    assert QuantizationReport.model_validate(found).keep
+    parsed = json.loads(result.stdout)
+    jsonschema.validate(parsed, json.loads((SCHEMAS / "quantization.schema.json").read_text()))
+    assert QuantizationReport.model_validate(parsed).keep
 
 
 def test_formats_for_edit_make_a_model_within_the_loss(folder: Path) -> None:

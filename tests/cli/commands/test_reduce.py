@@ -56,7 +56,7 @@ def test_a_command_and_a_thousand_layers(search: str, tmp_path: Path) -> None:
 def test_interrupted(name: str, tmp_path: Path) -> None:
     """The command stops the program that runs it in its fifth run, and does not end by itself."""
     thousand().save(tmp_path / "whole.xml")
-    script, calls, small = (tmp_path / one for one in ("search.py", "calls", "small.xml"))
+    script, calls, small = (tmp_path / name_of_file for name_of_file in ("search.py", "calls", "small.xml"))
     script.write_text(
         "import os, signal, sys\n"
         f"with open({str(calls)!r}, 'a+') as file:\n"
@@ -103,9 +103,9 @@ def test_inputs_are_handed_on(tmp_path: Path) -> None:
     result = run("reduce", GNN, *inputs, "--until", until, "--output", small)
     assert result.exit_code == 0, result.output
     assert computing(read_model(small)) == ["ReLU"]
-    with np.load(tmp_path / "small.inputs.npz") as given, np.load(tmp_path / "small.outputs.npz") as found:
-        (one,), (other,) = (list(held.values()) for held in (given, found))
-        assert np.array_equal(np.maximum(one, 0), other)
+    with np.load(tmp_path / "small.inputs.npz") as inputs_file, np.load(tmp_path / "small.outputs.npz") as outputs_file:
+        (data,), (other,) = (list(arrays_file.values()) for arrays_file in (inputs_file, outputs_file))
+        assert np.array_equal(np.maximum(data, 0), other)
 
 
 @pytest.mark.parametrize(

@@ -62,29 +62,34 @@ def write(folder: Path, text: bytes) -> Path:
     return path
 
 
-def adding(kind: str, dims: tuple[int, ...]) -> bytes:
-    ports = [port(0, kind, dims), port(1, kind, dims)]
-    add = layer(2, "Add", name="sum", inputs=ports, outputs=[port(2, kind, dims, "out")])
-    layers = [parameter(0, kind, dims, "x"), parameter(1, kind, dims, "y"), add, result(3, kind, dims)]
+def adding(element_type: str, dims: tuple[int, ...]) -> bytes:
+    ports = [port(0, element_type, dims), port(1, element_type, dims)]
+    add = layer(2, "Add", name="sum", inputs=ports, outputs=[port(2, element_type, dims, "out")])
+    layers = [
+        parameter(0, element_type, dims, "x"),
+        parameter(1, element_type, dims, "y"),
+        add,
+        result(3, element_type, dims),
+    ]
     return net(layers, [(0, 0, 2, 0), (1, 0, 2, 1), (2, 2, 3, 0)])
 
 
 class TestOutputs:
     @pytest.fixture
-    def given(self, tmp_path: Path) -> list[str]:
+    def input_options(self, tmp_path: Path) -> list[str]:
         x = np.array([[1, 3, -np.inf], [4, 4, np.nan]], np.float32)
         np.savez(tmp_path / "inputs.npz", x=x, y=np.zeros((1, 3), np.float32))
         return ["--inputs", str(tmp_path / "inputs.npz")]
 
-    def test_their_elements(self, sum_file: Path, given: list[str]) -> None:
-        lines = run(sum_file, *given, "--print", "values").stdout.splitlines()
+    def test_their_elements(self, sum_file: Path, input_options: list[str]) -> None:
+        lines = run(sum_file, *input_options, "--print", "values").stdout.splitlines()
         start = lines.index("out f32[2,3]")
         printed = " ".join(lines[start + 1 : start + 3])
         assert [float(text) for text in re.findall(r"-?[\d.]+|-inf|nan", printed)][:5] == [1, 3, -np.inf, 4, 4]
 
-    def test_the_largest_with_labels(self, sum_file: Path, given: list[str], tmp_path: Path) -> None:
+    def test_the_largest_with_labels(self, sum_file: Path, input_options: list[str], tmp_path: Path) -> None:
         (tmp_path / "labels.txt").write_text("cat\ndog\nsnake\n\n", "utf-8")
-        result = run(sum_file, *given, "--print", "top5", "--labels", tmp_path / "labels.txt")
+        result = run(sum_file, *input_options, "--print", "top5", "--labels", tmp_path / "labels.txt")
         assert rows(result, "out f32[2,3]") == [
             ["[0]", "1", "3", "dog"],
             ["0", "1", "cat"],
@@ -94,31 +99,31 @@ class TestOutputs:
             ["2", "nan", "snake"],
         ]
         (tmp_path / "labels.txt").write_text("cat\n", "utf-8")
-        assert run(sum_file, *given, "--print", "top5", "--labels", tmp_path / "labels.txt").exit_code == 2
-        assert run(sum_file, *given, "--print", "top5", "--labels", tmp_path / "none.txt").exit_code == 2
+        assert run(sum_file, *input_options, "--print", "top5", "--labels", tmp_path / "labels.txt").exit_code == 2
+        assert run(sum_file, *input_options, "--print", "top5", "--labels", tmp_path / "none.txt").exit_code == 2
 
-    def test_as_json(self, sum_file: Path, given: list[str], tmp_path: Path) -> None:
-        result = run(sum_file, *given, "--format", "json", "--print", "top5", "--repeat", "4", "--warmup", "1")
+    def test_as_json(self, sum_file: Path, input_options: list[str], tmp_path: Path) -> None:
+        result = run(sum_file, *input_options, "--format", "json", "--print", "top5", "--repeat", "4", "--warmup", "1")
         report = json.loads(result.stdout)
         jsonschema.validate(report, json.loads(SCHEMA.read_text("utf-8")))
-        assert [(one["name"], one["shape"], one["origin"], one["seed"]) for one in report["inputs"]] == [
+        assert [(entry["name"], entry["shape"], entry["origin"], entry["seed"]) for entry in report["inputs"]] == [
             ("x", [2, 3], "given", None),
             ("y", [1, 3], "given", None),
         ]
         (out,) = report["outputs"]
         assert (out["name"], out["element_type"], out["shape"]) == ("out", "f32", [2, 3])
         assert out["values"] == [[1, 3, "-Infinity"], [4, 4, "NaN"]]
-        assert [[one["index"] for one in row] for row in out["top"]] == [[1, 0, 2], [0, 1, 2]]
+        assert [[entry["index"] for entry in row] for row in out["top"]] == [[1, 0, 2], [0, 1, 2]]
         assert (out["facts"]["max"], out["facts"]["nans"], out["facts"]["infinities"]) == (4, 1, 1)
         assert (report["times"]["runs"], report["times"]["warmup"]) == (3, 1)
         times = [report["times"][f"{name}_ms"] for name in ("min", "p50", "p90", "p99")]
         assert times == sorted(times)
         assert report["as_expected"] is None
 
-    def test_what_was_expected_in_json(self, sum_file: Path, given: list[str], tmp_path: Path) -> None:
+    def test_what_was_expected_in_json(self, sum_file: Path, input_options: list[str], tmp_path: Path) -> None:
         for value, is_expected in ((7, False), (1, True)):
             np.savez(tmp_path / "expected.npz", out=np.array([[value, 3, -np.inf], [4, 4, np.nan]], np.float32))
-            result = run(sum_file, *given, "--format", "json", "--expected", tmp_path / "expected.npz")
+            result = run(sum_file, *input_options, "--format", "json", "--expected", tmp_path / "expected.npz")
             report = json.loads(result.stdout)
             assert (result.exit_code == 0, report["as_expected"]) == (is_expected, is_expected)
             assert (report["outputs"][0]["differs"] == "") == is_expected
@@ -134,10 +139,10 @@ class TestOutputs:
         array = np.zeros((2, 2), ElementType[kind].dtype)
         if kind == "string":
             array[:] = "a"
-        found = output_of("x", array, has_values=True, most=5)
-        assert found.element_type == kind
-        assert np.shape(found.values) == (2, 2)
-        assert json.loads(found.model_dump_json())["values"] is not None
+        shown = output_of("x", array, has_values=True, most=5)
+        assert shown.element_type == kind
+        assert np.shape(shown.values) == (2, 2)
+        assert json.loads(shown.model_dump_json())["values"] is not None
         assert list(printed_values({"x": array}))
         assert list(printed_top({"x": array}, []))
 
@@ -202,8 +207,8 @@ class TestInputs:
         path = write(tmp_path, net([parameter(0, "f32", (1, 3, 2, 2), "x"), result(1)], [(0, 0, 1, 0)]))
         for level in (100, 200):
             images.new("RGB", (5, 4), (level, level, level)).save(tmp_path / f"{level}.png")
-        one = run(path, "--input", f"x={tmp_path / '100.png'}", "--mean", "50", "--scale", "2,2,2")
-        assert rows(one, "Outputs")[0][3:6] == ["25", "25", "25"]
+        single = run(path, "--input", f"x={tmp_path / '100.png'}", "--mean", "50", "--scale", "2,2,2")
+        assert rows(single, "Outputs")[0][3:6] == ["25", "25", "25"]
         assert run(path, "--inputs", tmp_path / "100.png").exit_code == 0
         many = run(path, "--inputs", tmp_path / "*.png", "--scale", "10", "--output", tmp_path / "out")
         assert many.exit_code == 0, many.output
@@ -249,8 +254,8 @@ class TestInputs:
         assert run(sum_file, "--input", array).exit_code == 2
         lstm = NETWORKS / "lstm.xml"
         np.save(tmp_path / "only.npy", np.ones((1, 3, 24), np.float32))
-        given = run(lstm, "--input", tmp_path / "only.npy")
-        assert [row[-1] for row in rows(given, "Inputs")] == ["given"]
+        shown = run(lstm, "--input", tmp_path / "only.npy")
+        assert [row[-1] for row in rows(shown, "Inputs")] == ["given"]
         assert run(lstm, "--input", f"X={tmp_path / 'only.npy'}").exit_code == 2
 
     @pytest.mark.parametrize("keys", [("x", "y"), ("in0", "in1")])
@@ -269,8 +274,8 @@ class TestInputs:
         path = write(tmp_path, adding("bf16", (2,)))
         array = np.array([1.5, -2], np.float32)
         np.save(tmp_path / "x.npy", array if stored == "f32" else array.astype(ml_dtypes.bfloat16))
-        given = f"={tmp_path / 'x.npy'}"
-        result = run(path, "--input", "x" + given, "--input", "y" + given, "--output", tmp_path / "out.npz")
+        argument = f"={tmp_path / 'x.npy'}"
+        result = run(path, "--input", "x" + argument, "--input", "y" + argument, "--output", tmp_path / "out.npz")
         assert rows(result, "Outputs") == [["out", "bf16", "[2]", "-4", "3", "-0.5", "0"]]
         with np.load(tmp_path / "out.npz") as written:
             assert written["out"].tolist() == [3, -4]

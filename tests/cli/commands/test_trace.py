@@ -57,9 +57,9 @@ class TestTrace:
         arguments = ("trace", SAMPLES / "bert.xml", "--output", tmp_path / "t", "--shape", "input_ids=1,2")
         result = run(*arguments, "--shape", "attention_mask=1,2")
         assert mentions(117, "--all") in result.stdout.splitlines()
-        whole = run(*arguments, "--shape", "attention_mask=1,2", "--all")
-        assert mentions(117, "--all") not in whole.stdout.splitlines()
-        assert len(whole.stdout.splitlines()) > len(result.stdout.splitlines()) + 100
+        complete = run(*arguments, "--shape", "attention_mask=1,2", "--all")
+        assert mentions(117, "--all") not in complete.stdout.splitlines()
+        assert len(complete.stdout.splitlines()) > len(result.stdout.splitlines()) + 100
 
     @pytest.mark.parametrize(
         ("arguments", "code", "words"),

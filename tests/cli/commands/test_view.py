@@ -42,7 +42,7 @@ def test_values_of_a_run(how: tuple[str | Path, ...], tmp_path: Path) -> None:
     data = data_of(out)
     if data["colour"] == "values" and "sections" not in data:
         assert all(
-            "values" in output for one in data["networks"][0]["graph"]["layers"] for output in one.get("outputs", ())
+            "values" in output for node in data["networks"][0]["graph"]["layers"] for output in node.get("outputs", ())
         )
     else:
         assert data["sections"][0]["heading"]
@@ -56,14 +56,14 @@ def test_reports_of_other_commands(tmp_path: Path) -> None:
         assert CliRunner().invoke(main, arguments).exit_code == 0
         assert run(GNN, f"--{name}", report, "-o", out).exit_code == 0
         field = {"compare": "error", "profile": "time"}[str(name)]
-        assert sum(field in one for one in data_of(out)["networks"][0]["graph"]["layers"]) > 5
+        assert sum(field in node for node in data_of(out)["networks"][0]["graph"]["layers"]) > 5
 
 
 def test_other_networks(tmp_path: Path) -> None:
     out = tmp_path / "page.html"
     assert run(GNN, "--diff", GNN, "--beside", SAMPLES / "cache_update.xml", "-o", out).exit_code == 0
     data = data_of(out)
-    assert [one["title"] for one in data["networks"]] == ["gnn_step.xml", "cache_update.xml"]
+    assert [network["title"] for network in data["networks"]] == ["gnn_step.xml", "cache_update.xml"]
     assert data["sections"][0]["lines"][0].startswith("equal: ")
 
 

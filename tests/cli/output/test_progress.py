@@ -69,6 +69,11 @@ def test_no_spinner_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
         assert not spinner.is_shown
 
 
+def open_layer_bar() -> None:
+    with LayerBar(None) as bar:
+        bar.advance("layer")
+
+
 def open_bar() -> None:
     with Bar(lambda: 1, is_wanted=True):
         pass
@@ -82,7 +87,7 @@ def open_bar() -> None:
         lambda: show_json("{}"),
         lambda: print_report("<html>"),
         lambda: Steps().tell("a step"),
-        lambda: LayerBar(None)._open()[0].stop(),
+        open_layer_bar,
         open_bar,
     ],
 )
@@ -90,6 +95,7 @@ def test_outputs_and_bars_end_a_spinner(
     output: Callable[[], None], stderr: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ir_exec.cli.parallel.shows_progress", lambda: True)
+    monkeypatch.setattr(progress, "PATIENCE", 0)
     with Spinner("convert", NEVER) as spinner:
         spinner.show()
         output()

@@ -66,7 +66,7 @@ def test_commands_fit_the_terminal(columns: int, arguments: tuple[str, ...]) -> 
 
 def rows_below(heading: str, shown: list[str]) -> list[str]:
     """The rows of the table whose heading starts so, and the line after it."""
-    start = next(place for place, line in enumerate(shown) if line.split()[:1] == [heading])
+    start = next(index for index, line in enumerate(shown) if line.split()[:1] == [heading])
     return shown[start + 2 :]
 
 

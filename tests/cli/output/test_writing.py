@@ -226,7 +226,7 @@ def test_files_of_the_same_format_are_replaced(folder: Path, command: str, optio
         assert path.read_bytes() != CONTENTS[format][1]
 
 
-@pytest.mark.parametrize(("command", "option"), [one for one in CHEAP if one[0] != "trace"])
+@pytest.mark.parametrize(("command", "option"), [pair for pair in CHEAP if pair[0] != "trace"])
 def test_links_and_modes_are_kept(folder: Path, command: str, option: str) -> None:
     default = OUTPUTS[command, option][0]
     assert run(*arguments_of(command, folder), option, folder / default).exit_code in (0, 1)
@@ -246,7 +246,7 @@ def test_links_and_modes_are_kept(folder: Path, command: str, option: str) -> No
     assert sorted(folder.joinpath("real").iterdir()) == sorted(targets)
 
 
-@pytest.mark.parametrize(("command", "option"), [one for one in CHEAP if one[0] != "trace"])
+@pytest.mark.parametrize(("command", "option"), [pair for pair in CHEAP if pair[0] != "trace"])
 def test_force_replaces_files_of_other_formats(folder: Path, command: str, option: str) -> None:
     path = folder / OUTPUTS[command, option][0]
     path.write_bytes(CONTENTS["gguf"][1])

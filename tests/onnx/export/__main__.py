@@ -25,26 +25,29 @@ def main() -> int:
     options = parser.parse_args()
     start, everything = time.perf_counter(), list[Outcome]()
     with Engine(timeout=30) as engine:
-        for family in _chosen(parser, options.family):
+        for family in _select_families(parser, options.family):
             rows = [case for case in table(family) if options.k in str(case)]
-            found: list[Outcome] = []
+            results: list[Outcome] = []
             for at in range(0, len(rows), TOGETHER):
-                for one in outcomes(rows[at : at + TOGETHER], engine, options.form, options.opset):
-                    found.append(one)
-                    if one.faults and not options.quiet:
-                        faults = [fault if options.verbose else _short(fault) for fault in one.faults]
-                        sys.stdout.write("\n    ".join([str(one.case)[:300], *faults]) + "\n")
-            everything += found
-            sys.stdout.write(f"{family}: {_told(summary(found))}\n")
-            by_type = {one.case.type: summary([o for o in found if o.case.type == one.case.type]) for one in found}
-            for kind, counts in by_type.items():
+                for outcome in outcomes(rows[at : at + TOGETHER], engine, options.form, options.opset):
+                    results.append(outcome)
+                    if outcome.faults and not options.quiet:
+                        faults = [fault if options.verbose else _short(fault) for fault in outcome.faults]
+                        sys.stdout.write("\n    ".join([str(outcome.case)[:300], *faults]) + "\n")
+            everything += results
+            sys.stdout.write(f"{family}: {_describe_counts(summary(results))}\n")
+            by_type = {
+                outcome.case.type: summary([o for o in results if o.case.type == outcome.case.type])
+                for outcome in results
+            }
+            for operator_type, counts in by_type.items():
                 if len(by_type) > 1 and (counts["wrong"] or counts["refused"]):
-                    sys.stdout.write(f"    {kind}: {_told(counts)}\n")
-    sys.stdout.write(f"{_told(summary(everything))}, {time.perf_counter() - start:.1f} s\n")
-    return 0 if all(one.is_right or one.is_refused for one in everything) else 1
+                    sys.stdout.write(f"    {operator_type}: {_describe_counts(counts)}\n")
+    sys.stdout.write(f"{_describe_counts(summary(everything))}, {time.perf_counter() - start:.1f} s\n")
+    return 0 if all(outcome.is_right or outcome.is_refused for outcome in everything) else 1
 
 
-def _told(counts: Counter[str]) -> str:
+def _describe_counts(counts: Counter[str]) -> str:
     right = counts["onnxruntime"] + counts["reference"]
     return (
         f"{right} of {counts.total()} right ({counts['reference']} by the reference), "
@@ -52,13 +55,13 @@ def _told(counts: Counter[str]) -> str:
     )
 
 
-def _chosen(parser: argparse.ArgumentParser, wanted: list[str]) -> list[str]:
+def _select_families(parser: argparse.ArgumentParser, names: list[str]) -> list[str]:
     chosen = []
-    for name in wanted:
-        found = [family for family in families() if f"{family}.".startswith(f"{name}.")]
-        if not found:
+    for name in names:
+        matches = [family for family in families() if f"{family}.".startswith(f"{name}.")]
+        if not matches:
             parser.error(f"there is no family {name}")
-        chosen += found
+        chosen += matches
     return chosen or families()
 
 

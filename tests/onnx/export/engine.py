@@ -21,8 +21,8 @@ WIDER: dict[np.dtype[Any], Any] = {
     np.dtype(ml_dtypes.int4): np.int8,
     np.dtype(ml_dtypes.uint4): np.uint8,
 } | {
-    np.dtype(kind): np.float32
-    for kind in (
+    np.dtype(dtype): np.float32
+    for dtype in (
         ml_dtypes.bfloat16,
         ml_dtypes.float8_e4m3fn,
         ml_dtypes.float8_e5m2,

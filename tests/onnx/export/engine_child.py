@@ -68,8 +68,8 @@ def _verdict(request: dict[str, Any]) -> tuple[str, Any]:
         refusal = _short(error)
     try:
         with np.errstate(all="ignore"):
-            found = ReferenceEvaluator(model).run(None, request["inputs"])
-        return "answer", ("reference", [np.asarray(one) for one in found])
+            outputs = ReferenceEvaluator(model).run(None, request["inputs"])
+        return "answer", ("reference", [np.asarray(output) for output in outputs])
     except Exception as error:  # every refusal is an answer
         return "refused", f"onnxruntime: {refusal} | reference: {_short(error)}"
 
@@ -86,8 +86,8 @@ def _by_onnxruntime(model: onnx.ModelProto, inputs: dict[str, Any], optimize: bo
     options.log_severity_level = 4
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    found: list[Any] = session.run(None, inputs)
-    return found
+    outputs: list[Any] = session.run(None, inputs)
+    return outputs
 
 
 def _by_openvino(content: bytes, inputs: dict[str, Any]) -> list[Any]:
@@ -107,26 +107,26 @@ def _by_openvino(content: bytes, inputs: dict[str, Any]) -> list[Any]:
         "INFERENCE_NUM_THREADS": "1",
     }
     compiled = core.compile_model(model, "CPU", config)
-    found = compiled({name: np.ascontiguousarray(array) for name, array in inputs.items()})
-    return [np.array(found[place]) for place in range(len(compiled.outputs))]
+    outputs = compiled({name: np.ascontiguousarray(array) for name, array in inputs.items()})
+    return [np.array(outputs[i]) for i in range(len(compiled.outputs))]
 
 
 def _widen(model: onnx.ModelProto) -> None:
     graph = model.graph
     for value in graph.input:
-        kind = value.type.tensor_type.elem_type
-        if kind in _WIDER:
+        code = value.type.tensor_type.elem_type
+        if code in _WIDER:
             inner = f"{value.name}/narrow"
             for node in graph.node:
                 node.input[:] = [inner if name == value.name else name for name in node.input]
-            graph.node.insert(0, helper.make_node("Cast", [value.name], [inner], to=kind))
-            value.type.tensor_type.elem_type = _WIDER[kind]
+            graph.node.insert(0, helper.make_node("Cast", [value.name], [inner], to=code))
+            value.type.tensor_type.elem_type = _WIDER[code]
     for value in graph.output:
-        kind = value.type.tensor_type.elem_type
-        if kind in _WIDER:
+        code = value.type.tensor_type.elem_type
+        if code in _WIDER:
             inner, value.name = value.name, f"{value.name}/wide"
-            graph.node.append(helper.make_node("Cast", [inner], [value.name], to=_WIDER[kind]))
-            value.type.tensor_type.elem_type = _WIDER[kind]
+            graph.node.append(helper.make_node("Cast", [inner], [value.name], to=_WIDER[code]))
+            value.type.tensor_type.elem_type = _WIDER[code]
 
 
 def _short(error: Exception) -> str:

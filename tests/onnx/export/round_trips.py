@@ -49,19 +49,19 @@ def round_trips(cases: Sequence[suite.Case], engine: Engine) -> Iterator[RoundTr
     asked = [case for case in cases if _has_tensors_only(case)]
     yield from (RoundTrip(case.name, "not run", "sequences") for case in cases if not _has_tensors_only(case))
     own = list(engine.run([_question(case, case.model.SerializeToString()) for case in asked]))
-    known = []
+    runnable = []
     for case, answer in zip(asked, own, strict=True):
         if isinstance(answer, Refused) or answer.engine != "onnxruntime" or _difference(case, answer):
             yield RoundTrip(case.name, "not run", getattr(answer, "reason", "other values"))
         else:
-            known.append(case)
+            runnable.append(case)
     written: list[tuple[suite.Case, bytes]] = []
-    for case in known:
-        found = _written(case)
-        if isinstance(found, bytes):
-            written.append((case, found))
+    for case in runnable:
+        result = _write_again(case)
+        if isinstance(result, bytes):
+            written.append((case, result))
         else:
-            yield found
+            yield result
     answers = engine.run([_question(case, content, is_written=True) for case, content in written])
     for (case, _), answer in zip(written, answers, strict=True):
         difference = answer.reason if isinstance(answer, Refused) else _difference(case, answer, is_written=True)
@@ -69,19 +69,19 @@ def round_trips(cases: Sequence[suite.Case], engine: Engine) -> Iterator[RoundTr
 
 
 def _has_tensors_only(case: suite.Case) -> bool:
-    given, expected = case.runs[0]
-    return all(isinstance(one, np.ndarray) for one in (*given, *expected))
+    inputs, expected = case.runs[0]
+    return all(isinstance(value, np.ndarray) for value in (*inputs, *expected))
 
 
 def _question(case: suite.Case, content: bytes, *, is_written: bool = False) -> Question:
     graph = onnx.load_from_string(content).graph
-    held = {one.name for one in graph.initializer}
-    names = [value.name for value in graph.input if value.name not in held]
-    given = [to_carrier(one, DEFAULT_OPSET) if is_written else one for one in case.runs[0][0]]
-    return Question(content, dict(zip(names, given, strict=False)), full_check=False)
+    initializers = {item.name for item in graph.initializer}
+    names = [value.name for value in graph.input if value.name not in initializers]
+    inputs = [to_carrier(item, DEFAULT_OPSET) if is_written else item for item in case.runs[0][0]]
+    return Question(content, dict(zip(names, inputs, strict=False)), full_check=False)
 
 
-def _written(case: suite.Case) -> bytes | RoundTrip:
+def _write_again(case: suite.Case) -> bytes | RoundTrip:
     try:
         model = ir_exec.read_model(case.model.SerializeToString())
     except Exception as error:  # whatever it is, the case is not read
@@ -98,7 +98,7 @@ def _written(case: suite.Case) -> bytes | RoundTrip:
 
 def _difference(case: suite.Case, answer: Answer, *, is_written: bool = False) -> str:
     try:
-        expected = [to_carrier(one, DEFAULT_OPSET) if is_written else one for one in case.runs[0][1]]
+        expected = [to_carrier(value, DEFAULT_OPSET) if is_written else value for value in case.runs[0][1]]
         Runner.assert_similar_outputs(expected, answer.outputs, case.rtol, case.atol)
     except Exception as error:  # of several kinds
         return " ".join(str(error).split())[:300] or type(error).__name__
@@ -112,22 +112,26 @@ def back_again(case: Case) -> list[str]:
         content = to_bytes(lower_model(ir_exec.read_model(file.xml, weights=file.weights)))
     except IRError:
         return []
-    held = [to_carrier(array, DEFAULT_OPSET) for array in file.inputs]
+    inputs = [to_carrier(array, DEFAULT_OPSET) for array in file.inputs]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            result = ir_exec.compile_model(ir_exec.read_model(content), precision="file")(held)
+            result = ir_exec.compile_model(ir_exec.read_model(content), precision="file")(inputs)
     except Exception as error:  # the table goes on after any fault
         return [f"read again: {type(error).__name__}: {error}"]
-    wanted = tuple(to_carrier(one, DEFAULT_OPSET) for one in ours.evaluate(case))
-    found = [result[place] for place in range(len(result))]
-    return faults_of(case, [_as(one, other) for one, other in zip(found, wanted, strict=True)], wanted)
+    expected = tuple(to_carrier(value, DEFAULT_OPSET) for value in ours.evaluate(case))
+    actual = [result[i] for i in range(len(result))]
+    return faults_of(case, [_as(value, other) for value, other in zip(actual, expected, strict=True)], expected)
 
 
-def _as(found: Any, wanted: Any) -> Any:
+def _as(actual: Any, expected: Any) -> Any:
     """Values of a type that ONNX held in a wider one, in their own."""
-    kind = ElementType.of(wanted)
-    return found if found.dtype == wanted.dtype or kind is ElementType.string else convert(found, kind)
+    element_type = ElementType.of(expected)
+    return (
+        actual
+        if actual.dtype == expected.dtype or element_type is ElementType.string
+        else convert(actual, element_type)
+    )
 
 
 def main() -> None:
@@ -135,19 +139,21 @@ def main() -> None:
     parser.add_argument("-k", default="", help="words that the names of the cases hold")
     parser.add_argument("--rows", default=None, metavar="FAMILY", help="rows of the operator tables instead")
     parser.add_argument("-v", action="store_true", help="a line for each case that fails")
-    given = parser.parse_args()
-    words = given.k.split()
-    if given.rows is not None:
-        found = list(_rows(given.rows, words))
+    options = parser.parse_args()
+    words = options.k.split()
+    if options.rows is not None:
+        trips = list(_rows(options.rows, words))
     else:
-        cases = [case for kind in suite.KINDS for case in suite.cases(kind) if all(word in case.name for word in words)]
+        cases = [
+            case for group in suite.KINDS for case in suite.cases(group) if all(word in case.name for word in words)
+        ]
         with warnings.catch_warnings(), Engine() as engine:
             warnings.simplefilter("ignore")
-            found = list(round_trips(cases, engine))
-    for one in found:
-        if given.v and one.verdict in ("wrong", "refused"):
-            sys.stdout.write(f"{one.verdict} {one.name[:300]}: {' '.join(one.message.split())[:400]}\n")
-    counts = Counter(one.verdict for one in found)
+            trips = list(round_trips(cases, engine))
+    for trip in trips:
+        if options.v and trip.verdict in ("wrong", "refused"):
+            sys.stdout.write(f"{trip.verdict} {trip.name[:300]}: {' '.join(trip.message.split())[:400]}\n")
+    counts = Counter(trip.verdict for trip in trips)
     sys.stdout.write(", ".join(f"{count} {verdict}" for verdict, count in counts.most_common()) + "\n")
 
 

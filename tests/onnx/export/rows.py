@@ -55,9 +55,9 @@ def outcomes(
 ) -> Iterator[Outcome]:
     """How each of the rows comes out in an engine, in their order."""
     asked: list[tuple[Case, Question | Outcome]] = [(case, _question(case, form, opset)) for case in rows]
-    answers = engine.run([one._replace(by=by) for _, one in asked if isinstance(one, Question)])
-    for case, one in asked:
-        yield one if isinstance(one, Outcome) else _judged(case, next(answers), opset)
+    answers = engine.run([question._replace(by=by) for _, question in asked if isinstance(question, Question)])
+    for case, question in asked:
+        yield question if isinstance(question, Outcome) else _judge(case, next(answers), opset)
 
 
 def _question(case: Case, form: Form, opset: int) -> Question | Outcome:
@@ -72,42 +72,48 @@ def _question(case: Case, form: Form, opset: int) -> Question | Outcome:
     names = exported.inputs
     if len(names) != len(file.inputs):
         return Outcome(case, [f"{len(names)} inputs, expected {len(file.inputs)}"])
-    held = [to_carrier(array, opset) for array in file.inputs]
-    return Question(content, dict(zip(names, held, strict=True)))
+    arrays = [to_carrier(array, opset) for array in file.inputs]
+    return Question(content, dict(zip(names, arrays, strict=True)))
 
 
-def _judged(case: Case, answer: Answer | Refused, opset: int) -> Outcome:
+def _judge(case: Case, answer: Answer | Refused, opset: int) -> Outcome:
     if isinstance(answer, Refused):
         return Outcome(case, [answer.reason])
-    wanted = ours.evaluate(case)
-    if len(answer.outputs) != len(wanted):
-        return Outcome(case, [f"{len(answer.outputs)} outputs, expected {len(wanted)}"], answer.engine)
-    wanted = tuple(to_carrier(one, opset) for one in wanted)
-    found = [_narrow(one, other) for one, other in zip(answer.outputs, wanted, strict=True)]
-    return Outcome(case, faults_of(case, found, wanted), answer.engine)
+    expected = ours.evaluate(case)
+    if len(answer.outputs) != len(expected):
+        return Outcome(case, [f"{len(answer.outputs)} outputs, expected {len(expected)}"], answer.engine)
+    expected = tuple(to_carrier(array, opset) for array in expected)
+    actual = [_narrow(array, other) for array, other in zip(answer.outputs, expected, strict=True)]
+    return Outcome(case, faults_of(case, actual, expected), answer.engine)
 
 
-def faults_of(case: Case, found: Sequence[Array], wanted: Sequence[Array]) -> list[str]:
+def faults_of(case: Case, actual: Sequence[Array], expected: Sequence[Array]) -> list[str]:
     """Where outputs of another engine differ from ours by more than the row, or another order of sums, allows."""
-    pairs = zip(found, wanted, strict=False)
+    pairs = zip(actual, expected, strict=False)
     if case.type in _RANDOM:
         # ONNX's random numbers are others.
-        found = [other if one.shape == other.shape and one.dtype == other.dtype else one for one, other in pairs]
+        actual = [
+            other if array.shape == other.shape and array.dtype == other.dtype else array for array, other in pairs
+        ]
     is_rounded = case.rtol > 0 or case.atol > 0
     if not is_rounded and ours.operator(case).is_data_movement:
-        return value_faults(found, wanted)
+        return value_faults(actual, expected)
     errors = _ROUNDING if is_rounded else _LAST_PLACES
-    rounding = max((errors.get(ElementType.of(one).name, 0.0) for one in (*case.inputs, *wanted)), default=0.0)
-    return value_faults(found, wanted, max(case.rtol, rounding), max(case.atol, rounding), case.summed)
+    rounding = max((errors.get(ElementType.of(array).name, 0.0) for array in (*case.inputs, *expected)), default=0.0)
+    return value_faults(actual, expected, max(case.rtol, rounding), max(case.atol, rounding), case.summed)
 
 
-def _narrow(found: Array, wanted: Array) -> Array:
+def _narrow(actual: Array, expected: Array) -> Array:
     """An array that travelled in a wider type, or as strings, in its own type."""
-    if wanted.dtype == object:
-        return np.asarray(found, object)
-    return found.astype(wanted.dtype) if wanted.dtype in WIDER and found.dtype == WIDER[wanted.dtype] else found
+    if expected.dtype == object:
+        return np.asarray(actual, object)
+    return (
+        actual.astype(expected.dtype) if expected.dtype in WIDER and actual.dtype == WIDER[expected.dtype] else actual
+    )
 
 
-def summary(found: Sequence[Outcome]) -> Counter[str]:
+def summary(rows: Sequence[Outcome]) -> Counter[str]:
     """How many rows are right, by engine, refused and wrong."""
-    return Counter(one.engine if one.is_right else "refused" if one.is_refused else "wrong" for one in found)
+    return Counter(
+        outcome.engine if outcome.is_right else "refused" if outcome.is_refused else "wrong" for outcome in rows
+    )

@@ -27,8 +27,8 @@ def session(content: bytes) -> onnxruntime.InferenceSession:
 def run(exported: Exported, inputs: Sequence[Array], further: Mapping[str, Array] | None = None) -> list[Array]:
     """The outputs of an exported model, states among them behind the others."""
     feed = {**dict(zip(exported.inputs, inputs, strict=True)), **(further or {})}
-    found: list[Array] = session(to_bytes(exported)).run(None, feed)
-    return found
+    outputs: list[Array] = session(to_bytes(exported)).run(None, feed)
+    return outputs
 
 
 def exported_outputs(model: ir_exec.Model, inputs: Sequence[Array], **options: Any) -> list[Array]:

@@ -15,10 +15,12 @@ from tests.onnx.export.sessions import node_types, run
 RANDOM = np.random.default_rng(3)
 
 
-def weight(kind: str, shape: tuple[int, ...], scale: tuple[int, ...], *, zero: bool, real: str = "f32") -> Value:
+def weight(
+    element_type: str, shape: tuple[int, ...], scale: tuple[int, ...], *, zero: bool, real: str = "f32"
+) -> Value:
     """A constant and the layers that decompress it."""
-    low, high = (0, 15) if kind == "u4" else (-8, 7) if kind == "i4" else (0, 255) if kind == "u8" else (-128, 127)
-    dtype = ElementType[kind].dtype
+    low, high = {"u4": (0, 15), "i4": (-8, 7), "u8": (0, 255), "i8": (-128, 127)}[element_type]
+    dtype = ElementType[element_type].dtype
     stored = RANDOM.integers(low, high, shape, endpoint=True).astype(np.int16).astype(dtype)
     scales = RANDOM.uniform(0.01, 0.1, scale).astype(np.float32).astype(ElementType[real].dtype)
     value = build.convert(build.constant(stored), real)
@@ -38,32 +40,34 @@ def expected(model: ir_exec.Model, x: Array) -> Array:
     return np.asarray(ir_exec.compile_model(model)([x])[0])
 
 
-@pytest.mark.parametrize("kind", ["u8", "i8", "u4", "i4"])
+@pytest.mark.parametrize("element_type", ["u8", "i8", "u4", "i4"])
 @pytest.mark.parametrize("zero", [False, True])
 @pytest.mark.parametrize("scale", [(8, 1), (1, 64), ()])
-def test_one_scale_for_an_axis(kind: str, zero: bool, scale: tuple[int, ...]) -> None:
-    model, x = product(weight(kind, (8, 64), scale, zero=zero), 64)
+def test_one_scale_for_an_axis(element_type: str, zero: bool, scale: tuple[int, ...]) -> None:
+    model, x = product(weight(element_type, (8, 64), scale, zero=zero), 64)
     exported = lower_model(model)
     assert node_types(exported) == ["DequantizeLinear", "Transpose", "MatMul"]
     np.testing.assert_allclose(run(exported, [x])[0], expected(model, x), rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", ["u4", "i4", "u8"])
+@pytest.mark.parametrize("element_type", ["u4", "i4", "u8"])
 @pytest.mark.parametrize("real", ["f16", "f32"])
-def test_blocks(kind: str, real: str) -> None:
-    blocks = build.reshape(weight(kind, (8, 4, 16), (8, 4, 1), zero=True, real=real), [8, 64], special_zero=False)
+def test_blocks(element_type: str, real: str) -> None:
+    blocks = build.reshape(
+        weight(element_type, (8, 4, 16), (8, 4, 1), zero=True, real=real), [8, 64], special_zero=False
+    )
     model, x = product(build.convert(blocks, "f32") if real == "f16" else blocks, 64)
     exported = lower_model(model)
     assert node_types(exported) == ["DequantizeLinear", "Transpose", "MatMul"]
-    block = next(one.i for one in exported.proto.graph.node[0].attribute if one.name == "block_size")
+    block = next(attribute.i for attribute in exported.proto.graph.node[0].attribute if attribute.name == "block_size")
     assert block == 16
     np.testing.assert_allclose(run(exported, [x])[0], expected(model, x), rtol=1e-3, atol=1e-3)
 
 
-@pytest.mark.parametrize("kind", ["u4", "i4"])
+@pytest.mark.parametrize("element_type", ["u4", "i4"])
 @pytest.mark.parametrize("zero", [False, True])
-def test_products_of_onnxruntime(kind: str, zero: bool) -> None:
-    weights = build.reshape(weight(kind, (8, 3, 32), (8, 3, 1), zero=zero), [8, 96], special_zero=False)
+def test_products_of_onnxruntime(element_type: str, zero: bool) -> None:
+    weights = build.reshape(weight(element_type, (8, 3, 32), (8, 3, 1), zero=zero), [8, 96], special_zero=False)
     model, x = product(weights, 96)
     exported = lower_model(model, target="onnxruntime")
     assert node_types(exported) == ["MatMulNBits"]
@@ -77,8 +81,8 @@ def run_unchecked(exported: object, x: Array) -> Array:
     from ir_exec.onnx.export.files import to_bytes
 
     content = to_bytes(exported)  # type: ignore[arg-type]  # an Exported
-    found = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"]).run(None, {"x": x})
-    return np.asarray(found[0])
+    outputs = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"]).run(None, {"x": x})
+    return np.asarray(outputs[0])
 
 
 def test_rows_of_onnxruntime() -> None:
@@ -91,11 +95,13 @@ def test_rows_of_onnxruntime() -> None:
     np.testing.assert_allclose(run_unchecked(exported, rows), expected(model, rows), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("kind", ["nf4", "u2", "u3", "u6"])
-def test_codebooks_are_exact(kind: str) -> None:
-    codes = RANDOM.integers(0, 2 ** ElementType[kind].bits, (4, 16)).astype(np.uint8)
+@pytest.mark.parametrize("element_type", ["nf4", "u2", "u3", "u6"])
+def test_codebooks_are_exact(element_type: str) -> None:
+    codes = RANDOM.integers(0, 2 ** ElementType[element_type].bits, (4, 16)).astype(np.uint8)
     stored = build.constant(
-        codes.astype(np.int16).astype(ElementType.u2.dtype) if kind == "u2" else codes.view(ElementType[kind].dtype)
+        codes.astype(np.int16).astype(ElementType.u2.dtype)
+        if element_type == "u2"
+        else codes.view(ElementType[element_type].dtype)
     )
     x = build.parameter([4, 16], "f32", name="x")
     model = build.model([build.add(x, build.convert(stored, "f32"))], [x])

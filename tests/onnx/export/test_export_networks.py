@@ -24,31 +24,31 @@ def stored_inputs(model: ir_exec.Model, name: str) -> list[Array]:
     with np.load(FOLDER / f"{name}.inputs.npz", allow_pickle=True) as stored:
         arrays = dict(stored)
     names = [next((name for name in port.names if name in arrays), "") for port in model.inputs]
-    return [arrays[one or f"in{place}"] for place, one in enumerate(names)]
+    return [arrays[input_name or f"in{i}"] for i, input_name in enumerate(names)]
 
 
 def initial_states(exported: Exported, model: ir_exec.Model, batch: int) -> dict[str, Array]:
     """Zeros for the states, with nothing along open dims but the batch."""
     kinds = {1: np.float32, 10: np.float16, 7: np.int64, 9: np.bool_, 6: np.int32}
-    found = {}
+    states = {}
     for declared in exported.proto.graph.input:
         if declared.name in [past for past, _ in exported.states.values()]:
             tensor = declared.type.tensor_type
             dims = [dim.dim_value if dim.HasField("dim_value") else 0 for dim in tensor.shape.dim]
             dims[0] = dims[0] or batch
-            found[declared.name] = np.zeros(dims, kinds[tensor.elem_type])
-    return found
+            states[declared.name] = np.zeros(dims, kinds[tensor.elem_type])
+    return states
 
 
-def assert_alike(found: list[Array], expected: list[Array]) -> None:
-    for one, other in zip(found, expected, strict=False):
-        assert one.shape == other.shape
-        if other.dtype.kind == "f":
-            finite = np.isfinite(other)
-            scale = np.abs(other[finite].astype(np.float64)).max(initial=1e-6)
-            np.testing.assert_allclose(one, other, rtol=0, atol=TOLERANCE * scale)
+def assert_alike(actual: list[Array], expected: list[Array]) -> None:
+    for left, right in zip(actual, expected, strict=False):
+        assert left.shape == right.shape
+        if right.dtype.kind == "f":
+            finite = np.isfinite(right)
+            scale = np.abs(right[finite].astype(np.float64)).max(initial=1e-6)
+            np.testing.assert_allclose(left, right, rtol=0, atol=TOLERANCE * scale)
         else:
-            np.testing.assert_array_equal(one, other)
+            np.testing.assert_array_equal(left, right)
 
 
 @pytest.mark.broad(keep=8)
@@ -59,7 +59,7 @@ def test_the_exported_network_computes_the_same(name: str) -> None:
     exported = lower_model(model)
     assert exported.inputs == tuple(port.name for port in model.inputs)
     result = ir_exec.compile_model(model)(inputs)
-    expected = [np.asarray(result[place]) for place in range(len(model.outputs))]
+    expected = [np.asarray(result[i]) for i in range(len(model.outputs))]
     batch = inputs[0].shape[0] if inputs and inputs[0].ndim else 1
     assert_alike(run(exported, inputs, initial_states(exported, model, batch)), expected)
 
@@ -69,5 +69,5 @@ def test_open_dims_take_another_size(name: str, axis: int) -> None:
     model = ir_exec.read_model(FOLDER / f"{name}.xml")
     inputs = [np.concatenate([input, input], axis) for input in stored_inputs(model, name)]
     result = ir_exec.compile_model(model)(inputs)
-    expected = [np.asarray(result[place]) for place in range(len(model.outputs))]
+    expected = [np.asarray(result[i]) for i in range(len(model.outputs))]
     assert_alike(run(lower_model(model), inputs), expected)

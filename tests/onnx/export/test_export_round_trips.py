@@ -38,7 +38,7 @@ pytestmark = [
 
 SHARDS = 8
 SAMPLED = 1
-"""Shards of each kind that the plain command runs."""
+"""Shards of each group that the plain command runs."""
 
 
 @pytest.fixture(scope="module")
@@ -47,25 +47,25 @@ def engine() -> Iterator[Engine]:
         yield engine
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("group", KINDS)
 @pytest.mark.parametrize(
     "shard", [pytest.param(shard, marks=pytest.mark.rest if shard >= SAMPLED else ()) for shard in range(SHARDS)]
 )
-def test_the_suite_comes_out_again(kind: str, shard: int, engine: Engine) -> None:
-    chosen = [case for case in cases(kind) if crc32(case.name.encode()) % SHARDS == shard]
-    found = list(round_trips(chosen, engine))
-    wrong = [f"{one.name}: {one.message}" for one in found if one.verdict in ("wrong", "refused")]
+def test_the_suite_comes_out_again(group: str, shard: int, engine: Engine) -> None:
+    chosen = [case for case in cases(group) if crc32(case.name.encode()) % SHARDS == shard]
+    trips = list(round_trips(chosen, engine))
+    wrong = [f"{trip.name}: {trip.message}" for trip in trips if trip.verdict in ("wrong", "refused")]
     assert [line for line in wrong if line.partition(":")[0] not in NOT_WRITTEN_AGAIN] == []
 
 
 @pytest.mark.broad(keep=12)
 @pytest.mark.parametrize("rows", each_chunk_of_a_part())
 def test_rows_read_again_are_the_same_function(rows: list[Case]) -> None:
-    faults = found_in(rows, _unlisted)
+    faults = found_in(rows, _find_unlisted_faults)
     assert not faults, faults
 
 
-def _unlisted(case: Case) -> list[str]:
+def _find_unlisted_faults(case: Case) -> list[str]:
     """What differs, but for operators of which some rows are others in ONNX, and for what is not read."""
     if resolve(case.type, f"opset{case.opset}").__name__ in WRONG:
         return []
@@ -83,12 +83,15 @@ def test_openvino_reads_what_is_written(name: str, engine: Engine) -> None:
     assert not exported.proto.functions
     if exported.states or name in NOT_READ_BY_OPENVINO:
         pytest.skip(NOT_READ_BY_OPENVINO.get(name, "its states are inputs and outputs"))
-    given = dict(zip(exported.inputs, inputs, strict=True))
-    (answer,) = engine.run([Question(to_bytes(exported), given, by="openvino")])
+    feed = dict(zip(exported.inputs, inputs, strict=True))
+    (answer,) = engine.run([Question(to_bytes(exported), feed, by="openvino")])
     assert not isinstance(answer, Refused), answer.reason
-    for found, wanted in zip(answer.outputs, expected, strict=True):
+    for actual, reference in zip(answer.outputs, expected, strict=True):
         np.testing.assert_allclose(
-            found.astype(np.float64), wanted.astype(np.float64), rtol=2e-2, atol=2e-3 * max(1.0, _largest(wanted))
+            actual.astype(np.float64),
+            reference.astype(np.float64),
+            rtol=2e-2,
+            atol=2e-3 * max(1.0, _largest(reference)),
         )
 
 

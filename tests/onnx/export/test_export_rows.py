@@ -23,17 +23,17 @@ def engine() -> Iterator[Engine]:
         yield engine
 
 
-def _faults(found: list[Outcome], form: Form) -> list[str]:
+def _faults(rows: list[Outcome], form: Form) -> list[str]:
     """The rows that come out otherwise than listed."""
     told = []
-    for one in found:
-        operator = resolve(one.case.type, f"opset{one.case.opset}").__name__
-        if one.is_refused:
-            is_listed = any(part in one.faults[0] for part in REFUSED.get(operator, ()))
+    for outcome in rows:
+        operator = resolve(outcome.case.type, f"opset{outcome.case.opset}").__name__
+        if outcome.is_refused:
+            is_listed = any(part in outcome.faults[0] for part in REFUSED.get(operator, ()))
         else:
-            is_listed = one.is_right or any(part in one.faults[0] for part in WRONG.get(operator, ()))
+            is_listed = outcome.is_right or any(part in outcome.faults[0] for part in WRONG.get(operator, ()))
         if not is_listed:
-            told.append("\n    ".join([f"{one.case} ({form})", *one.faults]))
+            told.append("\n    ".join([f"{outcome.case} ({form})", *outcome.faults]))
     return told
 
 

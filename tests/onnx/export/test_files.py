@@ -28,10 +28,10 @@ def product() -> ir_exec.Model:
 
 
 def outputs(path: Path) -> Array:
-    found = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"]).run(
+    results = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"]).run(
         None, {"x": np.eye(64, dtype=np.float32)}
     )
-    return np.asarray(found[0])
+    return np.asarray(results[0])
 
 
 @pytest.mark.parametrize("external", [None, False, True])
@@ -39,11 +39,11 @@ def test_constants_inside_and_beside(tmp_path: Path, external: bool | None) -> N
     path = tmp_path / "m.onnx"
     write_model(product(), path, external_data=external)
     names = ["m.onnx", "m.onnx.data"] if external else ["m.onnx"]
-    assert sorted(one.name for one in tmp_path.iterdir()) == names
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == names
     onnx.checker.check_model(str(path), full_check=True)
     np.testing.assert_allclose(outputs(path), WEIGHTS, rtol=1e-6)
-    (held,) = onnx.load(str(path)).graph.initializer
-    assert held.name == "w"
+    (tensor,) = onnx.load(str(path)).graph.initializer
+    assert tensor.name == "w"
 
 
 def test_constants_are_read_one_by_one() -> None:
@@ -72,7 +72,7 @@ def test_nothing_is_left_of_a_file_that_cannot_be_written(
     with pytest.raises(IRError) as caught:
         write_model(product(), path, external_data=external)
     assert caught.value.code == "IR009"
-    assert [one.name for one in tmp_path.iterdir()] == ["m.onnx"]
+    assert [entry.name for entry in tmp_path.iterdir()] == ["m.onnx"]
     assert path.read_bytes() == b"before"
 
 
@@ -83,15 +83,17 @@ def test_paths_that_cannot_be_used(tmp_path: Path) -> None:
         assert caught.value.code == "IR009"
 
 
-@pytest.mark.parametrize("kind", ["f16", "bf16", "f64", "i8", "u16", "i64", "boolean", "u4", "i4", "f8e4m3", "f8e5m2"])
-def test_element_types_of_constants(kind: str) -> None:
+@pytest.mark.parametrize(
+    "element_type", ["f16", "bf16", "f64", "i8", "u16", "i64", "boolean", "u4", "i4", "f8e4m3", "f8e5m2"]
+)
+def test_element_types_of_constants(element_type: str) -> None:
     array = np.arange(4096).reshape(64, 64).astype(np.int64) % 2
-    held = array.astype(np.float32).astype(ElementType[kind].dtype)
+    constant = array.astype(np.float32).astype(ElementType[element_type].dtype)
     x = build.parameter([64, 64], "f32", name="x")
-    model = build.model([build.add(x, build.convert(build.constant(held), "f32"))], [x])
+    model = build.model([build.add(x, build.convert(build.constant(constant), "f32"))], [x])
     exported = lower_model(model)
     (stored,) = exported.tensors.values()
-    assert onnx.TensorProto.DataType.Name(stored.code) == NAMES[kind]
+    assert onnx.TensorProto.DataType.Name(stored.code) == NAMES[element_type]
     content = files.to_bytes(exported)
     session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
     np.testing.assert_array_equal(session.run(None, {"x": np.zeros((64, 64), np.float32)})[0], array)

@@ -20,9 +20,9 @@ from tests.onnx.export.sessions import node_types, run, session
 RANDOM = np.random.default_rng(0)
 
 
-def integers(kind: Any, *shape: int) -> Array:
-    limits = np.iinfo(kind)
-    return RANDOM.integers(limits.min, limits.max + 1, shape).astype(kind)
+def integers(dtype: Any, *shape: int) -> Array:
+    limits = np.iinfo(dtype)
+    return RANDOM.integers(limits.min, limits.max + 1, shape).astype(dtype)
 
 
 def proto(inputs: dict[str, Array], constants: dict[str, Array], **attributes: object) -> onnx.ModelProto:
@@ -71,26 +71,26 @@ def test_a_file_comes_back(group: int, points: str, stored: str, simplify: bool,
     model = ir_exec.read_model(file.SerializeToString())
     (simplified(model) if simplify else model).save(tmp_path / "model.xml")
     back = ir_exec.read_model(tmp_path / "model.xml").to_onnx()
-    assert "ConvInteger" in [one.op_type for one in back.graph.node]
-    expected, actual = (session(one.SerializeToString()).run(None, inputs)[0] for one in (file, back))
+    assert "ConvInteger" in [message.op_type for message in back.graph.node]
+    expected, actual = (session(message.SerializeToString()).run(None, inputs)[0] for message in (file, back))
     assert actual.dtype == np.int32
     np.testing.assert_array_equal(actual, expected)
 
 
 @pytest.mark.parametrize(("least", "most"), [(0, 255), (-128, 127), (-200, 55), (-255, 255)])
-@pytest.mark.parametrize("kind", [np.uint8, np.int8])
-def test_constants_of_nine_bits(kind: Any, least: int, most: int) -> None:
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+def test_constants_of_nine_bits(dtype: Any, least: int, most: int) -> None:
     """Sums beyond the range in which f32 is exact, and signed data, for which onnxruntime has no kernel."""
-    x = build.parameter([1, 64, 4, 4], np.dtype(kind).name.replace("uint", "u").replace("int", "i"), name="x")
+    x = build.parameter([1, 64, 4, 4], np.dtype(dtype).name.replace("uint", "u").replace("int", "i"), name="x")
     w = RANDOM.integers(least, most + 1, (5, 64, 3, 3)).astype(np.int32)
-    wide = build.subtract(build.convert(x, "i32"), build.constant(np.int32(-3 if kind is np.int8 else 250)))
+    wide = build.subtract(build.convert(x, "i32"), build.constant(np.int32(-3 if dtype is np.int8 else 250)))
     plain = {"strides": [1, 1], "pads_begin": [1, 1], "pads_end": [1, 1], "dilations": [1, 1]}
     exported = lower_model(build.model(build.convolution(wide, build.constant(w), **plain), [x]))
     assert "Conv" not in node_types(exported)
-    data = integers(kind, 1, 64, 4, 4)
+    data = integers(dtype, 1, 64, 4, 4)
     (actual,) = run(exported, [data])
-    padded = np.pad(data.astype(np.int64) - (-3 if kind is np.int8 else 250), ((0, 0), (0, 0), (1, 1), (1, 1)))
-    np.testing.assert_array_equal(actual, convolved(padded, w.astype(np.int64), 1))
+    padded = np.pad(data.astype(np.int64) - (-3 if dtype is np.int8 else 250), ((0, 0), (0, 0), (1, 1), (1, 1)))
+    np.testing.assert_array_equal(actual, convolve(padded, w.astype(np.int64), 1))
 
 
 @pytest.mark.parametrize("group", [1, 2])
@@ -105,11 +105,11 @@ def test_a_zero_point_for_each_channel(stored: str, group: int) -> None:
     exported = lower_model(ir_exec.read_model(file.SerializeToString()))
     assert "Conv" not in node_types(exported)
     (actual,) = run(exported, [inputs[name] for name in exported.inputs])
-    expected = convolved(x.astype(np.int64) - 9, w.astype(np.int64) - v.reshape(-1, 1, 1, 1), group)
+    expected = convolve(x.astype(np.int64) - 9, w.astype(np.int64) - v.reshape(-1, 1, 1, 1), group)
     np.testing.assert_array_equal(actual, expected)
 
 
-def convolved(x: Array, w: Array, group: int) -> Array:
+def convolve(x: Array, w: Array, group: int) -> Array:
     """A convolution without padding, by loops over the taps."""
     outputs, channels, height, width = w.shape
     rows, columns = x.shape[2] - height + 1, x.shape[3] - width + 1

@@ -44,7 +44,7 @@ TRIPLED = f"""<net name="g" version="11"><layers>
 <edge from-layer="1" from-port="1" to-layer="2" to-port="0"/></edges></net>""".encode()
 
 
-def scaled() -> ir_exec.Model:
+def make_scaled_model() -> ir_exec.Model:
     x = build.parameter([2, None], "f32", name="x")
     y = build.multiply(x, build.constant(np.float32(2)), name="y")
     return build.model([y, build.relu(y, name="z")], [x])
@@ -53,18 +53,18 @@ def scaled() -> ir_exec.Model:
 def unrepresentable_model() -> ir_exec.Model:
     begins, ends = (build.parameter([2], "i32", name=name) for name in ("begins", "ends"))
     symbols = build.parameter([None], "u8", name="symbols")
-    found = [build.string_tensor_pack(begins, ends, symbols, name=f"pack{place}") for place in range(2)]
-    return build.model(found, [begins, ends, symbols])
+    packs = [build.string_tensor_pack(begins, ends, symbols, name=f"pack{i}") for i in range(2)]
+    return build.model(packs, [begins, ends, symbols])
 
 
 def test_names_are_kept() -> None:
-    exported = lower_model(scaled())
+    exported = lower_model(make_scaled_model())
     assert (exported.inputs, exported.outputs) == (("x",), ("y", "z"))
     assert [node.name for node in exported.proto.graph.node] == ["y", "z"]
 
 
 def test_open_dims_have_names() -> None:
-    (declared,) = lower_model(scaled()).proto.graph.input
+    (declared,) = lower_model(make_scaled_model()).proto.graph.input
     first, second = declared.type.tensor_type.shape.dim
     assert first.dim_value == 2
     assert second.dim_param
@@ -94,9 +94,9 @@ def test_states_are_inputs_and_outputs() -> None:
     model = build.model([build.relu(after)], [x], sinks=[build.assign(after, "sum")])
     exported = lower_model(model)
     assert exported.states == {"sum": ("past.sum", "present.sum")}
-    one = np.ones(2, np.float32)
-    np.testing.assert_array_equal(run(exported, [one])[1], [4, 4])
-    np.testing.assert_array_equal(run(exported, [one], {"past.sum": one})[1], [2, 2])
+    ones = np.ones(2, np.float32)
+    np.testing.assert_array_equal(run(exported, [ones])[1], [4, 4])
+    np.testing.assert_array_equal(run(exported, [ones], {"past.sum": ones})[1], [2, 2])
     entries = {entry.key: entry.value for entry in exported.proto.metadata_props}
     assert json.loads(entries["ir_exec.state.sum"])["past"] == "past.sum"
 
@@ -117,7 +117,7 @@ def test_a_partial_model_has_nodes_of_a_domain_of_its_own() -> None:
 def test_opsets_out_of_range_and_too_old_ones() -> None:
     for opset in (16, 99):
         with pytest.raises(UnsupportedError):
-            lower_model(scaled(), opset=opset)
+            lower_model(make_scaled_model(), opset=opset)
     x = build.parameter([2], "i32", name="x")
     with pytest.raises(UnsupportedError):
         lower_model(build.model([build.bitwise_not(x)], [x]), opset=17)
@@ -125,8 +125,8 @@ def test_opsets_out_of_range_and_too_old_ones() -> None:
 
 @pytest.mark.parametrize("opset", [17, 19, 21, 23])
 def test_opsets(opset: int) -> None:
-    exported = lower_model(scaled(), opset=opset)
-    assert [(one.domain, one.version) for one in exported.proto.opset_import] == [("", opset)]
+    exported = lower_model(make_scaled_model(), opset=opset)
+    assert [(opset_id.domain, opset_id.version) for opset_id in exported.proto.opset_import] == [("", opset)]
     np.testing.assert_array_equal(run(exported, [np.ones((2, 1), np.float32)])[0], [[2], [2]])
 
 
@@ -148,15 +148,15 @@ def test_every_operator_has_a_lowering_or_a_reason() -> None:
 
 
 def test_reading_the_written_model_gives_the_same_function() -> None:
-    model = scaled()
+    model = make_scaled_model()
     again = ir_exec.read_model(model.to_onnx().SerializeToString())
     array = np.array([[1, -2], [3, 4]], np.float32)
-    expected, found = (ir_exec.compile_model(one)([array]) for one in (model, again))
+    expected, actual = (ir_exec.compile_model(network)([array]) for network in (model, again))
     assert [port.name for port in again.outputs] == ["y", "z"]
-    np.testing.assert_array_equal(found["z"], expected["z"])
+    np.testing.assert_array_equal(actual["z"], expected["z"])
 
 
-@pytest.mark.parametrize("function", CASES, ids=lambda one: one.__name__)
+@pytest.mark.parametrize("function", CASES, ids=lambda function: function.__name__)
 @pytest.mark.parametrize("shape", ["2", "?"])
 def test_bodies(function: Build, shape: str) -> None:
     x = build.parameter(shape, name="x")
@@ -167,9 +167,9 @@ def test_bodies(function: Build, shape: str) -> None:
         if function.__name__ == "until_large" and data[0] < 0:
             continue  # it would never end
         expected = list(ir_exec.compile_model(model)([data]).values())
-        for one, other in zip(run(exported, [data]), expected, strict=True):
-            np.testing.assert_allclose(one, other, rtol=1e-6)
-            assert one.shape == other.shape
+        for actual, expected_output in zip(run(exported, [data]), expected, strict=True):
+            np.testing.assert_allclose(actual, expected_output, rtol=1e-6)
+            assert actual.shape == expected_output.shape
 
 
 def test_an_extension_brings_its_own_lowering() -> None:
@@ -199,7 +199,7 @@ def test_an_extension_brings_its_own_lowering() -> None:
 
 
 def test_the_message_is_whole() -> None:
-    proto = scaled().to_onnx()
+    proto = make_scaled_model().to_onnx()
     onnx.checker.check_model(proto, full_check=True)
     assert proto.producer_name == "ir_exec"
 
@@ -240,13 +240,13 @@ def test_the_output_of_a_state_and_one_of_the_network_have_two_names() -> None:
 
 
 @pytest.mark.parametrize("axis", [None, 1])
-@pytest.mark.parametrize(("kind", "point"), [(np.uint8, 128), (np.uint8, 3), (np.int8, 0), (np.int8, -7)])
-def test_quantizations_come_back(kind: Any, point: int, axis: int | None, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("dtype", "point"), [(np.uint8, 128), (np.uint8, 3), (np.int8, 0), (np.int8, -7)])
+def test_quantizations_come_back(dtype: Any, point: int, axis: int | None, tmp_path: Path) -> None:
     size = 1 if axis is None else 3
     shape = () if axis is None else (3,)
     stored = {
         "s": np.array([0.1, 0.25, 3][:size], np.float32).reshape(shape),
-        "z": np.full(shape, point, kind),
+        "z": np.full(shape, point, dtype),
     }
     attributes = {} if axis is None else {"axis": axis}
     nodes = [

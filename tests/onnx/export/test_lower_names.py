@@ -29,7 +29,7 @@ def proto(
         nodes,
         "g",
         [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 2])],
-        [helper.make_tensor_value_info(one, *type) for one, type in types.items()],
+        [helper.make_tensor_value_info(name, *type) for name, type in types.items()],
         [numpy_helper.from_array(C, "w")],
     )
     return helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)])
@@ -60,13 +60,13 @@ FILES = {
 
 
 def names(model: onnx.ModelProto) -> list[str]:
-    return [one.name for one in model.graph.output]
+    return [output.name for output in model.graph.output]
 
 
 @pytest.mark.parametrize("target", ["", "onnxruntime"])
-@pytest.mark.parametrize("kind", FILES)
-def test_outputs_of_an_onnx_file_keep_their_names(kind: str, target: str, tmp_path: Path) -> None:
-    file = FILES[kind]
+@pytest.mark.parametrize("case", FILES)
+def test_outputs_of_an_onnx_file_keep_their_names(case: str, target: str, tmp_path: Path) -> None:
+    file = FILES[case]
     model = ir_exec.read_model(file.SerializeToString())
     model.save(tmp_path / "model.xml")
     expected = session(file.SerializeToString()).run(None, {"x": X})
@@ -95,6 +95,6 @@ def test_an_inner_value_with_the_name_of_an_output_is_renamed() -> None:
     x = build.parameter([2, 2], "f32", name="x")
     inner = build.negative(x, name="y")
     outer = build.relu(inner, name="last")
-    found = outputs_of(build.model([build.result(outer, tensor_names=("y",))], [x]), X)
-    assert list(found) == ["y"]
-    np.testing.assert_array_equal(found["y"], np.maximum(-X, 0))
+    outputs = outputs_of(build.model([build.result(outer, tensor_names=("y",))], [x]), X)
+    assert list(outputs) == ["y"]
+    np.testing.assert_array_equal(outputs["y"], np.maximum(-X, 0))

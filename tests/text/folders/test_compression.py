@@ -13,20 +13,20 @@ from ir_exec.text.folders.folder import read_part
 from tests.text.model_folders import language_model
 
 
-def unpacked(
+def weights_of_nncf(
     shape: list[int],
     scale: list[int],
     *,
-    kind: str = "i4",
+    element_type: str = "i4",
     zero_point: int | None = None,
     merged: list[int] | None = None,
     order: str = "weights first",
 ) -> build.Value:
     """Weights after the layers that NNCF writes."""
-    dtype = np.uint8 if kind.startswith("u") else np.int8
-    weights = build.convert(build.constant(np.ones(shape, dtype), kind), "f16")
+    dtype = np.uint8 if element_type.startswith("u") else np.int8
+    weights = build.convert(build.constant(np.ones(shape, dtype), element_type), "f16")
     if zero_point is not None:
-        points = build.convert(build.constant(np.full(scale, zero_point, dtype), kind), "f16")
+        points = build.convert(build.constant(np.full(scale, zero_point, dtype), element_type), "f16")
         weights = build.subtract(weights, points)
     scales = np.ones(scale, np.float16)
     weights = build.multiply(weights, scales) if order == "weights first" else build.multiply(scales, weights)
@@ -55,18 +55,18 @@ def unpacked(
 def test_group_sizes(
     shape: list[int], scale: list[int], merged: list[int] | None, group: int | None, order: str, tmp_path: Path
 ) -> None:
-    weights = unpacked(shape, scale, merged=merged, order=order)
+    weights = weights_of_nncf(shape, scale, merged=merged, order=order)
     build.model(build.result(weights, name="y")).save(tmp_path / "net.xml")
-    (found,) = packed_weights(read_part("model", str(tmp_path / "net.xml")))
-    assert (found.type_name, found.weight.stored_shape, found.weight.group_size) == ("i4", tuple(shape), group)
-    assert found.is_scaled
-    assert found.zero_point == "none"
+    (packed,) = packed_weights(read_part("model", str(tmp_path / "net.xml")))
+    assert (packed.type_name, packed.weight.stored_shape, packed.weight.group_size) == ("i4", tuple(shape), group)
+    assert packed.is_scaled
+    assert packed.zero_point == "none"
 
 
 def test_a_scale_for_each_element(tmp_path: Path) -> None:
-    build.model(build.result(unpacked([16, 64], [16, 64]), name="y")).save(tmp_path / "net.xml")
-    (found,) = packed_weights(read_part("model", str(tmp_path / "net.xml")))
-    assert found.weight.group_size == 1
+    build.model(build.result(weights_of_nncf([16, 64], [16, 64]), name="y")).save(tmp_path / "net.xml")
+    (packed,) = packed_weights(read_part("model", str(tmp_path / "net.xml")))
+    assert packed.weight.group_size == 1
 
 
 @pytest.mark.parametrize(
@@ -82,10 +82,10 @@ def test_a_scale_for_each_element(tmp_path: Path) -> None:
     ],
 )
 def test_zero_points(kind: str, value: int | None, zero_point: str, tmp_path: Path) -> None:
-    weights = unpacked([16, 64], [16, 1], kind=kind, zero_point=value)
+    weights = weights_of_nncf([16, 64], [16, 1], element_type=kind, zero_point=value)
     build.model(build.result(weights, name="y")).save(tmp_path / "net.xml")
-    (found,) = packed_weights(read_part("model", str(tmp_path / "net.xml")))
-    assert found.zero_point == zero_point
+    (packed,) = packed_weights(read_part("model", str(tmp_path / "net.xml")))
+    assert packed.zero_point == zero_point
 
 
 def test_weights_without_scales(tmp_path: Path) -> None:

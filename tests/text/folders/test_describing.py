@@ -24,7 +24,7 @@ def facts(folder: Path) -> FolderFacts:
     return facts_of_folder(opened)
 
 
-def quantized(folder: Path, **stored: Any) -> Path:
+def quantized_folder(folder: Path, **stored: Any) -> Path:
     pipeline(folder)
     language_model(projection=four_bits(**stored)).save(folder / "openvino_model.xml")
     return folder
@@ -43,12 +43,12 @@ def quantized(folder: Path, **stored: Any) -> Path:
     ids=str,
 )
 def test_formats_of_weights(stored: dict[str, Any], row: tuple[str, int | None, bool], tmp_path: Path) -> None:
-    found = facts(quantized(tmp_path / "model", **stored))
-    rows = [(weight.format, weight.group_size, weight.symmetric) for weight in found.weights]
+    described = facts(quantized_folder(tmp_path / "model", **stored))
+    rows = [(weight.format, weight.group_size, weight.symmetric) for weight in described.weights]
     assert row in rows
     assert ("f32", None, None) in rows
-    assert sum(weight.share for weight in found.weights) == pytest.approx(1)
-    assert found.differences == {}
+    assert sum(weight.share for weight in described.weights) == pytest.approx(1)
+    assert described.differences == {}
 
 
 @pytest.mark.parametrize(
@@ -70,15 +70,17 @@ def test_formats_of_weights(stored: dict[str, Any], row: tuple[str, int | None, 
     ids=str,
 )
 def test_differences(stored: dict[str, Any], declared: dict[str, str], count: int, tmp_path: Path) -> None:
-    folder = quantized(tmp_path / "model", **stored)
+    folder = quantized_folder(tmp_path / "model", **stored)
     declare(folder / "openvino_model.xml", **(DECLARED | declared))
-    assert [len(found) for found in facts(folder).differences.values()] == ([count] if count else [])
+    assert [len(lines) for lines in facts(folder).differences.values()] == ([count] if count else [])
 
 
 def test_the_command(tmp_path: Path) -> None:
-    folder = quantized(tmp_path / "model", group=32)
+    folder = quantized_folder(tmp_path / "model", group=32)
     declare(folder / "openvino_model.xml", **DECLARED)
     shown = json.loads(CliRunner().invoke(main, ["inspect", str(folder), "--format", "json"]).stdout)
     (text,) = shown["differences"]["model"]
     assert text in CliRunner().invoke(main, ["inspect", str(folder)]).stdout
-    assert ("i4", 32, True) in [(one["format"], one["group_size"], one["symmetric"]) for one in shown["weights"]]
+    assert ("i4", 32, True) in [
+        (entry["format"], entry["group_size"], entry["symmetric"]) for entry in shown["weights"]
+    ]

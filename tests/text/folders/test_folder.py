@@ -88,7 +88,7 @@ def use(folder: Path) -> set[str]:
     """The codes that all users of a folder report; every exception is an IRError."""
     reports = check_folder(folder)
     assert reports is not None
-    codes = {found.code for report in reports for found in report.diagnostics}
+    codes = {diagnostic.code for report in reports for diagnostic in report.diagnostics}
     opened = open_folder(folder)
     assert opened is not None
     for target in TARGETS:
@@ -150,9 +150,14 @@ def test_values_of_an_impossible_type_are_named(file: str, key: str, value: Any,
     path.write_text(json.dumps(content | {key: value}, indent=1), "utf-8")
     reports = check_folder(folder)
     assert reports is not None
-    (found,) = [found for report in reports for found in report.diagnostics if found.code == Code.unreadable_settings]
-    assert (found.severity, found.location.path) == ("error", str(path))
-    assert f'"{key}"' in path.read_text("utf-8").splitlines()[(found.location.line or 0) - 1]
+    (diagnostic,) = [
+        diagnostic
+        for report in reports
+        for diagnostic in report.diagnostics
+        if diagnostic.code == Code.unreadable_settings
+    ]
+    assert (diagnostic.severity, diagnostic.location.path) == ("error", str(path))
+    assert f'"{key}"' in path.read_text("utf-8").splitlines()[(diagnostic.location.line or 0) - 1]
 
 
 def test_null_is_a_value_that_is_not_set(folder: Path) -> None:
@@ -182,7 +187,7 @@ def test_files_that_are_not_regular(file: str, what: str, folder: Path) -> None:
     reports = check_folder(folder)
     assert reports is not None
     assert (Code.unreadable_settings, str(path)) in {
-        (found.code, found.location.path) for report in reports for found in report.diagnostics
+        (diagnostic.code, diagnostic.location.path) for report in reports for diagnostic in report.diagnostics
     }
     assert Code.internal_error not in use(folder)
     result = CliRunner().invoke(main, ["check", str(folder)])

@@ -39,16 +39,16 @@ def sweep() -> Array:
 
 
 def test_log_mel_is_that_of_transformers() -> None:
-    found = log_mel(Wave(sweep().astype(np.float32), 16000), folder())
-    assert (found.shape, found.dtype) == ((1, 80, 3000), np.float32)
-    np.testing.assert_allclose(found[0][np.ix_(BANDS, FRAMES)], STORED, atol=1e-4)
+    features = log_mel(Wave(sweep().astype(np.float32), 16000), folder())
+    assert (features.shape, features.dtype) == ((1, 80, 3000), np.float32)
+    np.testing.assert_allclose(features[0][np.ix_(BANDS, FRAMES)], STORED, atol=1e-4)
 
 
 def test_a_description_inside_of_another_file() -> None:
     inner = {"feature_extractor": {"feature_extractor_type": "WhisperFeatureExtractor", "feature_size": 16}}
-    whole = Folder("model", "speech", {}, {"processor_config.json": SettingsFile("model/p.json", inner)}, None)
+    nested = Folder("model", "speech", {}, {"processor_config.json": SettingsFile("model/p.json", inner)}, None)
     wave = Wave(np.zeros(100, np.float32), 16000)
-    np.testing.assert_array_equal(log_mel(wave, whole), log_mel(wave, folder(feature_size=16)))
+    np.testing.assert_array_equal(log_mel(wave, nested), log_mel(wave, folder(feature_size=16)))
 
 
 def test_bands_have_equal_areas() -> None:
@@ -58,8 +58,8 @@ def test_bands_have_equal_areas() -> None:
     assert (np.diff(bands.argmax(0)) > 0).all()
 
 
-def wav(kind: int, bits: int, sound: bytes, channels: int = 1, rate: int = 16000, extra: bytes = b"") -> bytes:
-    header = struct.pack("<HHIIHH", kind, channels, rate, 0, 0, bits) + extra
+def wav(encoding: int, bits: int, sound: bytes, channels: int = 1, rate: int = 16000, extra: bytes = b"") -> bytes:
+    header = struct.pack("<HHIIHH", encoding, channels, rate, 0, 0, bits) + extra
     junk = b"LIST" + struct.pack("<I", 3) + b"abc\0"
     chunks = b"fmt " + struct.pack("<I", len(header)) + header + junk + b"data" + struct.pack("<I", len(sound)) + sound
     return b"RIFF" + struct.pack("<I", len(chunks) + 4) + b"WAVE" + chunks
@@ -82,9 +82,9 @@ VALUES = np.array([0.0, 0.5, -0.5, -1.0])
 def test_formats_of_wav(kind: int, bits: int, sound: bytes, tmp_path: Path) -> None:
     path = tmp_path / "a.wav"
     path.write_bytes(wav(kind, bits, sound, rate=8000))
-    found = read_wav(path)
-    assert (found.rate, found.samples.dtype) == (8000, np.float32)
-    np.testing.assert_array_equal(found.samples, VALUES)
+    wave = read_wav(path)
+    assert (wave.rate, wave.samples.dtype) == (8000, np.float32)
+    np.testing.assert_array_equal(wave.samples, VALUES)
     path.write_bytes(wav(0xFFFE, bits, sound, extra=struct.pack("<HHIH", 22, bits, 0, kind) + bytes(14)))
     np.testing.assert_array_equal(read_wav(path).samples, VALUES)
 
@@ -162,18 +162,18 @@ def test_paths_that_are_not_audio_files(tmp_path: Path, monkeypatch: pytest.Monk
 def test_any_damage_is_an_error_or_audio(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     path, codes = tmp_path / "a.wav", set()
-    for kind, bits in ((1, 8), (1, 16), (1, 24), (3, 32), (0xFFFE, 16)):
+    for encoding, bits in ((1, 8), (1, 16), (1, 24), (3, 32), (0xFFFE, 16)):
         for _ in range(100):
-            content = bytearray(wav(kind, bits, random.bytes(24), extra=struct.pack("<HHIH", 22, bits, 0, 1)))
-            for place in random.integers(0, len(content), 3):
-                content[place] = random.integers(0, 256)
+            content = bytearray(wav(encoding, bits, random.bytes(24), extra=struct.pack("<HHIH", 22, bits, 0, 1)))
+            for position in random.integers(0, len(content), 3):
+                content[position] = random.integers(0, 256)
             path.write_bytes(content[: random.integers(0, len(content) + 1)])
             try:
-                found = read_wav(path)
+                wave = read_wav(path)
             except EvaluationError as error:
                 codes.add(error.code)
             else:
-                assert (found.samples.ndim, found.rate > 0) == (1, True)
+                assert (wave.samples.ndim, wave.rate > 0) == (1, True)
     assert codes == {"IR704"}
 
 

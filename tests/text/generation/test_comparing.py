@@ -32,9 +32,9 @@ def ours(loaded: Pipeline) -> list[int]:
 
 @pytest.mark.skipif(find_spec("openvino") is None, reason="OpenVINO is not installed")
 def test_tokens_of_openvino(loaded: Pipeline, ours: list[int]) -> None:
-    found = compare_tokens(loaded, "openvino", PROMPT, count=5)
-    assert (found.equal, found.first, found.trials) == (True, None, ())
-    assert list(found.theirs) == list(found.ours) == ours
+    comparison = compare_tokens(loaded, "openvino", PROMPT, count=5)
+    assert (comparison.equal, comparison.first, comparison.trials) == (True, None, ())
+    assert list(comparison.theirs) == list(comparison.ours) == ours
 
 
 def test_settings_of_the_folder(loaded: Pipeline, ours: list[int], tmp_path: Path) -> None:
@@ -43,28 +43,28 @@ def test_settings_of_the_folder(loaded: Pipeline, ours: list[int], tmp_path: Pat
     penalised = load(other).generate(PROMPT, max_new_tokens=5, ignore_eos=True)
     assert list(penalised.ids) != ours
     # Files hold what a runtime gave that follows the settings.
-    tokens = stored(tmp_path, {"prompt_ids": PROMPT, "ids": list(penalised.ids)})
+    tokens = store(tmp_path, {"prompt_ids": PROMPT, "ids": list(penalised.ids)})
     assert compare_tokens(load(other), tokens, []).first is None
-    plain = compare_tokens(load(other), stored(tmp_path, {"ids": ours}), PROMPT).first
+    plain = compare_tokens(load(other), store(tmp_path, {"ids": ours}), PROMPT).first
     assert plain is not None
     assert np.isfinite([plain.margin, plain.gap]).all()
     if find_spec("openvino") is not None:
-        found = compare_tokens(load(other), "openvino", PROMPT, count=5)
-        assert (found.first, list(found.ours)) == (None, ours)
+        comparison = compare_tokens(load(other), "openvino", PROMPT, count=5)
+        assert (comparison.first, list(comparison.ours)) == (None, ours)
 
 
 def test_a_model_with_an_encoder(tmp_path: Path) -> None:
     other = load(encoder_decoder(tmp_path / "model"))
-    found = list(other.generate(PROMPT, max_new_tokens=4, ignore_eos=True).ids)
-    assert compare_tokens(other, stored(tmp_path, {"prompt_ids": PROMPT, "ids": found}), []).first is None
-    wrong = [*found[:2], (found[2] + 1) % 500, found[3]]
-    first = compare_tokens(other, stored(tmp_path, {"prompt_ids": PROMPT, "ids": wrong}), []).first
+    ids = list(other.generate(PROMPT, max_new_tokens=4, ignore_eos=True).ids)
+    assert compare_tokens(other, store(tmp_path, {"prompt_ids": PROMPT, "ids": ids}), []).first is None
+    wrong = [*ids[:2], (ids[2] + 1) % 500, ids[3]]
+    first = compare_tokens(other, store(tmp_path, {"prompt_ids": PROMPT, "ids": wrong}), []).first
     assert first is not None
-    assert (first.position, first.ours) == (2, found[2])
+    assert (first.position, first.ours) == (2, ids[2])
     assert first.margin >= first.gap > 0
 
 
-def stored(folder: Path, content: object) -> str:
+def store(folder: Path, content: object) -> str:
     path = folder / "tokens.json"
     path.write_text(json.dumps(content), "utf-8")
     return str(path)
@@ -72,19 +72,19 @@ def stored(folder: Path, content: object) -> str:
 
 def test_the_first_token_that_differs(loaded: Pipeline, ours: list[int], tmp_path: Path) -> None:
     other = (ours[2] + 1) % 500
-    found = compare_tokens(loaded, stored(tmp_path, {"ids": [*ours[:2], other, *ours[3:]]}), PROMPT)
-    assert found.first is not None
-    assert (found.first.position, found.first.ours, found.first.theirs) == (2, ours[2], other)
-    assert found.first.margin >= found.first.gap > 0
-    assert not found.equal
+    comparison = compare_tokens(loaded, store(tmp_path, {"ids": [*ours[:2], other, *ours[3:]]}), PROMPT)
+    assert comparison.first is not None
+    assert (comparison.first.position, comparison.first.ours, comparison.first.theirs) == (2, ours[2], other)
+    assert comparison.first.margin >= comparison.first.gap > 0
+    assert not comparison.equal
 
 
 def test_files_of_tokens(loaded: Pipeline, ours: list[int], tmp_path: Path) -> None:
     for content in ({"prompt_ids": PROMPT, "ids": ours}, {"prompt_ids": PROMPT, "ids": PROMPT + ours}):
-        assert compare_tokens(loaded, stored(tmp_path, content), []).first is None
+        assert compare_tokens(loaded, store(tmp_path, content), []).first is None
     for content in ({"tokens": ours}, "text", [1.5]):
         with pytest.raises(EvaluationError) as caught:
-            compare_tokens(loaded, stored(tmp_path, content), PROMPT)
+            compare_tokens(loaded, store(tmp_path, content), PROMPT)
         assert caught.value.code == "IR704"
     with pytest.raises(EvaluationError):
         compare_tokens(loaded, str(tmp_path / "none.json"), PROMPT)

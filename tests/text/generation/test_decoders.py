@@ -41,25 +41,25 @@ class Spy:
 
 def taking(**inputs: tuple[list[int | None], str]) -> Model:
     """A network with these inputs, which keeps five columns of a convolution in a variable."""
-    ports = [build.parameter(shape, kind, name=name) for name, (shape, kind) in inputs.items()]
+    ports = [build.parameter(shape, element_type, name=name) for name, (shape, element_type) in inputs.items()]
     name = "cache_params.past.conv.0"
-    kept = build.read_value(np.zeros((1, 5), np.float32), name, shape=[None, 5], element_type="f32")
-    results = [build.result(kept, name="logits"), *[build.result(port, name=f"out.{port.name}") for port in ports]]
-    return build.model(results, sinks=[build.assign(kept, name)])
+    state = build.read_value(np.zeros((1, 5), np.float32), name, shape=[None, 5], element_type="f32")
+    results = [build.result(state, name="logits"), *[build.result(port, name=f"out.{port.name}") for port in ports]]
+    return build.model(results, sinks=[build.assign(state, name)])
 
 
 def calls(model: Model, steps: list[list[list[int]]], **options: Any) -> list[Mapping[str, Array]]:
     """What the network gets for these tokens."""
-    found: list[Spy] = []
+    spies: list[Spy] = []
 
-    def compile(one: Model) -> Spy:
-        found.append(Spy(one))
-        return found[-1]
+    def compile(network: Model) -> Spy:
+        spies.append(Spy(network))
+        return spies[-1]
 
     decoder = Decoder(model, compile, **options)
     for rows in steps:
         decoder.next_logits_of(rows)
-    return found[0].calls
+    return spies[0].calls
 
 
 IDS = {"input_ids": ([None, None], "i64"), "attention_mask": ([None, None], "i64")}
@@ -91,19 +91,19 @@ def test_positions_with_an_axis_for_each_direction() -> None:
     first, second = calls(model, [[[5, 6]], [[9]]])
     assert first["position_ids"].tolist() == [[[0, 1]]] * 3
     assert second["position_ids"].tolist() == [[[2]]] * 3
-    given = np.array([[[0, 1, 1]], [[0, 1, 2]], [[0, 4, 1]]])
-    first, second = calls(model, [[[5, 6, 7]], [[9]]], fixed={"position_ids": given})
-    assert first["position_ids"].tolist() == given.tolist()
+    positions = np.array([[[0, 1, 1]], [[0, 1, 2]], [[0, 4, 1]]])
+    first, second = calls(model, [[[5, 6, 7]], [[9]]], fixed={"position_ids": positions})
+    assert first["position_ids"].tolist() == positions.tolist()
     assert second["position_ids"].tolist() == [[[5]]] * 3
 
 
 def test_networks_that_take_no_padding() -> None:
-    def compile(one: Model) -> Spy:
-        return Spy(one)
+    def compile(network: Model) -> Spy:
+        return Spy(network)
 
     assert not Decoder(taking(**IDS), compile).takes_padding
     assert Decoder(language_model(), compile).takes_padding
-    assert not Decoder(embedded(), compile, embed=embed).takes_padding
+    assert not Decoder(embeddings_model(), compile, embed=embed).takes_padding
 
 
 def test_logits_of_the_last_token_alone() -> None:
@@ -131,7 +131,7 @@ def test_inputs_of_the_prompt_that_cannot_be(given: dict[str, Array]) -> None:
     assert caught.value.code == "IR704"
 
 
-def embedded() -> Model:
+def embeddings_model() -> Model:
     """Logits of embeddings: their running sum, times the table."""
     states = build.parameter([None, None, 4], "f32", name="inputs_embeds")
     kinds = build.parameter([None, None], "i64", name="token_type_ids")
@@ -145,26 +145,28 @@ def embed(tokens: Array) -> Array:
 
 def test_embeddings_of_images_take_the_places_of_their_tokens() -> None:
     images = DRAW.normal(size=(2, 4)).astype(np.float32)
-    decoder = Decoder(embedded(), compile_model, embed=embed, images=images, image_token=29)
-    found = decoder.all_logits([1, 29, 29, 2])
+    decoder = Decoder(embeddings_model(), compile_model, embed=embed, images=images, image_token=29)
+    logits = decoder.all_logits([1, 29, 29, 2])
     states = np.stack([TABLE[1], images[0], images[1], TABLE[2]]).cumsum(0) + np.array([[0], [1], [1], [0]])
-    np.testing.assert_allclose(found, states @ TABLE.T, rtol=1e-5)
+    np.testing.assert_allclose(logits, states @ TABLE.T, rtol=1e-5)
     more = decoder.next_logits([3])
     np.testing.assert_allclose(more, (states[-1] + TABLE[3]) @ TABLE.T, rtol=1e-4, atol=1e-5)
 
 
 def test_images_and_their_tokens_must_be_as_many() -> None:
-    decoder = Decoder(embedded(), compile_model, embed=embed, images=TABLE[:3], image_token=29)
+    decoder = Decoder(embeddings_model(), compile_model, embed=embed, images=TABLE[:3], image_token=29)
     with pytest.raises(EvaluationError) as caught:
         decoder.next_logits([1, 29, 2])
     assert caught.value.code == "IR704"
 
 
 def test_embeddings_of_the_prompt_may_be_given() -> None:
-    given = DRAW.normal(size=(1, 3, 4)).astype(np.float32)
-    decoder = Decoder(embedded(), compile_model, embed=embed, fixed={"inputs_embeds": given})
-    np.testing.assert_allclose(decoder.next_logits([]), given[0].sum(0) @ TABLE.T, rtol=1e-5)
-    np.testing.assert_allclose(decoder.next_logits([7]), (given[0].sum(0) + TABLE[7]) @ TABLE.T, rtol=1e-4, atol=1e-5)
+    embeddings = DRAW.normal(size=(1, 3, 4)).astype(np.float32)
+    decoder = Decoder(embeddings_model(), compile_model, embed=embed, fixed={"inputs_embeds": embeddings})
+    np.testing.assert_allclose(decoder.next_logits([]), embeddings[0].sum(0) @ TABLE.T, rtol=1e-5)
+    np.testing.assert_allclose(
+        decoder.next_logits([7]), (embeddings[0].sum(0) + TABLE[7]) @ TABLE.T, rtol=1e-4, atol=1e-5
+    )
 
 
 def test_a_batch_gives_what_each_text_gives_alone(tmp_path: Path) -> None:
@@ -172,6 +174,6 @@ def test_a_batch_gives_what_each_text_gives_alone(tmp_path: Path) -> None:
     rows = [[3, 9, 27, 81], [5], [7, 49]]
     alone = [Decoder(model, compile_model).next_logits(row) for row in rows]
     decoder = Decoder(model, compile_model)
-    found = decoder.next_logits_of(rows)
-    assert found.shape == (3, ROWS)
-    np.testing.assert_allclose(found, np.stack(alone), rtol=1e-4, atol=1e-5)
+    logits = decoder.next_logits_of(rows)
+    assert logits.shape == (3, ROWS)
+    np.testing.assert_allclose(logits, np.stack(alone), rtol=1e-4, atol=1e-5)

@@ -28,16 +28,18 @@ def test_an_encoder_reads_the_prompt(tmp_path: Path) -> None:
     for _ in range(6):
         expected.append(int(((summed + 20 * states.mean(0)) @ TABLE.T).argmax()))
         summed += TABLE[expected[-1]]
-    found = load(folder).generate(PROMPT, max_new_tokens=6, ignore_eos=True)
-    assert (list(found.ids), list(found.prompt_ids)) == (expected, PROMPT)
+    generation = load(folder).generate(PROMPT, max_new_tokens=6, ignore_eos=True)
+    assert (list(generation.ids), list(generation.prompt_ids)) == (expected, PROMPT)
 
 
 def test_a_batch_of_prompts_for_an_encoder(tmp_path: Path) -> None:
     loaded = load(encoder_decoder(tmp_path / "model"))
     rows = [PROMPT, [9], [30, 60, 90, 120, 150, 180]]
-    found = loaded.generate_batch(rows, max_new_tokens=5, ignore_eos=True)
-    assert [one.ids for one in found] == [loaded.generate(row, max_new_tokens=5, ignore_eos=True).ids for row in rows]
-    assert len({one.ids for one in found}) == 3
+    generations = loaded.generate_batch(rows, max_new_tokens=5, ignore_eos=True)
+    assert [generation.ids for generation in generations] == [
+        loaded.generate(row, max_new_tokens=5, ignore_eos=True).ids for row in rows
+    ]
+    assert len({generation.ids for generation in generations}) == 3
 
 
 def test_an_encoder_or_a_decoder_that_is_missing(tmp_path: Path) -> None:
@@ -52,11 +54,11 @@ def test_speech_from_samples_and_from_features(tmp_path: Path) -> None:
     samples = np.sin(np.arange(9000) * 0.3)
     features = loaded.features(samples)
     assert features.shape == (1, 8, 100)
-    found = loaded.generate(audio=samples, max_new_tokens=4, ignore_eos=True)
-    given = loaded.generate(inputs={"input_features": features}, max_new_tokens=4, ignore_eos=True)
-    assert found.ids == given.ids
+    from_samples = loaded.generate(audio=samples, max_new_tokens=4, ignore_eos=True)
+    from_features = loaded.generate(inputs={"input_features": features}, max_new_tokens=4, ignore_eos=True)
+    assert from_samples.ids == from_features.ids
     hidden = TABLE[5] + 20 * features[0].mean(1)
-    assert found.ids[0] == int((hidden @ TABLE.T).argmax())
+    assert from_samples.ids[0] == int((hidden @ TABLE.T).argmax())
     # Tokens as prompt are those with which the decoder begins.
     begun = loaded.generate([7, 8], audio=samples, max_new_tokens=1, ignore_eos=True)
     assert begun.ids[0] == int(((hidden - TABLE[5] + TABLE[7] + TABLE[8]) @ TABLE.T).argmax())
@@ -64,8 +66,8 @@ def test_speech_from_samples_and_from_features(tmp_path: Path) -> None:
 
 def test_speech_ends_where_the_decoder_does(tmp_path: Path) -> None:
     loaded = load(speech(tmp_path / "model"))
-    found = loaded.generate(audio=np.zeros(100), max_new_tokens=50, ignore_eos=True)
-    assert (len(found.ids), found.stopped_by) == (11, "context")
+    generation = loaded.generate(audio=np.zeros(100), max_new_tokens=50, ignore_eos=True)
+    assert (len(generation.ids), generation.stopped_by) == (11, "context")
 
 
 def test_speech_without_audio(tmp_path: Path) -> None:
@@ -79,21 +81,21 @@ def test_images_take_the_places_of_their_tokens(tmp_path: Path) -> None:
     folder = vision(tmp_path / "model")
     pixels = np.random.default_rng(0).normal(size=(2, 2, 2, 4)).astype(np.float32)
     prompt = [3, IMAGE, IMAGE, 4, IMAGE, IMAGE]
-    found = load(folder).generate(prompt, inputs={"pixel_values": pixels}, max_new_tokens=1, ignore_eos=True)
+    generation = load(folder).generate(prompt, inputs={"pixel_values": pixels}, max_new_tokens=1, ignore_eos=True)
     hidden = TABLE[3] + TABLE[4] + pixels.transpose(0, 2, 1, 3).reshape(-1, 8).sum(0)
-    assert found.ids[0] == int((hidden @ TABLE.T).argmax())
+    assert generation.ids[0] == int((hidden @ TABLE.T).argmax())
     # One token for an image becomes as many as it has embeddings.
     short = load(folder).generate(
         [3, IMAGE, 4, IMAGE], inputs={"pixel_values": pixels}, max_new_tokens=1, ignore_eos=True
     )
-    assert (short.prompt_ids, short.ids) == (tuple(prompt), found.ids)
+    assert (short.prompt_ids, short.ids) == (tuple(prompt), generation.ids)
 
 
 def test_a_prompt_as_embeddings(tmp_path: Path) -> None:
     folder = vision(tmp_path / "model")
     states = TABLE[[3, 9, 4]][None]
-    found = load(folder).generate(inputs={"inputs_embeds": states}, max_new_tokens=3, ignore_eos=True)
-    assert found.ids == load(folder).generate([3, 9, 4], max_new_tokens=3, ignore_eos=True).ids
+    generation = load(folder).generate(inputs={"inputs_embeds": states}, max_new_tokens=3, ignore_eos=True)
+    assert generation.ids == load(folder).generate([3, 9, 4], max_new_tokens=3, ignore_eos=True).ids
 
 
 def test_images_that_do_not_fit(tmp_path: Path) -> None:

@@ -39,33 +39,33 @@ def test_tokens_are_the_likeliest_of_openvino(folder: Path, loaded: Pipeline, op
         inputs: list[Array] = [np.array([ids]), np.ones((1, len(ids)), np.int64), np.zeros(1, np.int32)]
         (logits,) = openvino.run(folder / "openvino_model.xml", inputs)
         ids.append(int(logits[0, -1].argmax()))
-    found = loaded.generate(PROMPT, max_new_tokens=6, ignore_eos=True, keep_logits=True)
-    assert list(found.ids) == ids[len(PROMPT) :]
-    assert found.logits is not None
-    assert found.logits.shape == (6, logits.shape[-1])
-    assert (found.stopped_by, found.prompt_ids) == ("length", tuple(PROMPT))
+    generation = loaded.generate(PROMPT, max_new_tokens=6, ignore_eos=True, keep_logits=True)
+    assert list(generation.ids) == ids[len(PROMPT) :]
+    assert generation.logits is not None
+    assert generation.logits.shape == (6, logits.shape[-1])
+    assert (generation.stopped_by, generation.prompt_ids) == ("length", tuple(PROMPT))
 
 
 def test_text_is_that_of_the_tokens(loaded: Pipeline) -> None:
     pieces: list[str] = []
-    found = loaded.generate("a layer", max_new_tokens=5, ignore_eos=True, on_text=pieces.append)
-    assert found.prompt_ids == tuple(loaded.encode("a layer"))
-    assert found.text == loaded.decode(found.ids) == "".join(pieces)
+    generation = loaded.generate("a layer", max_new_tokens=5, ignore_eos=True, on_text=pieces.append)
+    assert generation.prompt_ids == tuple(loaded.encode("a layer"))
+    assert generation.text == loaded.decode(generation.ids) == "".join(pieces)
 
 
 def test_the_end_token_ends_it(folder: Path, tmp_path: Path) -> None:
     plain = load(folder).generate(PROMPT, max_new_tokens=4, ignore_eos=True)
     other = pipeline(tmp_path / "model")
     (other / "generation_config.json").write_text(json.dumps({"eos_token_id": plain.ids[-1]}), "utf-8")
-    found = load(other).generate(PROMPT, max_new_tokens=4)
+    generation = load(other).generate(PROMPT, max_new_tokens=4)
     expected = plain.ids[: plain.ids.index(plain.ids[-1]) + 1]
-    assert (found.ids, found.stopped_by) == (expected, "end token")
+    assert (generation.ids, generation.stopped_by) == (expected, "end token")
 
 
 def test_draws_come_again_with_their_seed(loaded: Pipeline) -> None:
     settings: dict[str, Any] = {"max_new_tokens": 8, "ignore_eos": True, "temperature": 2.0, "top_k": 50, "top_p": 0.9}
-    found = [loaded.generate(PROMPT, seed=seed, **settings).ids for seed in (1, 1, 2)]
-    assert found[0] == found[1] != found[2]
+    draws = [loaded.generate(PROMPT, seed=seed, **settings).ids for seed in (1, 1, 2)]
+    assert draws[0] == draws[1] != draws[2]
     assert (
         loaded.generate(PROMPT, **settings | {"top_k": 1}).ids
         == loaded.generate(PROMPT, max_new_tokens=8, ignore_eos=True).ids
@@ -88,20 +88,20 @@ def with_past(model: Model) -> Model:
     past = build.parameter([None, 1, None, 8], "f32", name="past_key_values.0.key")
     table = draw.normal(size=(500, 8)).astype(np.float32)
     new = build.unsqueeze(build.gather(table, tokens, 0), 1)
-    whole = build.concat([past, new], 2)
+    extended = build.concat([past, new], 2)
     count = build.gather(build.shape_of(tokens), [1], 0)
-    hidden = build.squeeze(build.slice(build.cum_sum(whole, 2), build.negative(count), [2**31], [1], [2]), [1])
+    hidden = build.squeeze(build.slice(build.cum_sum(extended, 2), build.negative(count), [2**31], [1], [2]), [1])
     logits = build.matmul(hidden, table, transpose_b=True)
-    return build.model([build.result(logits, name="logits"), build.result(whole, name="present.0.key")])
+    return build.model([build.result(logits, name="logits"), build.result(extended, name="present.0.key")])
 
 
 def test_a_cache_in_inputs_and_outputs_gives_the_same(folder: Path, tmp_path: Path) -> None:
-    found = []
+    ids = []
     for make in (without_state, with_past):
         other = pipeline(tmp_path / make.__name__)
         make(language_model()).save(other / "openvino_model.xml")
-        found.append(load(other).generate(PROMPT, max_new_tokens=6, ignore_eos=True).ids)
-    assert found[0] == found[1]
+        ids.append(load(other).generate(PROMPT, max_new_tokens=6, ignore_eos=True).ids)
+    assert ids[0] == ids[1]
 
 
 def test_a_chat_by_its_template(loaded: Pipeline) -> None:
@@ -144,11 +144,11 @@ def test_inputs_that_are_not_known(tmp_path: Path) -> None:
     with pytest.raises(EvaluationError) as caught:
         load(other).generate(PROMPT)
     assert caught.value.code == "IR705"
-    given = {"temperature_of_the_room": np.zeros(1, np.float32)}
-    assert load(other).generate(PROMPT, inputs=given, max_new_tokens=2).ids == (0, 0)
+    inputs = {"temperature_of_the_room": np.zeros(1, np.float32)}
+    assert load(other).generate(PROMPT, inputs=inputs, max_new_tokens=2).ids == (0, 0)
 
 
-def edited(folder: Path, **settings: Any) -> Pipeline:
+def pipeline_with_settings(folder: Path, **settings: Any) -> Pipeline:
     """A folder whose generation_config.json has these settings."""
     other = pipeline(folder)
     (other / "generation_config.json").write_text(json.dumps({"eos_token_id": 1} | settings), "utf-8")
@@ -157,11 +157,13 @@ def edited(folder: Path, **settings: Any) -> Pipeline:
 
 def test_the_settings_of_the_folder_hold(loaded: Pipeline, tmp_path: Path) -> None:
     plain = loaded.generate(PROMPT, max_new_tokens=8, ignore_eos=True).ids
-    other = edited(tmp_path / "model", repetition_penalty=50.0, max_new_tokens=8, do_sample=True, temperature=9.0)
-    found = other.generate(PROMPT, ignore_eos=True).ids
+    other = pipeline_with_settings(
+        tmp_path / "model", repetition_penalty=50.0, max_new_tokens=8, do_sample=True, temperature=9.0
+    )
+    ids = other.generate(PROMPT, ignore_eos=True).ids
     # No token of the prompt comes again, and nothing is drawn.
-    assert len(found) == len({*found, *PROMPT}) - len(set(PROMPT)) == 8
-    assert other.generate(PROMPT, ignore_eos=True, seed=5).ids == found
+    assert len(ids) == len({*ids, *PROMPT}) - len(set(PROMPT)) == 8
+    assert other.generate(PROMPT, ignore_eos=True, seed=5).ids == ids
     assert other.generate(PROMPT, ignore_eos=True, repetition_penalty=1.0).ids == plain
     drawn = [other.generate(PROMPT, ignore_eos=True, do_sample=True, seed=seed).ids for seed in (5, 5, 6)]
     assert drawn[0] == drawn[1] != drawn[2]
@@ -169,8 +171,8 @@ def test_the_settings_of_the_folder_hold(loaded: Pipeline, tmp_path: Path) -> No
 
 def test_several_end_tokens(loaded: Pipeline) -> None:
     plain = loaded.generate(PROMPT, max_new_tokens=6, ignore_eos=True).ids
-    found = loaded.generate(PROMPT, max_new_tokens=6, eos_token_id=[499, plain[0]])
-    assert (found.ids, found.stopped_by) == (plain[:1], "end token")
+    generation = loaded.generate(PROMPT, max_new_tokens=6, eos_token_id=[499, plain[0]])
+    assert (generation.ids, generation.stopped_by) == (plain[:1], "end token")
     later = loaded.generate(PROMPT, max_new_tokens=6, eos_token_id=[499, plain[0]], min_new_tokens=3)
     assert len(later.ids) >= 3
     assert not {499, plain[0]} & set(later.ids[:3])
@@ -182,21 +184,21 @@ def test_stop_strings(loaded: Pipeline) -> None:
     stop = plain.text[2:4]
     pieces: list[str] = []
     settings: dict[str, Any] = {"ignore_eos": True, "repetition_penalty": 9.0, "stop_strings": ["never", stop]}
-    found = loaded.generate("a layer", max_new_tokens=6, on_text=pieces.append, **settings)
-    assert found.stopped_by == "stop string"
-    assert found.text == plain.text[: plain.text.index(stop)] == "".join(pieces)
-    assert found.ids == plain.ids[: len(found.ids)]
+    generation = loaded.generate("a layer", max_new_tokens=6, on_text=pieces.append, **settings)
+    assert generation.stopped_by == "stop string"
+    assert generation.text == plain.text[: plain.text.index(stop)] == "".join(pieces)
+    assert generation.ids == plain.ids[: len(generation.ids)]
 
 
 def test_a_batch_of_prompts(loaded: Pipeline) -> None:
     prompts: list[str | list[int]] = ["a layer", PROMPT, [9], "The shapes of a network"]
     settings: dict[str, Any] = {"max_new_tokens": 6, "eos_token_id": [1, 2]}
     for more in ({}, {"do_sample": True, "seed": 4, "top_k": 20}):
-        found = loaded.generate_batch(prompts, **settings, **more)
+        batch = loaded.generate_batch(prompts, **settings, **more)
         alone = [loaded.generate(prompt, **settings, **more) for prompt in prompts]
-        assert [one.ids for one in found] == [one.ids for one in alone]
-        assert [one.text for one in found] == [one.text for one in alone]
-        assert [one.prompt_ids for one in found] == [one.prompt_ids for one in alone]
+        assert [generation.ids for generation in batch] == [generation.ids for generation in alone]
+        assert [generation.text for generation in batch] == [generation.text for generation in alone]
+        assert [generation.prompt_ids for generation in batch] == [generation.prompt_ids for generation in alone]
     assert loaded.generate_batch([]) == []
 
 
@@ -204,9 +206,9 @@ def test_a_batch_for_a_network_without_a_mask(tmp_path: Path) -> None:
     other = pipeline(tmp_path / "model")
     without_state(language_model()).save(other / "openvino_model.xml")
     loaded = load(other)
-    found = loaded.generate_batch([PROMPT, [9]], max_new_tokens=3, ignore_eos=True)
+    batch = loaded.generate_batch([PROMPT, [9]], max_new_tokens=3, ignore_eos=True)
     alone = [loaded.generate(row, max_new_tokens=3, ignore_eos=True) for row in (PROMPT, [9])]
-    assert [one.ids for one in found] == [one.ids for one in alone]
+    assert [generation.ids for generation in batch] == [generation.ids for generation in alone]
 
 
 def test_a_batch_for_a_network_whose_padding_is_nan(tmp_path: Path) -> None:
@@ -220,9 +222,9 @@ def test_a_batch_for_a_network_whose_padding_is_nan(tmp_path: Path) -> None:
     logits = build.matmul(hidden, table, transpose_b=True)
     build.model(build.result(logits, name="logits")).save(other / "openvino_model.xml")
     loaded = load(other)
-    found = loaded.generate_batch([PROMPT, [9]], max_new_tokens=3, ignore_eos=True)
+    batch = loaded.generate_batch([PROMPT, [9]], max_new_tokens=3, ignore_eos=True)
     alone = [loaded.generate(row, max_new_tokens=3, ignore_eos=True) for row in (PROMPT, [9])]
-    assert [one.ids for one in found] == [one.ids for one in alone]
+    assert [generation.ids for generation in batch] == [generation.ids for generation in alone]
 
 
 def test_settings_that_are_no_json(tmp_path: Path) -> None:
@@ -243,12 +245,12 @@ def test_prompts_that_cannot_be(prompt: list[int], code: str, tmp_path: Path) ->
     config = json.loads((other / "config.json").read_text("utf-8"))
     (other / "config.json").write_text(json.dumps(config | {"max_position_embeddings": 20}), "utf-8")
     loaded = load(other)
-    for generate in (loaded.generate, lambda one: loaded.generate_batch([[0], one])):
+    for generate in (loaded.generate, lambda tokens: loaded.generate_batch([[0], tokens])):
         with pytest.raises(EvaluationError) as caught:
             generate(prompt)  # type: ignore[operator]  # both take a prompt
         assert caught.value.code == code
-    found = loaded.generate([5] * 18, max_new_tokens=9, ignore_eos=True)
-    assert (len(found.ids), found.stopped_by) == (2, "context")
+    generation = loaded.generate([5] * 18, max_new_tokens=9, ignore_eos=True)
+    assert (len(generation.ids), generation.stopped_by) == (2, "context")
 
 
 def test_weights_that_are_cut_off(tmp_path: Path) -> None:
@@ -297,7 +299,7 @@ def test_templates_that_fail(template: str, tmp_path: Path) -> None:
 
 def test_settings_of_the_wrong_type(tmp_path: Path) -> None:
     with pytest.raises(EvaluationError) as caught:
-        edited(tmp_path / "model", repetition_penalty="much").generate(PROMPT)
+        pipeline_with_settings(tmp_path / "model", repetition_penalty="much").generate(PROMPT)
     assert caught.value.code == "IR704"
 
 
@@ -309,17 +311,17 @@ def test_options_of_the_command(folder: Path, tmp_path: Path) -> None:
         assert result.exit_code == 0, result.output
         return json.loads(result.stdout)
 
-    one, penalised = record("--ids", "0,45,120,7"), record("--ids", "0,45,120,7", "--repetition-penalty", "50")
-    assert len(set(penalised["ids"])) == 4 != len(set(one["ids"]))
+    first, penalised = record("--ids", "0,45,120,7"), record("--ids", "0,45,120,7", "--repetition-penalty", "50")
+    assert len(set(penalised["ids"])) == 4 != len(set(first["ids"]))
     logits = tmp_path / "logits.npz"
     batch = record("--ids", "0,45,120,7", "--ids", "9", "--logits", str(logits))
-    assert batch["generations"][0]["ids"] == one["ids"]
+    assert batch["generations"][0]["ids"] == first["ids"]
     with np.load(logits) as stored:
         assert stored["ids.1"].tolist() == batch["generations"][1]["ids"]
     drawn = [record("--prompt", "a", "--sample", "--seed", seed)["ids"] for seed in ("1", "1", "2")]
     assert drawn[0] == drawn[1] != drawn[2]
-    ended = record("--ids", "0,45,120,7", "--eos", str(one["ids"][0]), "--stop", "never")
-    assert ended["ids"] == one["ids"]
+    ended = record("--ids", "0,45,120,7", "--eos", str(first["ids"][0]), "--stop", "never")
+    assert ended["ids"] == first["ids"]
     for wrong in (
         ["--ids", "1", "--eos", "a"],
         ["--ids", "1", "--prompt", "a"],
@@ -371,7 +373,7 @@ def test_control_characters_of_a_vocabulary_are_not_printed(prompts: int, tmp_pa
     raw = CliRunner().invoke(main, [*arguments, "--format", "json"])
     assert raw.exit_code == 0, raw.output
     record = json.loads(raw.stdout)
-    text = "".join(one["text"] for one in (record["generations"] if prompts > 1 else [record]))
+    text = "".join(entry["text"] for entry in (record["generations"] if prompts > 1 else [record]))
     assert {"\x1b", "\x07", "\x7f"} <= set(text)
     result = CliRunner().invoke(main, arguments)
     assert all(char.isprintable() or char in "\n\t" for char in result.stdout)
@@ -385,10 +387,10 @@ def _detokenizer(folder: Path, ending: str) -> Path:
 
 def test_a_number_of_0_replaces_the_one_of_the_file(folder: Path, tmp_path: Path) -> None:
     arguments = ["generate", str(folder), "--ids", "0,45", "--max-new-tokens", "1"]
-    found = CliRunner().invoke(main, [*arguments, "--repetition-penalty", "0"])
-    assert found.exit_code == 1
-    assert "repetition_penalty" in found.output
+    result = CliRunner().invoke(main, [*arguments, "--repetition-penalty", "0"])
+    assert result.exit_code == 1
+    assert "repetition_penalty" in result.output
     other = pipeline(tmp_path / "model")
     (other / "generation_config.json").write_text(json.dumps({"temperature": 2.0, "min_new_tokens": 5}), "utf-8")
-    found = CliRunner().invoke(main, ["generate", str(other), *arguments[2:], "--temperature", "0", "--sample"])
-    assert found.exit_code == 0, found.output
+    result = CliRunner().invoke(main, ["generate", str(other), *arguments[2:], "--temperature", "0", "--sample"])
+    assert result.exit_code == 0, result.output

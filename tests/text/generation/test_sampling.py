@@ -19,9 +19,9 @@ LOGITS = np.array([1.0, -2.0, 3.0, 0.5, 2.5], np.float32)
 @pytest.mark.parametrize("case", CASES, ids=[" ".join(case["settings"]) for case in CASES])
 def test_scores_are_those_of_transformers(case: dict[str, Any]) -> None:
     settings = settings_from("generation_config.json", case["settings"]).with_options({"do_sample": True})
-    found = Chooser(settings).scores(case["ids"], case["prompt"], np.array(case["logits"], np.float32))
+    scores = Chooser(settings).scores(case["ids"], case["prompt"], np.array(case["logits"], np.float32))
     expected = [-np.inf if value is None else value for value in case["scores"]]
-    np.testing.assert_allclose(found, np.array(expected, np.float32), rtol=1e-6)
+    np.testing.assert_allclose(scores, np.array(expected, np.float32), rtol=1e-6)
 
 
 def test_draws_are_as_likely_as_their_probabilities() -> None:
@@ -34,18 +34,18 @@ def test_draws_are_as_likely_as_their_probabilities() -> None:
 def test_a_seed_gives_the_same_draws() -> None:
     settings = GenerationSettings(do_sample=True)
 
-    def drawn(seed: int) -> list[int]:
+    def draw(seed: int) -> list[int]:
         choose = Chooser(settings, seed)
         return [choose([0], 1, LOGITS) for _ in range(20)]
 
-    assert drawn(1) == drawn(1) != drawn(2)
+    assert draw(1) == draw(1) != draw(2)
 
 
 def test_new_tokens_are_penalised_by_how_often_they_came() -> None:
     settings = GenerationSettings(presence_penalty=1.0, frequency_penalty=0.25)
     # The prompt does not count.
-    found = Chooser(settings).scores([2, 4, 0, 0, 3], 2, LOGITS)
-    np.testing.assert_allclose(found, LOGITS - np.array([1.5, 0, 0, 1.25, 0], np.float32))
+    scores = Chooser(settings).scores([2, 4, 0, 0, 3], 2, LOGITS)
+    np.testing.assert_allclose(scores, LOGITS - np.array([1.5, 0, 0, 1.25, 0], np.float32))
 
 
 def test_forced_tokens_of_a_decoder_with_an_encoder() -> None:
@@ -62,14 +62,14 @@ def test_end_tokens_are_forbidden_before_the_fewest() -> None:
 
 
 def test_a_file_of_settings() -> None:
-    found = settings_from(
+    settings = settings_from(
         "f",
         {"do_sample": True, "temperature": 0.5, "top_k": None, "eos_token_id": 7, "stop_strings": "x", "num_beams": 4},
     )
-    assert found == GenerationSettings(temperature=0.5, eos_token_id=(7,), stop_strings=("x",))
-    assert found.with_options({"do_sample": True}).temperature == 0.5
-    assert found.with_options({"temperature": 0.2}).do_sample
-    assert not found.with_options({"temperature": 0.0}).do_sample
+    assert settings == GenerationSettings(temperature=0.5, eos_token_id=(7,), stop_strings=("x",))
+    assert settings.with_options({"do_sample": True}).temperature == 0.5
+    assert settings.with_options({"temperature": 0.2}).do_sample
+    assert not settings.with_options({"temperature": 0.0}).do_sample
 
 
 @pytest.mark.parametrize(
@@ -104,8 +104,8 @@ def test_values_that_cannot_be(settings: dict[str, Any]) -> None:
 
 
 def test_values_of_draws_that_are_not_used() -> None:
-    found = settings_from("generation_config.json", {"top_k": -1, "top_p": 0.0})
-    assert Chooser(found)([0], 1, LOGITS) == 2
+    settings = settings_from("generation_config.json", {"top_k": -1, "top_p": 0.0})
+    assert Chooser(settings)([0], 1, LOGITS) == 2
     with pytest.raises(EvaluationError):
         GenerationSettings().with_options({"temperature": -1.0})
     with pytest.raises(EvaluationError):

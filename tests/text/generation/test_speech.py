@@ -27,9 +27,9 @@ def folder(settings: dict[str, Any]) -> Folder:
 def logits(tokens: Sequence[int]) -> Array:
     """German is likelier than English, and something else the likeliest."""
     assert list(tokens) == [1]
-    found = np.zeros(40, np.float32)
-    found[[11, 5]] = 1, 2
-    return found
+    scores = np.zeros(40, np.float32)
+    scores[[11, 5]] = 1, 2
+    return scores
 
 
 @pytest.mark.parametrize(

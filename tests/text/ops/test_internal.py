@@ -33,7 +33,7 @@ class Case(NamedTuple):
         return "-".join([self.type, *[f"{key.rpartition('.')[2]}={value}" for key, value in self.attributes.items()]])
 
 
-def drawn(*shape: int) -> Array:
+def draw(*shape: int) -> Array:
     return np.random.default_rng(sum(shape)).normal(size=shape).astype(np.float32)
 
 
@@ -43,8 +43,8 @@ def angles(positions: int, pairs: int) -> Array:
 
 def tables(positions: int, channels: int) -> tuple[Array, Array]:
     """Cosines and sines, [positions, channels], alike in both halves."""
-    found = np.tile(angles(positions, channels // 2), 2)
-    return np.cos(found), np.sin(found)
+    angles_of_channels = np.tile(angles(positions, channels // 2), 2)
+    return np.cos(angles_of_channels), np.sin(angles_of_channels)
 
 
 def rope(*inputs: Array, **config: object) -> Case:
@@ -61,51 +61,51 @@ GLM = {"is_chatglm": True, "head_cnt": 2, "head_size": 12}
 QWEN = {"is_qwen": True, "head_cnt": 2, "head_size": 12}
 
 CASES = [
-    Case("RMS", [drawn(2, 3, 64), drawn(64)], attributes={"epsilon": 0.5, "output_type": "f32"}),
-    Case("RMS", [drawn(2, 3, 64), drawn(64)], attributes={"epsilon": 1e-5, "output_type": "dynamic"}),
-    rope(drawn(2, 2, 3, 8), COS[None, None], SIN[None, None]),
-    rope(drawn(2, 2, 3, 12), COS[None, None], SIN[None, None], slice_start=0, slice_stop=12),
-    rope(drawn(2, 3, 2, 20), COS[None, None], SIN[None, None], input_trans0213=True, slice_start=4, slice_stop=16),
-    rope(drawn(2, 3, 2, 8), COS, SIN, input_trans0213=True),
-    rope(drawn(2, 2, 3, 8), LONG_COS[None, None], LONG_SIN[None, None], POSITIONS, gather_position_arg_id=3),
+    Case("RMS", [draw(2, 3, 64), draw(64)], attributes={"epsilon": 0.5, "output_type": "f32"}),
+    Case("RMS", [draw(2, 3, 64), draw(64)], attributes={"epsilon": 1e-5, "output_type": "dynamic"}),
+    rope(draw(2, 2, 3, 8), COS[None, None], SIN[None, None]),
+    rope(draw(2, 2, 3, 12), COS[None, None], SIN[None, None], slice_start=0, slice_stop=12),
+    rope(draw(2, 3, 2, 20), COS[None, None], SIN[None, None], input_trans0213=True, slice_start=4, slice_stop=16),
+    rope(draw(2, 3, 2, 8), COS, SIN, input_trans0213=True),
+    rope(draw(2, 2, 3, 8), LONG_COS[None, None], LONG_SIN[None, None], POSITIONS, gather_position_arg_id=3),
     rope(
-        drawn(2, 2, 3, 8),
+        draw(2, 2, 3, 8),
         *[LONG_COS[None, None], LONG_SIN[None, None], POSITIONS[:, None, :, None]],
         gather_position_arg_id=3,
     ),
-    rope(drawn(2, 3, 2, 12), SIDE_BY_SIDE, SIDE_BY_SIDE, is_interleaved=True, output_trans0213=True),
-    rope(drawn(2, 3, 2, 8), SIDE_BY_SIDE, SIDE_BY_SIDE, is_interleaved=True),
-    rope(drawn(3, 2, 24), PAIRS, PAIRS, use_rope_cache=True, **GLM),
-    rope(drawn(3, 2, 50), PAIRS, PAIRS, use_rope_cache=True, slice_start=24, slice_stop=48, **GLM),
+    rope(draw(2, 3, 2, 12), SIDE_BY_SIDE, SIDE_BY_SIDE, is_interleaved=True, output_trans0213=True),
+    rope(draw(2, 3, 2, 8), SIDE_BY_SIDE, SIDE_BY_SIDE, is_interleaved=True),
+    rope(draw(3, 2, 24), PAIRS, PAIRS, use_rope_cache=True, **GLM),
+    rope(draw(3, 2, 50), PAIRS, PAIRS, use_rope_cache=True, slice_start=24, slice_stop=48, **GLM),
     rope(
-        drawn(2, 3, 24),
+        draw(2, 3, 24),
         *[PAIRS.swapaxes(0, 1), PAIRS.swapaxes(0, 1)],
         use_rope_cache=True,
         support_2d_rope=True,
         **GLM,
     ),
     rope(
-        drawn(2, 3, 24),
+        draw(2, 3, 24),
         *[np.cos(angles(2, 4))[:, None, None], np.sin(angles(2, 4))[:, None, None]],
         support_2d_rope=True,
         **GLM,
     ),
-    rope(drawn(2, 3, 24), tables(5, 8)[0][None, :, None], tables(5, 8)[1][None, :, None], **QWEN),
+    rope(draw(2, 3, 24), tables(5, 8)[0][None, :, None], tables(5, 8)[1][None, :, None], **QWEN),
     rope(
-        drawn(2, 3, 72),
+        draw(2, 3, 72),
         *[LONG_COS[None, :, None], LONG_SIN[None, :, None], POSITIONS],
         slice_start=24,
         slice_stop=48,
         gather_position_arg_id=3,
         **QWEN,
     ),
-    rope(drawn(2, 3, 8), COS[None], SIN[None], support_3d_rope=True),
+    rope(draw(2, 3, 8), COS[None], SIN[None], support_3d_rope=True),
     *[
         Case(
             "GatedDeltaNet",
             [
-                *[drawn(2, 3, heads, 16), drawn(2, 3, heads, 16) / 4, drawn(2, 3, 4, 8), drawn(2, 4, 16, 8)],
-                *[-abs(drawn(2, 3, 4)), abs(drawn(2, 3, 4))],
+                *[draw(2, 3, heads, 16), draw(2, 3, heads, 16) / 4, draw(2, 3, 4, 8), draw(2, 4, 16, 8)],
+                *[-abs(draw(2, 3, 4)), abs(draw(2, 3, 4))],
             ],
             2,
             "extension",
@@ -117,8 +117,8 @@ CASES = [
     Case(
         "SelectiveSSM",
         [
-            *[-abs(drawn(4)), abs(drawn(2, 3, 4)), drawn(2, 3, 2, 16)],
-            *[drawn(2, 3, 4, 8), drawn(2, 3, 2, 16), drawn(2, 4, 8, 16)],
+            *[-abs(draw(4)), abs(draw(2, 3, 4)), draw(2, 3, 2, 16)],
+            *[draw(2, 3, 4, 8), draw(2, 3, 2, 16), draw(2, 4, 8, 16)],
         ],
         2,
         "extension",
@@ -133,7 +133,7 @@ def cast(case: Case, kind: str) -> Case:
     """The case with floats of this type; angles stay f32, as tables of the runtime are."""
     dtype = {"f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}[kind]
     some = case.inputs[:1] if case.type == "RoPE" else case.inputs
-    inputs = [array.astype(dtype) if any(array is one for one in some) else array for array in case.inputs]
+    inputs = [array.astype(dtype) if any(array is candidate for candidate in some) else array for array in case.inputs]
     named = {"output_type": kind} if case.attributes.get("output_type") == "f32" else {}
     return case._replace(inputs=inputs, attributes={**case.attributes, **named})
 
@@ -170,64 +170,64 @@ def test_values_are_those_of_openvino(case: Case, kind: str, openvino: OpenVINO,
     theirs = openvino.run(path, case.inputs, is_compiled=True)
     for form in ("static", "any dims", "any rank"):
         ours = ir_exec.compile_model(model(network(case, form)))(list(case.inputs)).values()
-        for found, expected in zip(ours, theirs, strict=True):
-            assert found.shape == expected.shape
-            error = np.abs(found.astype(np.float32) - expected) / np.maximum(1, np.abs(expected))
+        for actual, expected in zip(ours, theirs, strict=True):
+            assert actual.shape == expected.shape
+            error = np.abs(actual.astype(np.float32) - expected) / np.maximum(1, np.abs(expected))
             assert np.max(error) <= TOLERANCES[kind]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_types_of_static_inputs_are_those_of_the_values(case: Case) -> None:
-    whole = model(network(case))
-    values = list(ir_exec.compile_model(whole)(list(case.inputs)).values())
-    assert [output.shape.static for output in whole.outputs] == [value.shape for value in values]
+    network_model = model(network(case))
+    values = list(ir_exec.compile_model(network_model)(list(case.inputs)).values())
+    assert [output.shape.static for output in network_model.outputs] == [value.shape for value in values]
 
 
 def test_every_operator_has_a_case() -> None:
     modules = {"grouped_attention", "internal", "recurrences"}
-    known = {name for name, module in EXTENSION_MODULES.items() if module.rpartition(".")[2] in modules}
-    assert {case.type.lower() for case in CASES} | {"glu", "groupqueryattention"} == known
+    operators = {name for name, module in EXTENSION_MODULES.items() if module.rpartition(".")[2] in modules}
+    assert {case.type.lower() for case in CASES} | {"glu", "groupqueryattention"} == operators
 
 
 @pytest.mark.parametrize("axis", [-1, 1])
 def test_glu_is_what_it_is_fused_from(axis: int, openvino: OpenVINO, tmp_path: Path) -> None:
-    data = drawn(2, 6, 6)
+    data = draw(2, 6, 6)
     case = Case("GLU", [data], attributes={"axis": axis, "split_lengths": 3, "output_type": "f32"})
     x = build.parameter([2, 6, 6], name="x")
     gate, value = build.variadic_split(x, axis, np.array([3, 3], np.int64))
     build.model(build.result(build.multiply(build.swish(gate), value))).save(tmp_path / "net.xml")
     (expected,) = openvino.run(tmp_path / "net.xml", [data])
-    (found,) = ir_exec.compile_model(model(network(case, "any dims")))([data]).values()
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    (actual,) = ir_exec.compile_model(model(network(case, "any dims")))([data]).values()
+    np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_a_table_of_half_the_channels() -> None:
-    data = drawn(2, 2, 3, 8)
+    data = draw(2, 2, 3, 8)
     half = [COS[None, None, :, :4], SIN[None, None, :, :4]]
-    (found,) = ir_exec.compile_model(model(network(rope(data, *half, cos_sin_ndims=4))))([data, *half]).values()
-    whole = [COS[None, None], SIN[None, None]]
-    (expected,) = ir_exec.compile_model(model(network(rope(data, *whole))))([data, *whole]).values()
-    assert np.array_equal(found, expected)
+    (actual,) = ir_exec.compile_model(model(network(rope(data, *half, cos_sin_ndims=4))))([data, *half]).values()
+    complete_tables = [COS[None, None], SIN[None, None]]
+    (expected,) = ir_exec.compile_model(model(network(rope(data, *complete_tables))))([data, *complete_tables]).values()
+    assert np.array_equal(actual, expected)
 
 
 @pytest.mark.parametrize(
     ("case", "code"),
     [
-        (rope(drawn(2, 3, 8), COS, SIN), "IR501"),
-        (rope(drawn(2, 2, 3, 8), COS, SIN, rotary_ndims=7), "IR302"),
-        (rope(drawn(2, 2, 3, 8), COS, SIN, gather_position_arg_id=3), "IR505"),
-        (Case("GLU", [drawn(2, 3)], attributes={"axis": 1, "split_lengths": 4, "output_type": "f32"}), "IR505"),
-        (Case("GLU", [drawn(2, 3)], attributes={"axis": 2, "split_lengths": 1, "output_type": "f32"}), "IR503"),
+        (rope(draw(2, 3, 8), COS, SIN), "IR501"),
+        (rope(draw(2, 2, 3, 8), COS, SIN, rotary_ndims=7), "IR302"),
+        (rope(draw(2, 2, 3, 8), COS, SIN, gather_position_arg_id=3), "IR505"),
+        (Case("GLU", [draw(2, 3)], attributes={"axis": 1, "split_lengths": 4, "output_type": "f32"}), "IR505"),
+        (Case("GLU", [draw(2, 3)], attributes={"axis": 2, "split_lengths": 1, "output_type": "f32"}), "IR503"),
         (
             Case(
                 "SelectiveSSM",
                 [
-                    drawn(4),
-                    drawn(2, 3, 4),
-                    drawn(2, 3, 3, 16),
-                    drawn(2, 3, 4, 8),
-                    drawn(2, 3, 3, 16),
-                    drawn(2, 4, 8, 16),
+                    draw(4),
+                    draw(2, 3, 4),
+                    draw(2, 3, 3, 16),
+                    draw(2, 3, 4, 8),
+                    draw(2, 3, 3, 16),
+                    draw(2, 4, 8, 16),
                 ],
                 2,
                 "extension",
@@ -256,21 +256,21 @@ def test_contradictions(case: Case, code: str) -> None:
     ],
 )
 def test_others_are_named(type: str, version: str, owner: str) -> None:
-    case = Case(type, [drawn(2, 4)], 1, version)
+    case = Case(type, [draw(2, 4)], 1, version)
     with pytest.raises(UnsupportedError) as caught:
         ir_exec.compile_model(model(network(case)))
     assert type in str(caught.value)
     report = check(case)
-    (found,) = [diagnostic for diagnostic in report.diagnostics if diagnostic.code == "IR902"]
-    assert owner in found.message
-    assert found.hint is not None
+    (finding,) = [diagnostic for diagnostic in report.diagnostics if diagnostic.code == "IR902"]
+    assert owner in finding.message
+    assert finding.hint is not None
 
 
 def test_an_extension_of_someone_else_is_no_internal_operator() -> None:
     hints = {
         diagnostic.hint
         for type in ("PagedAttentionExtension", "MOE", "RMS", "NobodyKnows")
-        for diagnostic in check(Case(type, [drawn(2, 4)], 1, "extension")).diagnostics
+        for diagnostic in check(Case(type, [draw(2, 4)], 1, "extension")).diagnostics
         if diagnostic.code == "IR902"
     }
     assert len(hints) == 3

@@ -16,7 +16,7 @@ from ir_exec.ops.base.known_extensions import EXTENSION_MODULES
 from ir_exec.text.tokenizers import patterns
 from ir_exec.types import Array
 from tests.helpers.facts import coded, fault_with
-from tests.text.ops.test_ops_operators import I32, Case, chars, file_of, packed
+from tests.text.ops.test_ops_operators import I32, Case, chars, file_of, pack_strings
 
 BUDGET = 2**20
 LONG = 50_000
@@ -33,27 +33,27 @@ def rows(strings: list[Array]) -> list[Array]:
     return [np.array([0], I32), np.array([strings[0].size], I32), *strings]
 
 
-def one(text: bytes) -> list[Array]:
+def ragged_text(text: bytes) -> list[Array]:
     return overlapping(text, 1)
 
 
-VOCABULARY = packed("a", "b", "ab")
+VOCABULARY = pack_strings("a", "b", "ab")
 WORDS = b"a b " * 75_000
 
 CASES = [
-    Case("RegexNormalization", [*one(b"a" * LONG), chars("a"), chars("b" * 100)], 3),
-    Case("RegexNormalization", [*one(b"a" * LONG), chars("(a)"), chars("$1" * 100)], 3),
+    Case("RegexNormalization", [*ragged_text(b"a" * LONG), chars("a"), chars("b" * 100)], 3),
+    Case("RegexNormalization", [*ragged_text(b"a" * LONG), chars("(a)"), chars("$1" * 100)], 3),
     Case("RegexNormalization", [*overlapping(), chars("x"), chars("y")], 3),
-    Case("NormalizeUnicode", one("\ufdfa".encode() * LONG), 3, {"normalization_form": "NFKD"}),
+    Case("NormalizeUnicode", ragged_text("\ufdfa".encode() * LONG), 3, {"normalization_form": "NFKD"}),
     Case("NormalizeUnicode", overlapping(), 3, {"normalization_form": "NFC"}),
     Case("CaseFold", overlapping(), 3, {"encoding": "utf-8"}),
     Case("CaseFold", overlapping(), 3, {"encoding": ""}),
     Case("CharsMapNormalization", overlapping(), 3, {"normalization_form": "nfkc"}),
-    Case("RegexSplit", [*rows(one(WORDS)), chars(" ")], 5),
+    Case("RegexSplit", [*rows(ragged_text(WORDS)), chars(" ")], 5),
     Case("RegexSplit", [*rows(overlapping()), chars("x")], 5),
-    Case("SpecialTokensSplit", [*rows(one(WORDS)), chars("a")], 6),
+    Case("SpecialTokensSplit", [*rows(ragged_text(WORDS)), chars("a")], 6),
     Case("BytesToChars", rows(overlapping()), 5),
-    Case("CharsToBytes", [np.zeros(COPIES, I32), np.ones(COPIES, I32), *one(b"a" * LONG)], 3),
+    Case("CharsToBytes", [np.zeros(COPIES, I32), np.ones(COPIES, I32), *ragged_text(b"a" * LONG)], 3),
     Case("EqualStr", [*overlapping(), *overlapping()], 1),
     Case("NumericToString", [np.arange(LONG)], 1),
     Case("StringToHashBucket", overlapping(), 1, {"num_buckets": 10}),
@@ -61,16 +61,16 @@ CASES = [
     Case("StringTensorPack", overlapping(), 1, version="opset15"),
     Case("StringTensorUnpack", [np.full(COPIES, "a" * LONG, object)], 3),
     Case("StringTensorUnpack", [np.full(COPIES, "a" * LONG, object)], 3, version="opset15"),
-    Case("UTF8Validate", one(b"\xff" * 3 * LONG), 3, {"replace_mode": True}),
-    Case("ContribStringJoin", [*packed(*["a"] * COPIES), chars("+" * LONG), np.array([0], np.int64)], 3),
-    Case("ContribStringSplit", [*one(b"a" * LONG), chars(""), np.array([False])], 5),
-    Case("ContribStringSplit", [*one(b"a" * LONG), chars("a"), np.array([False])], 5),
-    Case("BPETokenizer", [*rows(one(b"ab" * LONG)), *VOCABULARY, *packed("a b")], 3),
+    Case("UTF8Validate", ragged_text(b"\xff" * 3 * LONG), 3, {"replace_mode": True}),
+    Case("ContribStringJoin", [*pack_strings(*["a"] * COPIES), chars("+" * LONG), np.array([0], np.int64)], 3),
+    Case("ContribStringSplit", [*ragged_text(b"a" * LONG), chars(""), np.array([False])], 5),
+    Case("ContribStringSplit", [*ragged_text(b"a" * LONG), chars("a"), np.array([False])], 5),
+    Case("BPETokenizer", [*rows(ragged_text(b"ab" * LONG)), *VOCABULARY, *pack_strings("a b")], 3),
     Case("WordpieceTokenizer", [*rows(overlapping()), *VOCABULARY, np.array(0, I32)], 3),
-    Case("UnigramTokenizer", [*rows(one(b"ab" * LONG)), *VOCABULARY, np.zeros(3, np.float32)], 3),
-    Case("TrieTokenizer", [*rows(one(b"ab" * 3 * LONG)), *VOCABULARY, np.arange(3, dtype=I32)], 3),
+    Case("UnigramTokenizer", [*rows(ragged_text(b"ab" * LONG)), *VOCABULARY, np.zeros(3, np.float32)], 3),
+    Case("TrieTokenizer", [*rows(ragged_text(b"ab" * 3 * LONG)), *VOCABULARY, np.arange(3, dtype=I32)], 3),
     Case("VocabEncoder", [*overlapping(), *VOCABULARY, np.arange(3, dtype=I32), np.array([0], I32)], 1),
-    Case("VocabDecoder", [np.zeros((1, COPIES), I32), *one(b"a" * LONG)], 5),
+    Case("VocabDecoder", [np.zeros((1, COPIES), I32), *ragged_text(b"a" * LONG)], 5),
     Case("ByteFallback", overlapping(), 3),
     Case(
         "CombineSegments",
@@ -88,13 +88,13 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_results_beyond_the_budget_are_refused_before_they_exist(case: Case, tmp_path: Path) -> None:
-    path, given = file_of(case, tmp_path)
+    path, inputs_of_case = file_of(case, tmp_path)
     compiled = ir_exec.compile_model(ir_exec.read_model(path), max_memory=BUDGET)
-    inputs = sum(array.nbytes for array in given)
+    inputs = sum(array.nbytes for array in inputs_of_case)
     tracemalloc.start()
     try:
         with pytest.raises(ResourceError, check=coded(Code.limit_exceeded, layer_type=case.type)):
-            compiled(given)
+            compiled(inputs_of_case)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -113,11 +113,11 @@ def test_every_operator_of_strings_has_a_case() -> None:
 ENDLESS = b"a" * 60 + b"b"
 
 SLOW = [
-    Case("RegexNormalization", [*packed("fine", ENDLESS), chars("^(a|aa)+$"), chars("")], 3),
-    Case("RegexNormalization", [*one(b"(" * 50_000), chars(r"\((?:[^()]|(?R))*\)"), chars("")], 3),
-    Case("RegexSplit", [*rows(one(ENDLESS)), chars("^(a|aa)+$")], 5),
-    Case("RegexSplit", [*rows(one(b"xx" + ENDLESS)), chars("x|(a|aa)+$")], 5, {"behaviour": "isolate"}),
-    Case("SpecialTokensSplit", [*rows(one(ENDLESS)), chars("^(a|aa)+$")], 6),
+    Case("RegexNormalization", [*pack_strings("fine", ENDLESS), chars("^(a|aa)+$"), chars("")], 3),
+    Case("RegexNormalization", [*ragged_text(b"(" * 50_000), chars(r"\((?:[^()]|(?R))*\)"), chars("")], 3),
+    Case("RegexSplit", [*rows(ragged_text(ENDLESS)), chars("^(a|aa)+$")], 5),
+    Case("RegexSplit", [*rows(ragged_text(b"xx" + ENDLESS)), chars("x|(a|aa)+$")], 5, {"behaviour": "isolate"}),
+    Case("SpecialTokensSplit", [*rows(ragged_text(ENDLESS)), chars("^(a|aa)+$")], 6),
 ]
 
 
@@ -128,17 +128,17 @@ def test_matches_end_at_the_time_limit(
 ) -> None:
     monkeypatch.setattr(matching, "MATCH_SECONDS", 0.05)
     monkeypatch.setattr(matching, "SECONDS_PER_BYTE", 0.0)
-    path, given = file_of(case, tmp_path)
+    path, inputs_of_case = file_of(case, tmp_path)
     compiled = ir_exec.compile_model(ir_exec.read_model(path), max_seconds=0.3 if has_limit else None)
     with pytest.raises(ResourceError, check=coded(Code.limit_exceeded, layer_type=case.type)):
-        compiled(given)
+        compiled(inputs_of_case)
 
 
 def test_the_error_names_the_position_in_the_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(matching, "MATCH_SECONDS", 0.05)
-    path, given = file_of(SLOW[3], tmp_path)
+    path, inputs_of_case = file_of(SLOW[3], tmp_path)
     with pytest.raises(ResourceError) as caught:
-        ir_exec.compile_model(ir_exec.read_model(path))(given)
+        ir_exec.compile_model(ir_exec.read_model(path))(inputs_of_case)
     assert caught.value == fault_with(2, "a" * 20)
 
 
@@ -159,28 +159,33 @@ SLOW_ONES = [
 
 @pytest.mark.parametrize("pattern", [*QUICK, *SLOW_ONES], ids=lambda pattern: pattern[:20])
 def test_patterns_without_a_time_limit_for_short_texts(pattern: str) -> None:
-    search = patterns.compiled(pattern.encode())
+    search = patterns.compile_pattern(pattern.encode())
     assert matching.is_quick(search, "a" * 32) == (pattern in QUICK)
     assert not matching.is_quick(search, "a" * 33)
 
 
 @pytest.mark.parametrize("pattern", ["(?R)a|b", "(a)(?1)", "(a)(?-1)", "(?P<x>a)(?&x)", "(?P<x>a)(?P>x)"])
 def test_patterns_with_recursion_have_less_time(pattern: str) -> None:
-    assert matching.MatchTimer(10**9, patterns.compiled(pattern.encode())).seconds_left <= matching.RECURSION_SECONDS
-    assert matching.MatchTimer(10**9, patterns.compiled(b"(?:a|b)+")).seconds_left > matching.MATCH_SECONDS
+    assert (
+        matching.MatchTimer(10**9, patterns.compile_pattern(pattern.encode())).seconds_left
+        <= matching.RECURSION_SECONDS
+    )
+    assert matching.MatchTimer(10**9, patterns.compile_pattern(b"(?:a|b)+")).seconds_left > matching.MATCH_SECONDS
 
 
 def test_short_texts_end_at_the_time_limit_too(tmp_path: Path) -> None:
-    path, given = file_of(Case("RegexSplit", [*rows(overlapping(b"a a", 10)), chars(" ")], 5), tmp_path)
+    path, inputs_of_case = file_of(Case("RegexSplit", [*rows(overlapping(b"a a", 10)), chars(" ")], 5), tmp_path)
     with pytest.raises(ResourceError, check=coded(Code.limit_exceeded)):
-        ir_exec.compile_model(ir_exec.read_model(path), max_seconds=1e-9)(given)
+        ir_exec.compile_model(ir_exec.read_model(path), max_seconds=1e-9)(inputs_of_case)
 
 
 @pytest.mark.parametrize("seconds", [float("inf"), 1e300, 1e11])
 def test_limits_beyond_any_clock(seconds: float, tmp_path: Path) -> None:
-    path, given = file_of(Case("RegexNormalization", [*packed("abab"), chars("a"), chars("x")], 3), tmp_path)
-    found = ir_exec.compile_model(ir_exec.read_model(path), max_seconds=seconds)(given)
-    assert found[2].tobytes() == b"xbxb"
+    path, inputs_of_case = file_of(
+        Case("RegexNormalization", [*pack_strings("abab"), chars("a"), chars("x")], 3), tmp_path
+    )
+    results = ir_exec.compile_model(ir_exec.read_model(path), max_seconds=seconds)(inputs_of_case)
+    assert results[2].tobytes() == b"xbxb"
 
 
 def test_processor_time_of_other_threads_does_not_end_a_match(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,7 +208,7 @@ def test_processor_time_of_other_threads_does_not_end_a_match(monkeypatch: pytes
     ids=len,
 )
 def test_patterns_that_pcre2_does_not_compile_are_ignored(pattern: str) -> None:
-    assert patterns.compiled(pattern.encode()) is None
+    assert patterns.compile_pattern(pattern.encode()) is None
     assert patterns.refusal(pattern.encode()) is not None
 
 
@@ -211,21 +216,21 @@ def test_patterns_that_pcre2_does_not_compile_are_ignored(pattern: str) -> None:
     "pattern", ["a{65535}", "(" * 20 + ")" * 20, "a{0065535}", r"\({9}", "[{99999}]", r"\Q{99999}\E"]
 )
 def test_patterns_within_the_limits(pattern: str) -> None:
-    assert patterns.compiled(pattern.encode()) is not None
+    assert patterns.compile_pattern(pattern.encode()) is not None
 
 
 def test_long_patterns_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patterns, "MOST_PATTERN", 1000)
-    assert patterns.compiled(b"a" * 1000) is not None
+    assert patterns.compile_pattern(b"a" * 1000) is not None
     with pytest.raises(ResourceError, check=coded(Code.limit_exceeded)):
-        patterns.compiled(b"a" * 1001)
+        patterns.compile_pattern(b"a" * 1001)
 
 
 @pytest.mark.parametrize(
     "pattern", ["(?:a{60000}){60000}", "(?:(?:[a-z)]{99}){99}){999,}", r"(?:\w{2000}|b){2000}", "(?:a?){60000}" * 40]
 )
 def test_nested_counts_of_a_pattern_are_not_expanded(pattern: str, tmp_path: Path) -> None:
-    case = Case("RegexNormalization", [*one(b"a"), chars(pattern), chars("")], 3)
+    case = Case("RegexNormalization", [*ragged_text(b"a"), chars(pattern), chars("")], 3)
     path, inputs = file_of(case, tmp_path)
     compiled = ir_exec.compile_model(ir_exec.read_model(path), max_seconds=5.0)
     with pytest.raises(ResourceError, check=coded(Code.limit_exceeded, layer_type=case.type)):
@@ -233,7 +238,7 @@ def test_nested_counts_of_a_pattern_are_not_expanded(pattern: str, tmp_path: Pat
 
 
 def test_counts_of_a_pattern_are_accepted(tmp_path: Path) -> None:
-    case = Case("RegexNormalization", [*one(b"aab(b]"), chars(r"(?:a{2}){1,99}[(\]]{0,9}"), chars("c")], 3)
+    case = Case("RegexNormalization", [*ragged_text(b"aab(b]"), chars(r"(?:a{2}){1,99}[(\]]{0,9}"), chars("c")], 3)
     path, inputs = file_of(case, tmp_path)
     outputs = list(ir_exec.compile_model(path)(inputs).values())
     assert bytes(outputs[2]) == b"cb(b]"

@@ -34,18 +34,18 @@ class Case(NamedTuple):
         return f"{self.type}-{len(self.inputs)}-{'-'.join(f'{key}={value}' for key, value in self.attributes.items())}"
 
 
-def packed(*found: str | bytes) -> list[Array]:
+def pack_strings(*strings: str | bytes) -> list[Array]:
     """Strings as begins, ends and chars."""
-    coded = [one if isinstance(one, bytes) else one.encode() for one in found]
-    ends = np.cumsum([len(one) for one in coded]).astype(I32)
-    begins = (ends - [len(one) for one in coded]).astype(I32)
+    coded = [string if isinstance(string, bytes) else string.encode() for string in strings]
+    ends = np.cumsum([len(string) for string in coded]).astype(I32)
+    begins = (ends - [len(string) for string in coded]).astype(I32)
     return [begins, ends, np.frombuffer(b"".join(coded), np.uint8)]
 
 
-def ragged(*rows: Sequence[str | bytes]) -> list[Array]:
+def pack_rows(*rows: Sequence[str | bytes]) -> list[Array]:
     ends = np.cumsum([len(row) for row in rows]).astype(I32)
     begins = (ends - [len(row) for row in rows]).astype(I32)
-    return [begins, ends, *packed(*[text for row in rows for text in row])]
+    return [begins, ends, *pack_strings(*[text for row in rows for text in row])]
 
 
 def chars(text: str) -> Array:
@@ -62,18 +62,18 @@ WORD_SKIPS = np.array([index % 4 == 1 for index in range(len(WORDS))])
 def on_words(type: str, pattern: str, outputs: int = 5, **attributes: object) -> Case:
     # With several strings in a row OpenVINO reads skips that it does not have.
     rows = [[word] for word in WORDS]
-    return Case(type, [*ragged(*rows), chars(pattern)], outputs, attributes, frozenset({5}))
+    return Case(type, [*pack_rows(*rows), chars(pattern)], outputs, attributes, frozenset({5}))
 
 
 def merges() -> list[Array]:
-    return packed("a b", "ab c")
+    return pack_strings("a b", "ab c")
 
 
 CASES = [
     *[
         Case(
             "RegexNormalization",
-            [*packed(*TEXTS), chars(pattern), chars(new)],
+            [*pack_strings(*TEXTS), chars(pattern), chars(new)],
             3,
             {"global_replace": every},
             frozenset({3, 4}),
@@ -94,15 +94,18 @@ CASES = [
         )
         for every in ("true", "false")
     ],
-    Case("RegexNormalization", [*packed(*TEXTS), SKIPS, chars("e"), chars("3")], 4, {}, frozenset({4, 5})),
-    *[Case("NormalizeUnicode", packed(*TEXTS[:20]), 3, {"normalization_form": form}) for form in ("NFC", "NFKC")],
-    *[Case("NormalizeUnicode", packed("Å é ﬁ", "가 ½"), 3, {"normalization_form": form}) for form in ("NFD", "NFKD")],
-    Case("CaseFold", packed(*TEXTS), 3, {"encoding": "utf-8"}),
-    Case("CaseFold", packed(*TEXTS), 3, {"encoding": "", "lower": "true"}),
+    Case("RegexNormalization", [*pack_strings(*TEXTS), SKIPS, chars("e"), chars("3")], 4, {}, frozenset({4, 5})),
+    *[Case("NormalizeUnicode", pack_strings(*TEXTS[:20]), 3, {"normalization_form": form}) for form in ("NFC", "NFKC")],
+    *[
+        Case("NormalizeUnicode", pack_strings("Å é ﬁ", "가 ½"), 3, {"normalization_form": form})
+        for form in ("NFD", "NFKD")
+    ],
+    Case("CaseFold", pack_strings(*TEXTS), 3, {"encoding": "utf-8"}),
+    Case("CaseFold", pack_strings(*TEXTS), 3, {"encoding": "", "lower": "true"}),
     *[
         Case(
             "CharsMapNormalization",
-            packed(*TEXTS[:20], "", "  a  b "),
+            pack_strings(*TEXTS[:20], "", "  a  b "),
             3,
             {
                 "normalization_form": form,
@@ -127,32 +130,40 @@ CASES = [
     ],
     *[
         Case(
-            "RegexSplit", [*ragged(["a-b-c"], ["-x"], ["xy-"]), chars("-")], 5, {"behaviour": behaviour}, frozenset({5})
+            "RegexSplit",
+            [*pack_rows(["a-b-c"], ["-x"], ["xy-"]), chars("-")],
+            5,
+            {"behaviour": behaviour},
+            frozenset({5}),
         )
         for behaviour in ("mergedwithprevious", "mergedwithnext")
     ],
     *[on_words("RegexSplit", r"\w", behaviour="isolate", max_splits=count) for count in (1, 2)],
-    Case("RegexSplit", [*ragged(WORDS), WORD_SKIPS, chars(r"\w")], 6, {"behaviour": "isolate"}, frozenset({6})),
+    Case("RegexSplit", [*pack_rows(WORDS), WORD_SKIPS, chars(r"\w")], 6, {"behaviour": "isolate"}, frozenset({6})),
     Case(
         "RegexSplit",
-        [*ragged(*[[word] for word in WORDS]), chars("-"), *packed("x--", "-x-")],
+        [*pack_rows(*[[word] for word in WORDS]), chars("-"), *pack_strings("x--", "-x-")],
         5,
         {"behaviour": "isolate"},
         frozenset({5, 6, 7, 8}),
     ),
     on_words("SpecialTokensSplit", "(b)|\\s*(two)\\s*", 6),
     on_words("SpecialTokensSplit", "Hello|語", 6),
-    Case("BytesToChars", ragged(TEXTS[:10], TEXTS[10:20]), 5),
-    Case("BytesToChars", [*ragged(WORDS), WORD_SKIPS], 6),
-    Case("CharsToBytes", ragged(["ĠHello", "Ċ"], ["Ã©", "abc"], []), 3),
-    Case("UTF8Validate", packed(b"a\xffb", b"\xe2\x82", b"\xc0\x80\xe0\x80\x80", b"\xf0\x9f\x98\x80\xe2(\xa1"), 3),
-    Case("UTF8Validate", packed(b"a\xffb", b"\xe2\x82", b"\xc0\x80", b"\xe2(\xa1"), 3, {"replace_mode": "true"}),
-    Case("ByteFallback", packed("<0x41>", "a", "<0xC3>", "<0xA9>"), 3),
-    Case("FuzeRagged", ragged(["ab", "c"], ["de"], ["f", "g", "h"])[:4], 2),
-    Case("EqualStr", [*packed("a", "b", "ab"), *packed("b")], 1),
-    Case("EqualStr", [*packed("a", "b"), *packed("a", "c")], 1),
+    Case("BytesToChars", pack_rows(TEXTS[:10], TEXTS[10:20]), 5),
+    Case("BytesToChars", [*pack_rows(WORDS), WORD_SKIPS], 6),
+    Case("CharsToBytes", pack_rows(["ĠHello", "Ċ"], ["Ã©", "abc"], []), 3),
+    Case(
+        "UTF8Validate", pack_strings(b"a\xffb", b"\xe2\x82", b"\xc0\x80\xe0\x80\x80", b"\xf0\x9f\x98\x80\xe2(\xa1"), 3
+    ),
+    Case("UTF8Validate", pack_strings(b"a\xffb", b"\xe2\x82", b"\xc0\x80", b"\xe2(\xa1"), 3, {"replace_mode": "true"}),
+    Case("ByteFallback", pack_strings("<0x41>", "a", "<0xC3>", "<0xA9>"), 3),
+    Case("FuzeRagged", pack_rows(["ab", "c"], ["de"], ["f", "g", "h"])[:4], 2),
+    Case("EqualStr", [*pack_strings("a", "b", "ab"), *pack_strings("b")], 1),
+    Case("EqualStr", [*pack_strings("a", "b"), *pack_strings("a", "c")], 1),
     *[
-        Case("StringToHashBucket", packed(*[f"x{size}" * size for size in range(40)]), 1, {"num_buckets": buckets})
+        Case(
+            "StringToHashBucket", pack_strings(*[f"x{size}" * size for size in range(40)]), 1, {"num_buckets": buckets}
+        )
         for buckets in (7, 2**40)
     ],
     *[
@@ -166,21 +177,32 @@ CASES = [
     ],
     Case(
         "BPETokenizer",
-        [*ragged(["abc", "abab"], ["cab", "éa"]), *packed(*VOCABULARY), *merges()],
+        [*pack_rows(["abc", "abab"], ["cab", "éa"]), *pack_strings(*VOCABULARY), *merges()],
         3,
         {},
         frozenset(range(5, 11)),
     ),
     Case(
         "BPETokenizer",
-        [*ragged(["abc", "zab"], ["A", "zz"]), *packed(*VOCABULARY), *packed("a", "ab"), *packed("b", "c")],
+        [
+            *pack_rows(["abc", "zab"], ["A", "zz"]),
+            *pack_strings(*VOCABULARY),
+            *pack_strings("a", "ab"),
+            *pack_strings("b", "c"),
+        ],
         3,
         {"unk_token": "[UNK]", "byte_fallback": "true"},
         frozenset(range(5, 14)),
     ),
     Case(
         "BPETokenizer",
-        [*ragged(["abc", "<s>ab"], ["zz"]), *packed(*VOCABULARY), *merges(), *packed("<s>"), np.array([99], I32)],
+        [
+            *pack_rows(["abc", "<s>ab"], ["zz"]),
+            *pack_strings(*VOCABULARY),
+            *merges(),
+            *pack_strings("<s>"),
+            np.array([99], I32),
+        ],
         3,
         {"unk_token": "[UNK]", "fuse_unk": "true"},
         frozenset(range(5, 15)),
@@ -188,11 +210,11 @@ CASES = [
     Case(
         "BPETokenizer",
         [
-            *ragged(["abc", "<s>ab"], ["zz"]),
-            *packed(*VOCABULARY),
-            *packed("a", "ab"),
-            *packed("b", "c"),
-            *packed("<s>"),
+            *pack_rows(["abc", "<s>ab"], ["zz"]),
+            *pack_strings(*VOCABULARY),
+            *pack_strings("a", "ab"),
+            *pack_strings("b", "c"),
+            *pack_strings("<s>"),
             np.array([99], I32),
         ],
         3,
@@ -201,21 +223,25 @@ CASES = [
     ),
     Case(
         "WordpieceTokenizer",
-        [*ragged(["abc", "abca", "z"], ["cc", "ax", "a" * 120]), *packed(*VOCABULARY), np.array(10, I32)],
+        [*pack_rows(["abc", "abca", "z"], ["cc", "ax", "a" * 120]), *pack_strings(*VOCABULARY), np.array(10, I32)],
         3,
         {"suffix_indicator": "##", "max_bytes_per_word": 100},
         frozenset(range(5, 9)),
     ),
     Case(
         "UnigramTokenizer",
-        [*ragged(["abc", "zza"], ["cab é", "日本"]), *packed(*VOCABULARY), -np.arange(13, dtype=np.float32) / 3],
+        [
+            *pack_rows(["abc", "zza"], ["cab é", "日本"]),
+            *pack_strings(*VOCABULARY),
+            -np.arange(13, dtype=np.float32) / 3,
+        ],
         3,
         {"unk_token_id": 11},
         frozenset(range(5, 9)),
     ),
     Case(
         "TrieTokenizer",
-        [*ragged(["abcab"], ["ca"]), *packed("a", "b", "c", "ab"), np.array([5, 6, 7, 8], I32)],
+        [*pack_rows(["abcab"], ["ca"]), *pack_strings("a", "b", "c", "ab"), np.array([5, 6, 7, 8], I32)],
         3,
         {},
         frozenset(range(5, 9)),
@@ -223,13 +249,18 @@ CASES = [
     *[
         Case(
             "VocabEncoder",
-            [*packed("a", "q", "abc"), *packed("a", "abc", "a"), np.array([5, 6, 7], dtype), np.array(-1, dtype)],
+            [
+                *pack_strings("a", "q", "abc"),
+                *pack_strings("a", "abc", "a"),
+                np.array([5, 6, 7], dtype),
+                np.array(-1, dtype),
+            ],
             1,
         )
         for dtype in (np.int32, np.int64)
     ],
-    Case("VocabDecoder", [np.array([[0, 3, 99], [2, 1, 4]], I32), *packed(*VOCABULARY), np.array([1], I32)], 5),
-    Case("VocabDecoder", [np.array([[0, 3], [2, 1]], I32), *packed(*VOCABULARY)], 5, {"skip_tokens": "3,2"}),
+    Case("VocabDecoder", [np.array([[0, 3, 99], [2, 1, 4]], I32), *pack_strings(*VOCABULARY), np.array([1], I32)], 5),
+    Case("VocabDecoder", [np.array([[0, 3], [2, 1]], I32), *pack_strings(*VOCABULARY)], 5, {"skip_tokens": "3,2"}),
     Case(
         "CombineSegments",
         [
@@ -243,7 +274,7 @@ CASES = [
         Case(
             "Truncate",
             [
-                *ragged(["a"] * 3, ["b"] * 9)[:2],
+                *pack_rows(["a"] * 3, ["b"] * 9)[:2],
                 np.arange(12, dtype=I32),
                 np.array(5, I32),
                 chars(side),
@@ -286,7 +317,7 @@ CASES = [
     Case(
         "ContribStringJoin",
         [
-            *[one.reshape(2, 2) for one in packed("a", "bc", "", "d")[:2]],
+            *[one.reshape(2, 2) for one in pack_strings("a", "bc", "", "d")[:2]],
             chars("abcd"),
             chars("+"),
             np.array([1], np.int64),
@@ -296,7 +327,13 @@ CASES = [
         frozenset({3, 4}),
     ),
     *[
-        Case("ContribStringSplit", [*packed("a,b,,c", "", "d"), chars(","), np.array([skip])], 5, {}, frozenset({3, 4}))
+        Case(
+            "ContribStringSplit",
+            [*pack_strings("a,b,,c", "", "d"), chars(","), np.array([skip])],
+            5,
+            {},
+            frozenset({3, 4}),
+        )
         for skip in (True, False)
     ],
 ]
@@ -305,7 +342,7 @@ CASES = [
 
 def file_of(case: Case, folder: Path) -> tuple[Path, list[Array]]:
     net = NetworkText()
-    given = []
+    arrays = []
     values = []
     for position, array in enumerate(case.inputs):
         if position in case.known:
@@ -313,24 +350,24 @@ def file_of(case: Case, folder: Path) -> tuple[Path, list[Array]]:
         else:
             shape = ",".join(["?"] * array.ndim)
             values.append(net.parameter(shape, ElementType.of(array).name))
-            given.append(array)
+            arrays.append(array)
     for output in net.outputs(case.outputs, case.type, *values, opset=case.version, **case.attributes):
         net.result(output)
     file = net.file()
     path = folder / "net.xml"
     path.write_bytes(file.xml)
     path.with_suffix(".bin").write_bytes(file.weights)
-    return path, given
+    return path, arrays
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_values_are_those_of_openvino(case: Case, openvino: OpenVINO, tmp_path: Path) -> None:
-    path, given = file_of(case, tmp_path)
-    ours = list(ir_exec.compile_model(ir_exec.read_model(path))(given).values())
-    theirs = openvino.run(path, given)
-    for found, expected in zip(ours, theirs, strict=True):
-        assert found.shape == expected.shape
-        assert found.tolist() == expected.tolist()
+    path, arrays = file_of(case, tmp_path)
+    ours = list(ir_exec.compile_model(ir_exec.read_model(path))(arrays).values())
+    theirs = openvino.run(path, arrays)
+    for actual, expected in zip(ours, theirs, strict=True):
+        assert actual.shape == expected.shape
+        assert actual.tolist() == expected.tolist()
 
 
 def test_every_operator_has_a_case() -> None:

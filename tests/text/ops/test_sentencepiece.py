@@ -14,7 +14,7 @@ from ir_exec import EvaluationError
 from ir_exec.types import Array
 from tests.helpers.network_text import NetworkText
 from tests.text.openvino import OpenVINO
-from tests.text.ops.test_ops_operators import packed
+from tests.text.ops.test_ops_operators import pack_strings
 from tests.text.texts import texts
 
 sentencepiece = pytest.importorskip("sentencepiece")
@@ -46,23 +46,26 @@ def outputs(
     type: str,
     count: int,
     inputs: Sequence[Array],
-    known: int,
+    constants: int,
     **attributes: object,
 ) -> tuple[list[Array], list[Array]]:
-    """Ours and those of OpenVINO, of a layer whose first `known` inputs are constants."""
+    """Ours and those of OpenVINO, of a layer whose first `constants` inputs are constants."""
     net = NetworkText()
-    values = [net.const(array) for array in inputs[:known]]
-    given = list(inputs[known:])
-    kinds = ["string" if array.dtype == object else "i32" for array in given]
-    values += [net.parameter(",".join(["?"] * array.ndim), kind) for array, kind in zip(given, kinds, strict=True)]
+    values = [net.const(array) for array in inputs[:constants]]
+    arrays = list(inputs[constants:])
+    kinds = ["string" if array.dtype == object else "i32" for array in arrays]
+    values += [
+        net.parameter(",".join(["?"] * array.ndim), element_type)
+        for array, element_type in zip(arrays, kinds, strict=True)
+    ]
     for output in net.outputs(count, type, *values, opset="extension", **attributes):
         net.result(output)
     file = net.file()
     path = folder / "net.xml"
     path.write_bytes(file.xml)
     path.with_suffix(".bin").write_bytes(file.weights)
-    ours = list(ir_exec.compile_model(ir_exec.read_model(path))(given).values())
-    return ours, openvino.run(path, given)
+    ours = list(ir_exec.compile_model(ir_exec.read_model(path))(arrays).values())
+    return ours, openvino.run(path, arrays)
 
 
 @pytest.mark.parametrize(
@@ -78,23 +81,23 @@ def test_tokens(model: Array, attributes: dict[str, object], openvino: OpenVINO,
     batch[:] = TEXTS
     settings = {"nbest_size": 0, "alpha": 0.0, "add_bos": "false", "add_eos": "false", "reverse": "false"} | attributes
     ours, theirs = outputs(tmp_path, openvino, "SentencepieceTokenizer", 3, [model, batch], 1, **settings)
-    for found, expected in zip(ours, theirs, strict=True):
-        assert found.tolist() == expected.tolist()
+    for actual, expected in zip(ours, theirs, strict=True):
+        assert actual.tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("type", ["SentencepieceDetokenizer", "SentencepieceStreamDetokenizer"])
 def test_texts(model: Array, type: str, openvino: OpenVINO, tmp_path: Path) -> None:
     tokens = np.random.default_rng(2).integers(3, 520, (6, 9)).astype(np.int32)
     ours, theirs = outputs(tmp_path, openvino, type, 3, [model, tokens], 1)
-    for found, expected in zip(ours, theirs, strict=True):
-        assert found.tolist() == expected.tolist()
+    for actual, expected in zip(ours, theirs, strict=True):
+        assert actual.tolist() == expected.tolist()
 
 
 def test_a_model_that_is_none(tmp_path: Path) -> None:
     net = NetworkText()
     text = net.parameter("?", "string")
-    found = net.outputs(3, "SentencepieceTokenizer", net.const(np.arange(9, dtype=np.uint8)), text, opset="extension")
-    for output in found:
+    results = net.outputs(3, "SentencepieceTokenizer", net.const(np.arange(9, dtype=np.uint8)), text, opset="extension")
+    for output in results:
         net.result(output)
     file = net.file()
     compiled = ir_exec.compile_model(ir_exec.read_model(file.xml, weights=file.weights))
@@ -104,7 +107,7 @@ def test_a_model_that_is_none(tmp_path: Path) -> None:
 
 
 def test_special_tokens_are_cut_out_first(model: Array, tmp_path: Path) -> None:
-    special = [*packed("<one>", "sop"), np.array([600, 601], np.int32)]
+    special = [*pack_strings("<one>", "sop"), np.array([600, 601], np.int32)]
     net = NetworkText()
     text = net.parameter("?", "string")
     values = [net.const(model), text, *[net.const(array) for array in special]]

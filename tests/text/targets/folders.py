@@ -12,19 +12,19 @@ from ir_exec.check import Diagnostic
 from ir_exec.text.targets import Target, check_for
 from ir_exec.types import ElementType
 
-__all__ = ["found", "four_bits", "severities"]
+__all__ = ["find_diagnostics", "four_bits", "severities"]
 
 INPUTS = 256
 """Columns of the weights of four bits."""
 
 
-def found(path: Path | str, target: Target) -> list[Diagnostic]:
+def find_diagnostics(path: Path | str, target: Target) -> list[Diagnostic]:
     return [diagnostic for report in check_for(path, target) for diagnostic in report.diagnostics]
 
 
 def severities(path: Path | str, target: Target) -> list[str]:
     """The severity of every finding; each has the code IR811 and a document."""
-    diagnostics = found(path, target)
+    diagnostics = find_diagnostics(path, target)
     assert {diagnostic.code for diagnostic in diagnostics} <= {"IR811"}
     assert all(
         diagnostic.source is not None and diagnostic.source.url.startswith("https://") for diagnostic in diagnostics
@@ -33,24 +33,24 @@ def severities(path: Path | str, target: Target) -> list[str]:
 
 
 def four_bits(
-    kind: str = "i4", group: int | None = 128, zero_point: int | None = None, experts: int | None = None
+    element_type: str = "i4", group: int | None = 128, zero_point: int | None = None, experts: int | None = None
 ) -> Callable[[build.Value], build.Value]:
     """A product with weights of four bits, as NNCF stores them.
 
     group: None for a scale for each channel. experts: weights `[experts, out, in]`, whose products are added.
     """
-    unsigned = kind.startswith("u")
+    unsigned = element_type.startswith("u")
 
     def project(states: build.Value) -> build.Value:
         wide = build.matmul(states, np.ones((8, INPUTS), np.float32))
         leading = [] if experts is None else [experts]
         shape = [*leading, 8, INPUTS] if group is None else [*leading, 8, INPUTS // group, group]
         dtype = np.uint8 if unsigned else np.int8
-        stored = np.zeros(shape, ElementType.nf4.dtype) if kind == "nf4" else np.ones(shape, dtype)
-        weights = build.convert(build.constant(stored, kind), "f32")
+        stored = np.zeros(shape, ElementType.nf4.dtype) if element_type == "nf4" else np.ones(shape, dtype)
+        weights = build.convert(build.constant(stored, element_type), "f32")
         scale = [*shape[:-1], 1]
         if zero_point is not None:
-            points = build.constant(np.full(scale, zero_point, dtype), kind)
+            points = build.constant(np.full(scale, zero_point, dtype), element_type)
             weights = build.subtract(weights, build.convert(points, "f32"))
         weights = build.multiply(weights, np.full(scale, 1e-3, np.float32))
         if group is not None:

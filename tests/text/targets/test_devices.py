@@ -12,15 +12,15 @@ from ir_exec import build
 from ir_exec.errors import Citation
 from ir_exec.ops.base.registry import names_of_types, type_key
 from ir_exec.text.targets import documents
-from ir_exec.text.targets.documents import known
+from ir_exec.text.targets.documents import names_in_documents
 from tests.helpers.network_text import NetworkText
 from tests.text.model_folders import TOKENIZERS
-from tests.text.targets.folders import found, severities
+from tests.text.targets.folders import find_diagnostics, severities
 
 
-def network(shape: object, kind: str = "f32") -> ir_exec.Model:
+def network(shape: object, element_type: str = "f32") -> ir_exec.Model:
     shape = ir_exec.Shape(None) if shape is None else shape
-    return build.model(build.result(build.add(build.parameter(shape, kind, name="x"), np.ones(1)), name="y"))
+    return build.model(build.result(build.add(build.parameter(shape, element_type, name="x"), np.ones(1)), name="y"))
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,11 @@ def test_shapes_of_inputs(shape: object, npu: list[str], gpu: list[str], tmp_pat
     assert severities(path, "npu") == npu
     assert severities(path, "gpu") == gpu
     assert severities(path, "genai") == ["info"]
-    assert all(one.location.layer_name == "x" for target in ("npu", "gpu") for one in found(path, target))
+    assert all(
+        diagnostic.location.layer_name == "x"
+        for target in ("npu", "gpu")
+        for diagnostic in find_diagnostics(path, target)
+    )
 
 
 def test_dims_of_a_model_of_text(tmp_path: Path) -> None:
@@ -52,8 +56,8 @@ def test_dims_of_a_model_of_text(tmp_path: Path) -> None:
 def test_dims_that_depend_on_values(device: str, tmp_path: Path) -> None:
     places = build.non_zero(build.parameter([2, 3], name="x"))
     build.model(build.result(build.convert(places, "f32"), name="y")).save(tmp_path / "net.xml")
-    (one,) = found(tmp_path / "net.xml", device)  # type: ignore[arg-type]
-    assert (one.severity, one.location.layer_type) == ("info", "NonZero")
+    (diagnostic,) = find_diagnostics(tmp_path / "net.xml", device)  # type: ignore[arg-type]
+    assert (diagnostic.severity, diagnostic.location.layer_type) == ("info", "NonZero")
 
 
 def test_element_types(tmp_path: Path) -> None:
@@ -102,7 +106,7 @@ def test_a_file_that_cannot_be_read(device: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("device", ["gpu", "npu"])
 def test_lists_name_types(device: str) -> None:
     types = {type_key(name) for name in names_of_types()}
-    listed, lowered = known(device, "operators"), known(device, "lowered operators")
+    listed, lowered = names_in_documents(device, "operators"), names_in_documents(device, "lowered operators")
     assert {type_key(name) for name in listed | lowered} <= types
     assert not listed & lowered
     assert {type_key("Const"), type_key("Parameter"), type_key("Result")} <= {type_key(name) for name in listed}
@@ -111,5 +115,5 @@ def test_lists_name_types(device: str) -> None:
 def test_the_page_has_every_document() -> None:
     page = (Path(__file__).parents[3] / "docs" / "targets.md").read_text("utf-8")
     cited = [value for value in vars(documents).values() if isinstance(value, Citation)]
-    assert len(cited) == len({one.url for one in cited})
-    assert [one.url for one in cited if f"({one.url})" not in page] == []
+    assert len(cited) == len({citation.url for citation in cited})
+    assert [citation.url for citation in cited if f"({citation.url})" not in page] == []

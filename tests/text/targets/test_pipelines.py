@@ -16,10 +16,10 @@ from ir_exec.cli import main
 from ir_exec.text.folders.checking import check_folder
 from ir_exec.text.targets import Target
 from tests.text.model_folders import CONFIG, language_model, pipeline
-from tests.text.targets.folders import found, four_bits, severities
+from tests.text.targets.folders import find_diagnostics, four_bits, severities
 
 
-def renamed(before: str, after: str) -> Callable[[Path], None]:
+def rename_port(before: str, after: str) -> Callable[[Path], None]:
     def plant(folder: Path) -> None:
         path = folder / "openvino_model.xml"
         text = path.read_text("utf-8")
@@ -49,7 +49,8 @@ def cache_in_inputs(folder: Path) -> None:
         build.parameter([None], "i32", name="beam_idx"),
     ]
     sums = [
-        build.convert(build.reduce_sum(one, list(range(rank))), "f32") for one, rank in zip(others, (2, 1), strict=True)
+        build.convert(build.reduce_sum(port, list(range(rank))), "f32")
+        for port, rank in zip(others, (2, 1), strict=True)
     ]
     logits = build.add(build.convert(build.unsqueeze(tokens, [2]), "f32"), build.reduce_sum(past, [1, 2, 3]))
     logits = build.add(build.add(logits, sums[0]), sums[1])
@@ -85,7 +86,7 @@ def broken(folder: Path) -> None:
     (folder / "openvino_model.xml").write_text("<net", "utf-8")
 
 
-def untouched(folder: Path) -> None:
+def keep_weights(folder: Path) -> None:
     """Weights of f32."""
 
 
@@ -104,14 +105,14 @@ class Fault(NamedTuple):
     target: Target
     plant: Callable[[Path], None]
     severity: str
-    place: str = "openvino_model.xml"
+    location: str = "openvino_model.xml"
 
 
 FAULTS = [
-    Fault("input_ids renamed", "genai", renamed("input_ids", "inputs_ids"), "error", "inputs_ids"),
-    Fault("attention_mask renamed", "genai", renamed("attention_mask", "attn_mask"), "error", "attn_mask"),
-    Fault("beam_idx renamed", "genai", renamed("beam_idx", "beams"), "error", "beams"),
-    Fault("logits renamed", "genai", renamed("logits", "scores"), "error", "scores"),
+    Fault("input_ids renamed", "genai", rename_port("input_ids", "inputs_ids"), "error", "inputs_ids"),
+    Fault("attention_mask renamed", "genai", rename_port("attention_mask", "attn_mask"), "error", "attn_mask"),
+    Fault("beam_idx renamed", "genai", rename_port("beam_idx", "beams"), "error", "beams"),
+    Fault("logits renamed", "genai", rename_port("logits", "scores"), "error", "scores"),
     Fault("a cache in inputs", "genai", cache_in_inputs, "error", "past_key_values.0.key"),
     Fault("no cache", "genai", without_cache, "error"),
     Fault("an input that the pipeline does not set", "genai", other_input, "warning", "temperature"),
@@ -120,8 +121,8 @@ FAULTS = [
     Fault("groups of 32 of experts", "npu", network(four_bits(group=32, experts=2)), "warning"),
     Fault("zero points", "npu", network(four_bits("u4", zero_point=5)), "warning"),
     Fault("zero points in the middle", "npu", network(four_bits("u4", zero_point=8)), "info"),
-    Fault("no weights of four bits", "npu", untouched, "warning"),
-    Fault("beam_idx renamed", "npu", renamed("beam_idx", "beams"), "error", "beams"),
+    Fault("no weights of four bits", "npu", keep_weights, "warning"),
+    Fault("beam_idx renamed", "npu", rename_port("beam_idx", "beams"), "error", "beams"),
     Fault("a cache in inputs", "npu", cache_in_inputs, "error", "past_key_values.0.key"),
     Fault("beam search", "npu", setting("generation_config.json", num_beams=4), "warning", "generation_config.json"),
     Fault(
@@ -138,13 +139,14 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda one: f"{one.target}-{one.name}")
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.target}-{fault.name}")
 def test_planted_faults(fault: Fault, tmp_path: Path) -> None:
     folder = pipeline(tmp_path / "model")
     fault.plant(folder)
     assert any(
-        one.severity == fault.severity and fault.place in (one.location.layer_name, Path(one.location.path or "").name)
-        for one in found(folder, fault.target)
+        diagnostic.severity == fault.severity
+        and fault.location in (diagnostic.location.layer_name, Path(diagnostic.location.path or "").name)
+        for diagnostic in find_diagnostics(folder, fault.target)
     )
 
 
@@ -206,7 +208,7 @@ class TestWithoutATarget:
     @pytest.mark.parametrize(
         "fault",
         [fault for fault in FAULTS if fault.target == "genai" and fault.severity != "info"],
-        ids=lambda one: one.name,
+        ids=lambda fault: fault.name,
     )
     def test_planted_faults(self, fault: Fault, tmp_path: Path) -> None:
         folder = pipeline(tmp_path / "model")
@@ -215,7 +217,7 @@ class TestWithoutATarget:
         here = [
             diagnostic
             for diagnostic in diagnostics
-            if fault.place in (diagnostic.location.layer_name, Path(diagnostic.location.path or "").name)
+            if fault.location in (diagnostic.location.layer_name, Path(diagnostic.location.path or "").name)
             and diagnostic.code in ("IR805", "IR811")
         ]
         assert here

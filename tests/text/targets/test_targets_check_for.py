@@ -13,7 +13,7 @@ from ir_exec import build
 from ir_exec.cli import main
 from ir_exec.text.targets import TARGETS, Target, check_for
 from tests.text.model_folders import pipeline
-from tests.text.targets.folders import found, severities
+from tests.text.targets.folders import find_diagnostics, severities
 
 
 def network(path: Path, *dims: int | None) -> Path:
@@ -34,8 +34,12 @@ def test_a_folder_that_is_no_pipeline(target: Target, tmp_path: Path) -> None:
     network(tmp_path / "below" / "deeper" / "two.xml", None, 3)
     network(tmp_path / ".hidden" / "three.xml", None, 3)
     assert files_of(tmp_path, target) == ["below/deeper/two.xml", "one.xml"]
-    alone = [one.message for file in ("one.xml", "below/deeper/two.xml") for one in found(tmp_path / file, target)]
-    assert sorted(one.message for one in found(tmp_path, target)) == sorted(alone)
+    alone = [
+        diagnostic.message
+        for file in ("one.xml", "below/deeper/two.xml")
+        for diagnostic in find_diagnostics(tmp_path / file, target)
+    ]
+    assert sorted(diagnostic.message for diagnostic in find_diagnostics(tmp_path, target)) == sorted(alone)
 
 
 def test_genai_does_not_know_such_a_folder(tmp_path: Path) -> None:
@@ -47,7 +51,7 @@ def test_genai_does_not_know_such_a_folder(tmp_path: Path) -> None:
 @pytest.mark.parametrize("target", TARGETS)
 def test_an_empty_folder(target: Target, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("", "utf-8")
-    assert found(tmp_path, target) == []
+    assert find_diagnostics(tmp_path, target) == []
 
 
 def test_a_pipeline_below(tmp_path: Path) -> None:
@@ -70,7 +74,7 @@ def test_a_folder_of_unreadable_files(tmp_path: Path) -> None:
 
 def test_other_files_that_end_in_xml(tmp_path: Path) -> None:
     (tmp_path / "layout.xml").write_text("<resources/>", "utf-8")
-    assert found(tmp_path, "gpu") == []
+    assert find_diagnostics(tmp_path, "gpu") == []
     assert severities(tmp_path / "layout.xml", "gpu") == ["info"]
 
 
@@ -107,11 +111,11 @@ def test_the_command(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["check", str(path), "--for", "npu", "--format", "json"])
     assert result.exit_code == 1
     (file,) = json.loads(result.stdout)["files"]
-    (one,) = [one for one in file["diagnostics"] if one["code"] == "IR811"]
-    assert set(one["source"]) == {"title", "release", "url"}
+    (diagnostic,) = [diagnostic for diagnostic in file["diagnostics"] if diagnostic["code"] == "IR811"]
+    assert set(diagnostic["source"]) == {"title", "release", "url"}
     text = CliRunner().invoke(main, ["check", str(path), "--for", "npu"]).stdout
-    assert one["source"]["url"] in text
-    assert one["source"]["release"] in text
+    assert diagnostic["source"]["url"] in text
+    assert diagnostic["source"]["release"] in text
     assert CliRunner().invoke(main, ["check", str(path), "--for", "gpu"]).exit_code == 0
     assert CliRunner().invoke(main, ["check", str(path), "--for", "tpu"]).exit_code == 2
 
@@ -128,7 +132,7 @@ def test_what_two_targets_share_comes_once(tmp_path: Path) -> None:
     path = folder / "openvino_model.xml"
     path.write_text(path.read_text("utf-8").replace('"beam_idx"', '"beams"'), "utf-8")
     result = CliRunner().invoke(main, ["check", str(folder), "--for", "npu", "--for", "genai", "--format", "json"])
-    errors = [one for file in json.loads(result.stdout)["files"] for one in file["diagnostics"]]
+    errors = [diagnostic for file in json.loads(result.stdout)["files"] for diagnostic in file["diagnostics"]]
     assert len([error for error in errors if error["code"] == "IR811" and error["severity"] == "error"]) == 1
 
 
@@ -137,7 +141,7 @@ def test_the_command_over_a_folder(tmp_path: Path) -> None:
     network(tmp_path / "below" / "two.xml", None, 3)
     result = CliRunner().invoke(main, ["check", str(tmp_path), "--for", "npu", "--for", "gpu", "--format", "json"])
     files = json.loads(result.stdout)["files"]
-    counts = [sum(one["code"] == "IR811" for one in file["diagnostics"]) for file in files]
+    counts = [sum(diagnostic["code"] == "IR811" for diagnostic in file["diagnostics"]) for file in files]
     assert counts == [2, 2]
 
 
@@ -155,6 +159,8 @@ def test_a_release_that_lacks_operators(release: str, parts: set[str], tmp_path:
     build.model(build.result(build.is_nan(x), name="y")).save(folder / "openvino_reward_model.xml")
     result = CliRunner().invoke(main, ["check", str(folder), "--target", release, "--format", "json"])
     files = json.loads(result.stdout)["files"]
-    newer = {Path(file["path"]).name for file in files for one in file["diagnostics"] if one["code"] == "IR119"}
+    newer = {
+        Path(file["path"]).name for file in files for diagnostic in file["diagnostics"] if diagnostic["code"] == "IR119"
+    }
     assert parts <= newer
     assert newer - parts <= {"openvino_model.xml"}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.text.model_folders import declare, language_model, pipeline
-from tests.text.targets.folders import found, four_bits, severities
+from tests.text.targets.folders import find_diagnostics, four_bits, severities
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_a_ratio_in_rt_info(ratio: str, expected: int, tmp_path: Path) -> None:
 def test_the_layer_is_named(tmp_path: Path) -> None:
     folder = pipeline(tmp_path / "model")
     language_model(projection=four_bits(group=64)).save(folder / "openvino_model.xml")
-    (one,) = found(folder, "npu")
-    assert one.location.layer_type == "Const"
-    assert one.source is not None
-    assert one.source.title == "OpenVINO GenAI on NPU"
+    (diagnostic,) = find_diagnostics(folder, "npu")
+    assert diagnostic.location.layer_type == "Const"
+    assert diagnostic.source is not None
+    assert diagnostic.source.title == "OpenVINO GenAI on NPU"

@@ -13,7 +13,7 @@ from ir_exec import ResourceError
 from ir_exec.kernels.limits import limited_memory
 from ir_exec.text.ops.normalization import NormalizeUnicode
 from ir_exec.text.tokenizers import charsmap
-from ir_exec.text.tokenizers.charsmap import CharsMap, Form, normalized
+from ir_exec.text.tokenizers.charsmap import CharsMap, Form, normalize_text
 
 CHARACTERS = "aé\u0301\u0327\u0344\u0f73\u0f71\u0f72\u093c\u0301\u1100\u1161\u11a8\ufb01\ufdfa\U0001d15f\ud800\u0345"
 
@@ -25,20 +25,20 @@ def test_long_runs_of_marks_have_the_same_normal_form(form: Form, monkeypatch: p
     texts += ["".join(random.choices("\u0301\u0327\u0344\u0345", k=40)) + "a" for _ in range(50)]
     monkeypatch.setattr(charsmap, "LONG_MARKS", 2)
     for text in texts:
-        assert normalized(form, text) == unicodedata.normalize(form, text)
+        assert normalize_text(form, text) == unicodedata.normalize(form, text)
 
 
 def test_python_gets_marks_in_canonical_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    given: list[str] = []
+    arguments: list[str] = []
 
     def normalize(form: Form, text: str) -> str:
-        given.append(text)
+        arguments.append(text)
         return unicodedata.normalize(form, text)
 
     monkeypatch.setattr(charsmap, "unicodedata", SimpleNamespace(normalize=normalize, combining=unicodedata.combining))
     expected = "a" + "\u0327" * 2000 + "\u0301" * 2000 + "b"
-    assert normalized("NFD", "a" + "\u0301\u0327" * 2000 + "b") == expected
-    assert given[-1] == expected
+    assert normalize_text("NFD", "a" + "\u0301\u0327" * 2000 + "b") == expected
+    assert arguments[-1] == expected
 
 
 def test_the_operator_uses_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,54 +20,54 @@ from tests.text.model_folders import pipeline
 TOKENIZERS = ROOT / "tests" / "text" / "tokenizers"
 
 
-def placed(kind: str, text: str, added: tuple[int, int] = (0, 0)) -> list[bytes | None]:
+def bytes_of_tokens(family: str, text: str, added: tuple[int, int] = (0, 0)) -> list[bytes | None]:
     """The bytes of the text that each token stands for."""
-    path = str(TOKENIZERS / f"{kind}_tokenizer.xml")
+    path = str(TOKENIZERS / f"{family}_tokenizer.xml")
     ids = compile_model(read_model(path))([[text]])["input_ids"][0].tolist()
-    found = byte_offsets(read_part("tokenizer", path), text, ids, added)
-    assert len(found) == len(ids)
+    spans = byte_offsets(read_part("tokenizer", path), text, ids, added)
+    assert len(spans) == len(ids)
     data = text.encode()
-    return [None if place is None else data[slice(*place)] for place in found]
+    return [None if span is None else data[slice(*span)] for span in spans]
 
 
 @pytest.mark.parametrize("text", ["The layer's  shape\n", "Größe 漢字 e\u0301 \U0001f600!", "", "<|eot_id|> in it"])
 def test_bytes_of_byte_pair_encoding_are_the_text(text: str) -> None:
-    found = placed("llama3", text, (1, 0))
-    assert found[0] == b""
-    assert b"".join(one or b"" for one in found) == text.encode()
+    parts = bytes_of_tokens("llama3", text, (1, 0))
+    assert parts[0] == b""
+    assert b"".join(part or b"" for part in parts) == text.encode()
 
 
 def test_words_with_their_case_and_accents() -> None:
     text = "The LÄYER, of  Shapes"
-    found = [one for one in placed("wordpiece", text, (1, 1)) if one]
-    assert b"".join(found).decode() == text.replace(" ", "")
+    parts = [part for part in bytes_of_tokens("wordpiece", text, (1, 1)) if part]
+    assert b"".join(parts).decode() == text.replace(" ", "")
 
 
 def test_spaces_that_were_put_in_front() -> None:
-    found = placed("llama2", "a layer", (1, 0))
-    assert b"".join(one or b"" for one in found) == b"a layer"
+    parts = bytes_of_tokens("llama2", "a layer", (1, 0))
+    assert b"".join(part or b"" for part in parts) == b"a layer"
 
 
 def test_bytes_to_fall_back_on() -> None:
-    found = placed("llama2", "a\u16a0b", (1, 0))
-    assert b"".join(one or b"" for one in found) == "a\u16a0b".encode()
-    assert found[-4:-1] == [bytes([one]) for one in "\u16a0".encode()]
+    parts = bytes_of_tokens("llama2", "a\u16a0b", (1, 0))
+    assert b"".join(byte or b"" for byte in parts) == "a\u16a0b".encode()
+    assert parts[-4:-1] == [bytes([byte]) for byte in "\u16a0".encode()]
 
 
 def test_what_is_not_found_ends_the_places() -> None:
-    found = placed("wordpiece", "layer \u16a0 shape", (1, 1))
-    assert found[1] is not None
-    assert found[-2] is None
-    assert found[-1] == b""
+    parts = bytes_of_tokens("wordpiece", "layer \u16a0 shape", (1, 1))
+    assert parts[1] is not None
+    assert parts[-2] is None
+    assert parts[-1] == b""
 
 
 def test_offsets_of_a_pipeline(tmp_path: Path) -> None:
     loaded = load(pipeline(tmp_path / "model"))
-    found = loaded.offsets("a layer")
-    assert found[0] == (0, 0)
-    assert found[-1] is not None
-    assert found[-1][1] == len("a layer")
-    assert len(found) == len(loaded.encode("a layer"))
+    offsets = loaded.offsets("a layer")
+    assert offsets[0] == (0, 0)
+    assert offsets[-1] is not None
+    assert offsets[-1][1] == len("a layer")
+    assert len(offsets) == len(loaded.encode("a layer"))
     (tmp_path / "model" / "openvino_tokenizer.xml").unlink()
     assert load(tmp_path / "model").offsets("a layer", [1, 2]) == [None, None]
 
@@ -86,7 +86,7 @@ def test_offsets_in_the_report_of_a_run() -> None:
 def test_padding_of_a_batch_has_no_place() -> None:
     path = str(TOKENIZERS / "llama3_tokenizer.xml")
     ids = np.array([[0, 33, 1, 1], [0, 33, 34, 35]])
-    found = batch_offsets(path, ["x", "xyz"], ids, np.array([[1, 1, 0, 0], [1, 1, 1, 1]]), [0])
-    assert found is not None
-    assert found[0][2:] == [None, None]
+    offsets = batch_offsets(path, ["x", "xyz"], ids, np.array([[1, 1, 0, 0], [1, 1, 1, 1]]), [0])
+    assert offsets is not None
+    assert offsets[0][2:] == [None, None]
     assert batch_offsets(str(ROOT / "samples" / "gnn_step.xml"), ["x"], ids[:1], None, [0]) is None

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ir_exec.onnx.export.node import ExportNode
-from ir_exec.onnx.export.ops.common import narrow, of_reals, rounded_to, working, working_kind
+from ir_exec.onnx.export.ops.common import narrow, of_reals, rounded_to, working, working_type
 from ir_exec.onnx.export.registry import Outputs, export
 from ir_exec.ops import Op
 from ir_exec.ops.activation import functions as of
@@ -22,10 +22,10 @@ def identity(node: ExportNode) -> Outputs:
     return node.emit("Identity", node.inputs[0])
 
 
-def _real(cls: type[Op], operator: str, kind: ElementType = ElementType.f32, **attributes: Any) -> None:
+def _real(cls: type[Op], operator: str, element_type: ElementType = ElementType.f32, **attributes: Any) -> None:
     @export(cls)
     def lower(node: ExportNode) -> Outputs:
-        return of_reals(node, lambda value: node.emit(operator, value, **attributes), kind=kind)
+        return of_reals(node, lambda value: node.emit(operator, value, **attributes), element_type=element_type)
 
 
 _real(of.Exp, "Exp", ElementType.f64)
@@ -56,18 +56,18 @@ def clamp(node: ExportNode) -> Outputs:
     low, high = node.op._limits(node.kind())
     limits = [node.scalar_like(low, value), node.scalar_like(high, value)]
     if node.kind().is_integer:
-        found = node.emit("Min", node.emit("Max", value, limits[0]), limits[1])
+        clipped = node.emit("Min", node.emit("Max", value, limits[0]), limits[1])
     else:
-        found = node.emit("Clip", value, *limits)
-    return narrow(node, found, node.kind())
+        clipped = node.emit("Clip", value, *limits)
+    return narrow(node, clipped, node.kind())
 
 
 @export(of.PReLU)
 def prelu(node: ExportNode) -> Outputs:
-    kind, slope_kind = node.kind(), node.kind(1)
+    element_type, slope_type = node.kind(), node.kind(1)
     rank = node.rank()
-    is_real = kind.is_integer and slope_kind.is_float
-    wide = ElementType.f64 if is_real else working_kind(kind)
+    is_real = element_type.is_integer and slope_type.is_float
+    wide = ElementType.f64 if is_real else working_type(element_type)
     value = node.cast(working(node, 0), wide)
     slope = node.cast(working(node, 1), wide)
     shape = node.dims(1)
@@ -75,11 +75,11 @@ def prelu(node: ExportNode) -> Outputs:
         slope = node.unsqueeze(slope, range(1, rank - 1))
     elif rank is not None and shape.rank is not None and shape.rank > rank:
         slope = node.squeeze(slope, range(shape.rank - rank))
-    if kind.is_float:
-        return narrow(node, node.emit("PRelu", value, slope), kind)
+    if element_type.is_float:
+        return narrow(node, node.emit("PRelu", value, slope), element_type)
     bent = node.emit("Mul", value, slope)
-    found = node.emit("Where", node.emit("Less", value, node.scalar_like(0, value)), bent, value)
-    return rounded_to(node, found, wide, kind) if is_real else narrow(node, found, kind)
+    result = node.emit("Where", node.emit("Less", value, node.scalar_like(0, value)), bent, value)
+    return rounded_to(node, result, wide, element_type) if is_real else narrow(node, result, element_type)
 
 
 @export(of.HardSigmoid)
@@ -88,21 +88,21 @@ def hard_sigmoid(node: ExportNode) -> Outputs:
     if alpha is not None and beta is not None:
         factor, offset = float(alpha.astype(np.float64)), float(beta.astype(np.float64))
         return of_reals(
-            node, lambda value: node.emit("HardSigmoid", value, alpha=factor, beta=offset), kind=ElementType.f32
+            node, lambda value: node.emit("HardSigmoid", value, alpha=factor, beta=offset), element_type=ElementType.f32
         )
 
-    def composed(value: str) -> str:
+    def emit_formula(value: str) -> str:
         code = node.code_of(value)
-        factor, offset = (node.cast_code(working(node, place), code) for place in (1, 2))
+        factor, offset = (node.cast_code(working(node, position), code) for position in (1, 2))
         line = node.emit("Add", node.emit("Mul", value, factor), offset)
         return node.emit("Clip", line, node.scalar_like(0, value), node.scalar_like(1, value))
 
-    return of_reals(node, composed)
+    return of_reals(node, emit_formula)
 
 
 @export(gates.Swish)
 def swish(node: ExportNode) -> Outputs:
-    def composed(value: str) -> str:
+    def emit_formula(value: str) -> str:
         scaled = value
         beta = node.known(1) if node.has(1) else np.float32(1)
         if beta is None:
@@ -111,7 +111,7 @@ def swish(node: ExportNode) -> Outputs:
             scaled = node.emit("Mul", value, node.scalar_like(float(np.asarray(beta, np.float64)), value))
         return node.emit("Mul", value, node.emit("Sigmoid", scaled))
 
-    return of_reals(node, composed)
+    return of_reals(node, emit_formula)
 
 
 @export(gates.Mish)
@@ -126,7 +126,7 @@ def elu(node: ExportNode) -> Outputs:
     alpha = node.op.alpha
     if not math.isfinite(alpha):
         node.refuse(f"alpha is {alpha}")
-    return of_reals(node, lambda value: node.emit("Elu", value, alpha=alpha), kind=ElementType.f32)
+    return of_reals(node, lambda value: node.emit("Elu", value, alpha=alpha), element_type=ElementType.f32)
 
 
 @export(of.Selu)
@@ -134,49 +134,49 @@ def selu(node: ExportNode) -> Outputs:
     alpha, scale = node.known(1), node.known(2)
     if alpha is not None and scale is not None:
         numbers: dict[str, Any] = {
-            name: float(one.astype(np.float64).reshape(())) for name, one in (("alpha", alpha), ("gamma", scale))
+            name: float(array.astype(np.float64).reshape(())) for name, array in (("alpha", alpha), ("gamma", scale))
         }
         return of_reals(node, lambda value: node.emit("Selu", value, **numbers))
 
-    def composed(value: str) -> str:
-        curve, factor = (node.reshape(working(node, place), []) for place in (1, 2))
+    def emit_formula(value: str) -> str:
+        curve, factor = (node.reshape(working(node, position), []) for position in (1, 2))
         zero = node.scalar_like(0, value)
         grown = node.emit("Sub", node.emit("Exp", node.emit("Min", value, zero)), node.scalar_like(1, value))
         below = node.emit("Mul", grown, curve)
         return node.emit("Mul", factor, node.emit("Where", node.emit("Greater", value, zero), value, below))
 
-    return of_reals(node, composed)
+    return of_reals(node, emit_formula)
 
 
 @export(gates.Gelu2, gates.Gelu7, inline=True)
 def gelu(node: ExportNode) -> Outputs:
     is_tanh = getattr(node.op, "approximation_mode", "erf") == "tanh"
 
-    def composed(value: str) -> str:
+    def emit_formula(value: str) -> str:
         if node.target == "onnxruntime" and not is_tanh and node.kind() is ElementType.f32:
             # The optimizer fuses the bias before this node into it.
             return node.emit("Gelu", value, domain="com.microsoft")
         if node.opset >= 20:
             return node.emit("Gelu", value, approximate="tanh" if is_tanh else None)
-        one, half = node.scalar_like(1, value), node.scalar_like(0.5, value)
+        unit, half = node.scalar_like(1, value), node.scalar_like(0.5, value)
         if not is_tanh:
             odds = node.emit("Erf", node.emit("Div", value, node.scalar_like(math.sqrt(2), value)))
-            return node.emit("Mul", node.emit("Mul", value, node.emit("Add", odds, one)), half)
+            return node.emit("Mul", node.emit("Mul", value, node.emit("Add", odds, unit)), half)
         cube = node.emit("Pow", value, node.scalar_like(3, value))
         inner = node.emit("Add", value, node.emit("Mul", cube, node.scalar_like(0.044715, value)))
         odds = node.emit("Tanh", node.emit("Mul", inner, node.scalar_like(math.sqrt(2 / math.pi), value)))
-        return node.emit("Mul", node.emit("Mul", value, half), node.emit("Add", odds, one))
+        return node.emit("Mul", node.emit("Mul", value, half), node.emit("Add", odds, unit))
 
-    return of_reals(node, composed)
+    return of_reals(node, emit_formula)
 
 
 def _along_axis(node: ExportNode, operator: str) -> str:
-    def composed(value: str) -> str:
+    def emit_formula(value: str) -> str:
         if node.rank() == 0:
             return node.reshape(node.emit(operator, node.reshape(value, [1]), axis=0), [])
         return node.emit(operator, value, axis=node.op.axis)
 
-    return of_reals(node, composed)
+    return of_reals(node, emit_formula)
 
 
 @export(SoftMax1, SoftMax8)

@@ -40,23 +40,23 @@ def squared_difference(node: ExportNode) -> Outputs:
 
 @export(binary.Divide)
 def divide(node: ExportNode) -> Outputs:
-    kind = node.kind()
+    element_type = node.kind()
     a, b = _pair(node)
     quotient = node.emit("Div", a, b)
     if (
-        kind.is_integer
-        and kind.is_signed
+        element_type.is_integer
+        and element_type.is_signed
         and node.op.m_pythondiv
         and node.op.auto_broadcast == "pdpd"
-        and kind.bits > 8
+        and element_type.bits > 8
     ):
-        rest = node.emit("Mod", a, b, fmod=1)
+        remainder = node.emit("Mod", a, b, fmod=1)
         zero = node.scalar_like(0, a)
-        differs = node.emit("Xor", node.emit("Less", rest, zero), node.emit("Less", b, zero))
-        is_between = node.emit("And", differs, node.emit("Not", node.emit("Equal", rest, zero)))
+        differs = node.emit("Xor", node.emit("Less", remainder, zero), node.emit("Less", b, zero))
+        is_between = node.emit("And", differs, node.emit("Not", node.emit("Equal", remainder, zero)))
         lower = node.emit("Sub", quotient, node.scalar_like(1, a))
         quotient = node.emit("Where", is_between, lower, quotient)
-    return narrow(node, quotient, kind)
+    return narrow(node, quotient, element_type)
 
 
 @export(binary.Mod)
@@ -69,43 +69,43 @@ def floor_mod(node: ExportNode) -> Outputs:
     a, b = _pair(node)
     if node.kind().is_integer:
         return narrow(node, node.emit("Mod", a, b), node.kind())
-    rest = node.emit("Mod", a, b, fmod=1)
+    remainder = node.emit("Mod", a, b, fmod=1)
     zero = node.scalar_like(0, a)
-    differs = node.emit("Xor", node.emit("Less", rest, zero), node.emit("Less", b, zero))
-    is_turned = node.emit("And", differs, node.emit("Not", node.emit("Equal", rest, zero)))
-    return narrow(node, node.emit("Where", is_turned, node.emit("Add", rest, b), rest), node.kind())
+    differs = node.emit("Xor", node.emit("Less", remainder, zero), node.emit("Less", b, zero))
+    is_turned = node.emit("And", differs, node.emit("Not", node.emit("Equal", remainder, zero)))
+    return narrow(node, node.emit("Where", is_turned, node.emit("Add", remainder, b), remainder), node.kind())
 
 
 @export(binary.Power)
 def power(node: ExportNode) -> Outputs:
-    kind = node.kind()
+    element_type = node.kind()
     a, b = _pair(node)
     exponent = node.known(1)
-    if kind.is_float:
-        return narrow(node, node.emit("Pow", a, b), kind)
+    if element_type.is_float:
+        return narrow(node, node.emit("Pow", a, b), element_type)
     if exponent is not None and exponent.size == 1 and node.dims(1).rank == 0 and 0 < int(exponent.reshape(())) < 16:
         product = a
         for _ in range(int(exponent.reshape(())) - 1):
             product = node.emit("Mul", product, a)
-        return narrow(node, product, kind) if product != a else node.emit("Identity", node.inputs[0])
-    return narrow(node, _integer_power(node, a, b), kind)
+        return narrow(node, product, element_type) if product != a else node.emit("Identity", node.inputs[0])
+    return narrow(node, _integer_power(node, a, b), element_type)
 
 
 def _integer_power(node: ExportNode, a: str, b: str) -> str:
     """Powers of integers by squaring, with wrap-around; only 1 and -1 have negative powers other than 0."""
     base, exponent = node.cast(a, ElementType.i64), node.cast(b, ElementType.i64)
-    zero, one, two = (node.constant(number, ElementType.i64) for number in (0, 1, 2))
-    result = node.emit("Expand", one, node.shape_of(node.emit("Add", base, exponent)))
+    zero, unit, two = (node.constant(number, ElementType.i64) for number in (0, 1, 2))
+    result = node.emit("Expand", unit, node.shape_of(node.emit("Add", base, exponent)))
     left, square = node.emit("Max", exponent, zero), base
     for _ in range(6):
-        is_odd = node.emit("Equal", node.emit("Mod", left, two), one)
+        is_odd = node.emit("Equal", node.emit("Mod", left, two), unit)
         result = node.emit("Where", is_odd, node.emit("Mul", result, square), result)
         left, square = node.emit("Div", left, two), node.emit("Mul", square, square)
     if not node.kind().is_signed:
         return result
-    is_unit = node.emit("Equal", node.emit("Abs", base), one)
-    is_odd = node.emit("Equal", node.emit("Mod", exponent, two), one)
-    reciprocal = node.emit("Where", is_unit, node.emit("Where", is_odd, base, one), zero)
+    is_unit = node.emit("Equal", node.emit("Abs", base), unit)
+    is_odd = node.emit("Equal", node.emit("Mod", exponent, two), unit)
+    reciprocal = node.emit("Where", is_unit, node.emit("Where", is_odd, base, unit), zero)
     return node.emit("Where", node.emit("Less", exponent, zero), reciprocal, result)
 
 
@@ -143,25 +143,25 @@ _rounding(unary.Ceiling, "Ceil")
 
 @export(unary.Round)
 def round_(node: ExportNode) -> Outputs:
-    kind = node.kind()
-    if kind.is_integer:
+    element_type = node.kind()
+    if element_type.is_integer:
         return node.emit("Identity", node.inputs[0])
     value = working(node, 0)
     if node.op.mode == "half_to_even":
-        return narrow(node, node.emit("Round", value), kind)
-    if kind is not ElementType.f64:
+        return narrow(node, node.emit("Round", value), element_type)
+    if element_type is not ElementType.f64:
         value = node.cast(value, ElementType.f32)
-    wide = np.float64 if kind is ElementType.f64 else np.float32
+    wide = np.float64 if element_type is ElementType.f64 else np.float32
     almost_half = node.constant(np.nextafter(wide(0.5), wide(0)))
-    whole = node.emit("Floor", node.emit("Add", node.emit("Abs", value), almost_half))
+    magnitude = node.emit("Floor", node.emit("Add", node.emit("Abs", value), almost_half))
     is_negative = node.emit("Less", value, node.constant(wide(0)))
-    return narrow(node, node.emit("Where", is_negative, node.emit("Neg", whole), whole), kind)
+    return narrow(node, node.emit("Where", is_negative, node.emit("Neg", magnitude), magnitude), element_type)
 
 
-def _real(cls: type[Op], operator: str, kind: ElementType = ElementType.f64) -> None:
+def _real(cls: type[Op], operator: str, element_type: ElementType = ElementType.f64) -> None:
     @export(cls)
     def lower(node: ExportNode) -> Outputs:
-        return of_reals(node, lambda value: node.emit(operator, value), kind=kind)
+        return of_reals(node, lambda value: node.emit(operator, value), element_type=element_type)
 
 
 _real(unary.Sqrt, "Sqrt")
@@ -190,18 +190,18 @@ def erf_inv(node: ExportNode) -> Outputs:
         return node.constant(value, ElementType.f64)
 
     def horner(at: str, coefficients: list[float]) -> str:
-        found = number(coefficients[0])
+        polynomial = number(coefficients[0])
         for coefficient in coefficients[1:]:
-            found = node.emit("Add", node.emit("Mul", found, at), number(coefficient))
-        return found
+            polynomial = node.emit("Add", node.emit("Mul", polynomial, at), number(coefficient))
+        return polynomial
 
-    one = number(1.0)
-    product = node.emit("Mul", node.emit("Sub", one, data), node.emit("Add", one, data))
+    unit = number(1.0)
+    product = node.emit("Mul", node.emit("Sub", unit, data), node.emit("Add", unit, data))
     w = node.emit("Neg", node.emit("Log", product))
     near = horner(node.emit("Sub", w, number(2.5)), _NEAR)
     far = horner(node.emit("Sub", node.emit("Sqrt", w), number(3.0)), _FAR)
     guess = node.emit("Mul", node.emit("Where", node.emit("Less", w, number(5.0)), near, far), data)
-    is_end = node.emit("Equal", node.emit("Abs", data), one)
+    is_end = node.emit("Equal", node.emit("Abs", data), unit)
     endless = node.emit("Mul", data, number(float("inf")))
     return narrow(node, node.emit("Where", is_end, endless, guess), node.kind())
 
@@ -233,18 +233,18 @@ _FAR = [
 
 @export(CumSum)
 def cum_sum(node: ExportNode) -> Outputs:
-    kind = node.kind()
+    element_type = node.kind()
     axis = node.i64(1) if node.has(1) else node.constant(0, ElementType.i64)
     if node.has(1) and node.rank(1) != 0:
         axis = node.reshape(axis, [])
-    value = node.cast(node.inputs[0], ElementType.i32) if kind is ElementType.boolean else working(node, 0)
+    value = node.cast(node.inputs[0], ElementType.i32) if element_type is ElementType.boolean else working(node, 0)
     sums = node.emit("CumSum", value, axis, exclusive=int(node.op.exclusive), reverse=int(node.op.reverse))
-    return node.cast(sums, kind) if kind is ElementType.boolean else narrow(node, sums, kind)
+    return node.cast(sums, element_type) if element_type is ElementType.boolean else narrow(node, sums, element_type)
 
 
 @export(SegmentMax, opset=18)
 def segment_max(node: ExportNode) -> Outputs:
-    kind = node.kind()
+    element_type = node.kind()
     rank = node.known_rank()
     value, ids = working(node, 0), node.i64(1)
     if node.has(2):
@@ -252,18 +252,20 @@ def segment_max(node: ExportNode) -> Outputs:
     else:
         count = node.emit("Add", node.slice(ids, -1, 2**31, 0), node.ints([1]))
     shape = node.concat([count, node.emit("Shape", value, start=1)]) if rank > 1 else count
-    floats = kind.is_float
-    lowest = -np.inf if floats else (-(2 ** (kind.bits - 1)) if kind.is_signed else 0)
+    floats = element_type.is_float
+    lowest = -np.inf if floats else (-(2 ** (element_type.bits - 1)) if element_type.is_signed else 0)
     start = node.emit("Expand", node.scalar_like(lowest, value), shape)
     column = node.unsqueeze(ids, [1])
     best = node.emit("ScatterND", start, column, value, reduction="max")
-    taken = node.emit(
+    occupied = node.emit(
         "ScatterND",
         node.emit("Expand", node.constant(0, ElementType.i32), shape),
         column,
         node.emit("Expand", node.constant(1, ElementType.i32), node.shape_of(value)),
     )
-    least = {ElementType.f64: np.finfo(np.float64).min, ElementType.f16: -65504.0}.get(kind, np.finfo(np.float32).min)
+    least = {ElementType.f64: np.finfo(np.float64).min, ElementType.f16: -65504.0}.get(
+        element_type, np.finfo(np.float32).min
+    )
     fill = 0 if node.op.fill_mode == "zero" else (float(least) if floats else lowest)
-    is_empty = node.emit("Equal", taken, node.constant(0, ElementType.i32))
-    return narrow(node, node.emit("Where", is_empty, node.scalar_like(fill, value), best), kind)
+    is_empty = node.emit("Equal", occupied, node.constant(0, ElementType.i32))
+    return narrow(node, node.emit("Where", is_empty, node.scalar_like(fill, value), best), element_type)

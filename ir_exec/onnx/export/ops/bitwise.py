@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ir_exec.onnx.export.node import ExportNode
-from ir_exec.onnx.export.ops.common import aligned_name, narrow, working, working_kind
+from ir_exec.onnx.export.ops.common import aligned_name, narrow, working, working_type
 from ir_exec.onnx.export.registry import Outputs, export
 from ir_exec.ops import Op, bitwise
 from ir_exec.types import ElementType
@@ -33,10 +33,10 @@ _bitwise(bitwise.BitwiseXor, "Xor")
 _bitwise(bitwise.BitwiseNot, "Not")
 
 
-def _shifted(node: ExportNode, value: str, direction: str) -> str:
+def _shift_bits(node: ExportNode, value: str, direction: str) -> str:
     """The bits of a signed or unsigned tensor, shifted as unsigned bits."""
     own = node.code_of(value)
-    unsigned = _UNSIGNED[working_kind(node.kind()).bits]
+    unsigned = _UNSIGNED[working_type(node.kind()).bits]
     count = aligned_name(node, working(node, 1))
     moved = node.emit("BitShift", node.cast(value, unsigned), node.cast(count, unsigned), direction=direction)
     return node.cast_code(moved, own)
@@ -44,17 +44,17 @@ def _shifted(node: ExportNode, value: str, direction: str) -> str:
 
 @export(bitwise.BitwiseLeftShift)
 def left_shift(node: ExportNode) -> Outputs:
-    return narrow(node, _shifted(node, working(node, 0), "LEFT"), node.kind())
+    return narrow(node, _shift_bits(node, working(node, 0), "LEFT"), node.kind())
 
 
 @export(bitwise.BitwiseRightShift)
 def right_shift(node: ExportNode) -> Outputs:
     value = working(node, 0)
     if not node.kind().is_signed:
-        return narrow(node, _shifted(node, value, "RIGHT"), node.kind())
+        return narrow(node, _shift_bits(node, value, "RIGHT"), node.kind())
     # -1 - x inverts all bits.
-    one = node.scalar_like(-1, value)
+    minus_one = node.scalar_like(-1, value)
     is_negative = node.emit("Less", value, node.scalar_like(0, value))
-    moved = _shifted(node, node.emit("Where", is_negative, node.emit("Sub", one, value), value), "RIGHT")
+    moved = _shift_bits(node, node.emit("Where", is_negative, node.emit("Sub", minus_one, value), value), "RIGHT")
     is_negative = node.emit("Expand", is_negative, node.shape_of(moved))
-    return narrow(node, node.emit("Where", is_negative, node.emit("Sub", one, moved), moved), node.kind())
+    return narrow(node, node.emit("Where", is_negative, node.emit("Sub", minus_one, moved), moved), node.kind())

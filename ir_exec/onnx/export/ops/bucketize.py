@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ir_exec.onnx.export.algebra import I64, Expr, given, loop, widened
+from ir_exec.onnx.export.algebra import I64, Expr, input_tensors, loop, widen
 from ir_exec.onnx.export.registry import export
 from ir_exec.ops.condition import Bucketize
 
@@ -38,8 +38,8 @@ def search(rows: Expr, values: Expr, size: int | None, *, right: bool) -> Expr:
 
     def body(_: Expr, low: Expr, high: Expr) -> tuple[list[Expr], list[Expr]]:
         middle = (low + high) // 2
-        found = looked.take_along(middle, 1)
-        goes_up = (found <= values if right else found < values) & (low < high)
+        elements = looked.take_along(middle, 1)
+        goes_up = (elements <= values if right else elements < values) & (low < high)
         return [goes_up.where(middle + 1, low), goes_up.where(high, middle)], []
 
     return loop(steps, [none, none + last], body)[0]
@@ -47,19 +47,19 @@ def search(rows: Expr, values: Expr, size: int | None, *, right: bool) -> Expr:
 
 def common(*values: Expr) -> list[Expr]:
     """Tensors in one dtype, in which NumPy compares them."""
-    kind = np.result_type(*[widened(value).dtype for value in values])
-    return [value.to(kind) for value in values]
+    dtype = np.result_type(*[widen(value).dtype for value in values])
+    return [value.to(dtype) for value in values]
 
 
 @export(Bucketize)
 def bucketize(node: ExportNode) -> str:
     """The number of boundaries below each element."""
-    data, buckets = common(*given(node))
+    data, buckets = common(*input_tensors(node))
     dims = node.types[1].shape.dims
     size = dims[0].lo if dims is not None and dims[0].is_static else None
     right = not node.op.with_right_bound
     flat = data.reshape(1, -1)
-    found = search(buckets.unsqueeze(0), flat, size, right=right)
+    positions = search(buckets.unsqueeze(0), flat, size, right=right)
     if right and data.dtype.kind == "f":
-        found = flat.call("IsNaN", dtype=np.bool_).where(buckets.dim(0), found)
-    return found.call("Reshape", data.shape(), allowzero=1).to(node.op.output_type.dtype).name
+        positions = flat.call("IsNaN", dtype=np.bool_).where(buckets.dim(0), positions)
+    return positions.call("Reshape", data.shape(), allowzero=1).to(node.op.output_type.dtype).name

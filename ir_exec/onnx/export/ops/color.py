@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ir_exec.onnx.export.algebra import Expr, concat, given
+from ir_exec.onnx.export.algebra import Expr, concat, input_tensors
 from ir_exec.onnx.export.registry import export
 from ir_exec.ops.image.color import BGRtoNV12, I420toBGR, I420toRGB, NV12toBGR, NV12toRGB, RGBtoNV12
 
@@ -21,21 +21,21 @@ def _working(image: Expr) -> Expr:
 @export(NV12toRGB, NV12toBGR, is_slow=True)
 def nv12(node: ExportNode) -> str:
     """Convert from the plane of Y and the plane of alternating U and V, or one plane with both."""
-    y, *others = given(node)
+    y, *others = input_tensors(node)
     columns = y.dim(2)
     if others:
-        colours = others[0]
+        colors = others[0]
     else:
         part = y.dim(1) // 3
-        colours = y.slice(1, part * 2, part * 3).reshape(y.dim(0), part, columns // 2, 2)
+        colors = y.slice(1, part * 2, part * 3).reshape(y.dim(0), part, columns // 2, 2)
         y = y.slice(1, 0, part * 2)
-    return _rgb(node, y, colours.slice(3, 0, 1), colours.slice(3, 1, 2))
+    return _rgb(node, y, colors.slice(3, 0, 1), colors.slice(3, 1, 2))
 
 
 @export(I420toRGB, I420toBGR, is_slow=True)
 def i420(node: ExportNode) -> str:
     """Convert from planes of Y, U and V, or one plane with all of them."""
-    y, *others = given(node)
+    y, *others = input_tensors(node)
     if others:
         return _rgb(node, y, *others)
     part, columns, batch = y.dim(1) // 3, y.dim(2), y.dim(0)
@@ -62,22 +62,22 @@ def _rgb(node: ExportNode, y: Expr, u: Expr, v: Expr) -> str:
 @export(RGBtoNV12, BGRtoNV12)
 def to_nv12(node: ExportNode) -> str | tuple[str, ...]:
     """The plane of Y, and the means of U and V in blocks of four pixels."""
-    (image,) = given(node)
+    (image,) = input_tensors(node)
     wide, is_bytes = _working(image), image.dtype == np.uint8
     places = (2, 1, 0) if node.op.blue_first else (0, 1, 2)
-    red, green, blue = (wide.slice(3, place, place + 1) for place in places)
+    red, green, blue = (wide.slice(3, channel, channel + 1) for channel in places)
 
-    def clipped(values: Expr) -> Expr:
-        held = values.clip(0, 255)
-        return (held + 0.5).floor() if is_bytes else held.to(image.dtype).to(wide.dtype)
+    def clip_range(values: Expr) -> Expr:
+        limited = values.clip(0, 255)
+        return (limited + 0.5).floor() if is_bytes else limited.to(image.dtype).to(wide.dtype)
 
-    y = clipped(red * 0.257 + green * 0.504 + blue * 0.098 + 16)
-    colours = concat(
+    y = clip_range(red * 0.257 + green * 0.504 + blue * 0.098 + 16)
+    colors = concat(
         [red * -0.148 - green * 0.291 + blue * 0.439 + 128, red * 0.439 - green * 0.368 - blue * 0.071 + 128], 3
     )
     batch, rows, columns = image.dim(0), image.dim(1) // 2, image.dim(2) // 2
-    blocks = clipped(colours).reshape(batch, rows, 2, columns, 2, 2)
-    uv = clipped(blocks.sum([2, 4], keep=False) / 4).to(image.dtype)
+    blocks = clip_range(colors).reshape(batch, rows, 2, columns, 2, 2)
+    uv = clip_range(blocks.sum([2, 4], keep=False) / 4).to(image.dtype)
     if not node.op.single_plane:
         return y.to(image.dtype).name, uv.name
     return concat([y.to(image.dtype), uv.reshape(batch, rows, image.dim(2), 1)], 1).name

@@ -9,7 +9,7 @@ from ir_exec.ops import Op, comparison
 from ir_exec.types import ElementType
 
 
-def _compared(node: ExportNode, operator: str) -> str:
+def _emit_comparison(node: ExportNode, operator: str) -> str:
     return node.emit(operator, working(node, 0), aligned_name(node, working(node, 1)))
 
 
@@ -18,7 +18,7 @@ def _comparison(cls: type[Op], operator: str) -> None:
     def lower(node: ExportNode) -> Outputs:
         if node.kind() is ElementType.string and operator != "Equal":
             node.refuse("ONNX has no order of strings")
-        return _compared(node, operator)
+        return _emit_comparison(node, operator)
 
 
 _comparison(comparison.Equal, "Equal")
@@ -30,10 +30,10 @@ _comparison(comparison.LessEqual, "LessOrEqual")
 
 @export(comparison.NotEqual)
 def not_equal(node: ExportNode) -> Outputs:
-    return node.emit("Not", _compared(node, "Equal"))
+    return node.emit("Not", _emit_comparison(node, "Equal"))
 
 
-def _tested(node: ExportNode) -> str:
+def _widen_for_test(node: ExportNode) -> str:
     """The data in a type that IsNaN and IsInf support; f64 keeps finite numbers finite."""
     value = working(node, 0)
     return value if node.kind() is ElementType.f64 else node.cast(value, ElementType.f32)
@@ -41,18 +41,18 @@ def _tested(node: ExportNode) -> str:
 
 @export(comparison.IsNaN)
 def is_nan(node: ExportNode) -> Outputs:
-    return node.emit("IsNaN", _tested(node))
+    return node.emit("IsNaN", _widen_for_test(node))
 
 
 @export(comparison.IsInf)
 def is_inf(node: ExportNode) -> Outputs:
     op = node.op
     return node.emit(
-        "IsInf", _tested(node), detect_negative=int(op.detect_negative), detect_positive=int(op.detect_positive)
+        "IsInf", _widen_for_test(node), detect_negative=int(op.detect_negative), detect_positive=int(op.detect_positive)
     )
 
 
 @export(comparison.IsFinite)
 def is_finite(node: ExportNode) -> Outputs:
-    value = _tested(node)
+    value = _widen_for_test(node)
     return node.emit("Not", node.emit("Or", node.emit("IsNaN", value), node.emit("IsInf", value)))

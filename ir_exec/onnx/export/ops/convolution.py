@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ir_exec.kernels.windows import SlidingAxis
-from ir_exec.onnx.export.algebra import I64, Expr, given, rounded, widened
+from ir_exec.onnx.export.algebra import I64, Expr, convert_output, input_tensors, widen
 from ir_exec.onnx.export.integers import convolve_integers
 from ir_exec.onnx.export.registry import export
 from ir_exec.ops.convolution.backprop import ConvolutionBackpropData, GroupConvolutionBackpropData
@@ -45,11 +45,11 @@ def pads_of(node: ExportNode, spatial_rank: int, kernel: list[int | None]) -> di
     if sizes is None or None in sizes or None in kernel:
         return {"auto_pad": op.auto_pad.upper()}
     steps = op._steps(spatial_rank)
-    found = [
+    same_pads = [
         op._same_pads(size, ((count or 1) - 1) * dilation + 1, stride)
         for size, count, (stride, dilation) in zip(sizes, kernel, steps, strict=True)
     ]
-    return {"pads": [pad[0] for pad in found] + [pad[1] for pad in found]}
+    return {"pads": [pad[0] for pad in same_pads] + [pad[1] for pad in same_pads]}
 
 
 def _same_pads(node: ExportNode, data: Expr, axis: int, kernel: int) -> tuple[Expr, Expr]:
@@ -61,7 +61,7 @@ def _same_pads(node: ExportNode, data: Expr, axis: int, kernel: int) -> tuple[Ex
     return (less, needed - less) if node.op.auto_pad == "same_upper" else (needed - less, less)
 
 
-def _cropped(data: Expr, attributes: dict[str, Any]) -> Expr:
+def _crop_data(data: Expr, attributes: dict[str, Any]) -> Expr:
     """The data without the elements that negative pads remove."""
     pads = attributes.get("pads", [])
     if all(pad >= 0 for pad in pads):
@@ -74,11 +74,13 @@ def _cropped(data: Expr, attributes: dict[str, Any]) -> Expr:
 
 def _working(data: Expr, filters: Expr, terms: int) -> tuple[Expr, Expr]:
     """Data and filters in a float type in which products and sums are exact, or as exact as those of the operator."""
-    kind = ElementType.of_dtype(data.dtype)
-    if kind.is_float:
-        wide = data.dtype if kind in (ElementType.f16, ElementType.f32, ElementType.f64) else np.dtype(np.float32)
+    element_type = ElementType.of_dtype(data.dtype)
+    if element_type.is_float:
+        wide = (
+            data.dtype if element_type in (ElementType.f16, ElementType.f32, ElementType.f64) else np.dtype(np.float32)
+        )
     else:
-        wide = np.dtype(np.float32 if kind.bits <= 8 and terms <= 256 else np.float64)
+        wide = np.dtype(np.float32 if element_type.bits <= 8 and terms <= 256 else np.float64)
     return data.to(wide), filters.to(wide)
 
 
@@ -88,11 +90,11 @@ def _terms(node: ExportNode, axis: int) -> int:
     return prod(sizes)
 
 
-def _flattened(node: ExportNode, filters: Expr, groups: int, spatial_rank: int) -> Expr:
+def _merge_groups(node: ExportNode, filters: Expr, groups: int, spatial_rank: int) -> Expr:
     """Filters of groups, with the group axis and the next axis merged."""
-    known = node.known(1)
-    if known is not None:
-        return filters.sheet.constant(known.reshape(-1, *known.shape[2:]))
+    weights = node.known(1)
+    if weights is not None:
+        return filters.sheet.constant(weights.reshape(-1, *weights.shape[2:]))
     shape = filters.sheet.ints(-1, filters.call("Shape", dtype=I64, start=2))
     return filters.call("Reshape", shape)
 
@@ -101,7 +103,7 @@ def _flattened(node: ExportNode, filters: Expr, groups: int, spatial_rank: int) 
 def convolution(node: ExportNode) -> str:
     """Conv in the float type itself, ConvInteger, or Conv in a type in which integers are exact."""
     op, rank = node.op, _spatial_rank(node)
-    data, filters = given(node)
+    data, filters = input_tensors(node)
     kernel: list[int | None] = sizes_of(node, 1, op.filter_axes) or [None] * rank
     attributes = pads_of(node, rank, kernel)
     groups = _groups(node) if isinstance(op, GroupConvolution) else 1
@@ -111,11 +113,11 @@ def convolution(node: ExportNode) -> str:
     attributes |= {"strides": [step[0] for step in steps], "dilations": [step[1] for step in steps], "group": groups}
     product = convolve_integers(node, attributes)
     if product is not None:
-        return rounded(Expr(data.sheet, product, np.int32), data.dtype).name
+        return convert_output(Expr(data.sheet, product, np.int32), data.dtype).name
     if isinstance(op, GroupConvolution):
-        filters = _flattened(node, filters, groups, rank)
-    wide, factors = _working(_cropped(data, attributes), filters, _terms(node, op.filter_axes - 1))
-    return rounded(wide.call("Conv", factors, **attributes), data.dtype).name
+        filters = _merge_groups(node, filters, groups, rank)
+    wide, factors = _working(_crop_data(data, attributes), filters, _terms(node, op.filter_axes - 1))
+    return convert_output(wide.call("Conv", factors, **attributes), data.dtype).name
 
 
 def _groups(node: ExportNode) -> int:
@@ -129,7 +131,7 @@ def _groups(node: ExportNode) -> int:
 def convolution_backprop(node: ExportNode) -> str:
     """ConvTranspose, followed by padding or cropping if its own pads cannot produce the size."""
     op, rank = node.op, _spatial_rank(node)
-    data, filters, *shapes = given(node)
+    data, filters, *shapes = input_tensors(node)
     groups = 1
     kernel: list[int | None] = sizes_of(node, 1, op.filter_axes) or [None] * rank
     terms = _terms(node, op.filter_axes)
@@ -137,7 +139,7 @@ def convolution_backprop(node: ExportNode) -> str:
     terms *= dims[op.filter_axes - 2].lo if dims is not None else 1 << 30
     if isinstance(op, GroupConvolutionBackpropData):
         groups = _groups(node)
-        filters = _flattened(node, filters, groups, rank)
+        filters = _merge_groups(node, filters, groups, rank)
     wide, factors = _working(data, filters, terms)
     steps = op._steps(rank)
     attributes: dict[str, Any] = {"strides": [step[0] for step in steps], "dilations": [step[1] for step in steps]}
@@ -151,14 +153,14 @@ def convolution_backprop(node: ExportNode) -> str:
         attributes["pads"] = [begin for begin, _ in ends] + [max(end, 0) for _, end in ends]
         if any(end < 0 for _, end in ends):
             attributes["output_padding"] = [max(-end, 0) for _, end in ends]
-        found = wide.call("ConvTranspose", factors, **attributes)
+        output = wide.call("ConvTranspose", factors, **attributes)
     else:
         full = wide.call("ConvTranspose", factors, **attributes)
         if ends is not None:
-            found = full.pad([0, 0, *[-begin for begin, _ in ends]], [0, 0, *[-end for _, end in ends]])
+            output = full.pad([0, 0, *[-begin for begin, _ in ends]], [0, 0, *[-end for _, end in ends]])
         else:
-            found = _sized(node, full, shapes[0], rank)
-    return rounded(found, data.dtype).name
+            output = _fit_output_shape(node, full, shapes[0], rank)
+    return convert_output(output, data.dtype).name
 
 
 def _static_ends(node: ExportNode, rank: int, kernel: list[int | None]) -> list[tuple[int, int]] | None:
@@ -171,28 +173,28 @@ def _static_ends(node: ExportNode, rank: int, kernel: list[int | None]) -> list[
     named, sizes = node.known(2), sizes_of(node, 0, 2)
     if named is None or sizes is None or None in sizes or None in kernel:
         return None
-    axes: Sequence[SlidingAxis] = op._transposed_axes(sizes, kernel, [int(one) for one in named.ravel()])
-    found = []
+    axes: Sequence[SlidingAxis] = op._transposed_axes(sizes, kernel, [int(size) for size in named.ravel()])
+    ends = []
     for axis in axes:
         full = (axis.count - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1
-        found.append((axis.pad, full - axis.pad - axis.size))
-    return found
+        ends.append((axis.pad, full - axis.pad - axis.size))
+    return ends
 
 
-def _sized(node: ExportNode, full: Expr, shape: Expr, rank: int) -> Expr:
+def _fit_output_shape(node: ExportNode, full: Expr, shape: Expr, rank: int) -> Expr:
     """The full output padded or cropped to an output_shape that is known only at run time."""
     op = node.op
     length = full.call("Shape", dtype=I64, start=2)
-    wanted = shape.to(I64)
+    target = shape.to(I64)
     if op._same:
         more = full.sheet.constant(np.array(op.output_padding or (0,) * rank, np.int64))
-        surplus = (length - wanted + more).at_least(0)
+        surplus = (length - target + more).at_least(0)
         less = surplus // 2
         begin = surplus - less if op.auto_pad == "same_upper" else less
     else:
         begin = full.sheet.constant(np.array([pad[0] for pad in op._explicit_pads(rank)], np.int64))
     none = full.sheet.constant(np.zeros(2, np.int64))
-    pads = none.call("Concat", -begin, none, wanted - length + begin, axis=0)
+    pads = none.call("Concat", -begin, none, target - length + begin, axis=0)
     return full.call("Pad", pads, full.sheet.constant(0, full.dtype), mode="constant")
 
 
@@ -200,40 +202,40 @@ def _sized(node: ExportNode, full: Expr, shape: Expr, rank: int) -> Expr:
 def binary_convolution(node: ExportNode) -> str:
     """A Conv with weights of 1 and -1."""
     op = node.op
-    data = given(node)[0]
+    data = input_tensors(node)[0]
     kernel = sizes_of(node, 1, 2) or [None, None]
     signs = (data.to(np.float32) > 0).where(data.sheet.constant(1, np.float32), data.sheet.constant(-1, np.float32))
     attributes = pads_of(node, 2, kernel)
     if None in kernel:
         node.refuse("the size of the kernel is unknown")
-    half: list[Expr | int] = []
-    rest: list[Expr | int] = []
+    pads_begin: list[Expr | int] = []
+    pads_end: list[Expr | int] = []
     if "pads" in attributes:
-        half, rest = attributes["pads"][:2], attributes["pads"][2:]
+        pads_begin, pads_end = attributes["pads"][:2], attributes["pads"][2:]
     else:
         for axis in range(2):
             begin, end = _same_pads(node, data, axis, kernel[axis] or 1)
-            half.append(begin)
-            rest.append(end)
-    (top, left), (bottom, right) = half, rest
+            pads_begin.append(begin)
+            pads_end.append(end)
+    (top, left), (bottom, right) = pads_begin, pads_end
     signs = signs.pad([0, 0, top, left], [0, 0, bottom, right], 1 if op.pad_value > 0 else -1)
-    known = node.known(1)
-    if known is not None:
-        ones = np.where(convert(known, ElementType.f32) > 0, np.float32(1), np.float32(-1))
+    weights = node.known(1)
+    if weights is not None:
+        ones = np.where(convert(weights, ElementType.f32) > 0, np.float32(1), np.float32(-1))
         filters = data.sheet.constant(ones)
     else:
-        numbers = given(node)[1].to(np.float32)
+        numbers = input_tensors(node)[1].to(np.float32)
         filters = (numbers > 0).where(data.sheet.constant(1, np.float32), data.sheet.constant(-1, np.float32))
     strides, dilations = zip(*op._steps(2), strict=True)
-    found = signs.call("Conv", filters, strides=list(strides), dilations=list(dilations))
-    return rounded(found, data.dtype).name
+    sums = signs.call("Conv", filters, strides=list(strides), dilations=list(dilations))
+    return convert_output(sums, data.dtype).name
 
 
 @export(DeformableConvolution1, DeformableConvolution8)
 def deformable_convolution(node: ExportNode) -> str:
     """Interpolated samples, gathered and weighted, and their product with the filters."""
     op = node.op
-    data, offsets, filters, *masks = given(node)
+    data, offsets, filters, *masks = input_tensors(node)
     kernel = sizes_of(node, 1, 0) and sizes_of(node, 2, 2)
     sheet, parts = data.sheet, op.deformable_group
     if kernel and None not in kernel:
@@ -248,16 +250,16 @@ def deformable_convolution(node: ExportNode) -> str:
         elements = filters.dim(2) * width
         numbers = sheet.arange(elements).reshape(-1, 1, 1)
         places_of_elements = [numbers // width, numbers % width]
-    real = data.to(np.float64) if ElementType.of_dtype(data.dtype).is_integer else widened(data)
-    kind = real.dtype
+    real = data.to(np.float64) if ElementType.of_dtype(data.dtype).is_integer else widen(data)
+    dtype = real.dtype
     batch, height, width = data.dim(0), data.dim(2), data.dim(3)
     counts = offsets.call("Shape", dtype=I64, start=2)
     images = real.reshape(batch, parts, data.dim(1) // parts, height * width)
-    shifts = offsets.to(kind).reshape(batch, parts, elements, 2, counts)
+    shifts = offsets.to(dtype).reshape(batch, parts, elements, 2, counts)
     pads: list[Expr | int] = [pad[0] for pad in op._explicit_pads(2)]
     if op._same:
         pads = [_same_pads(node, data, axis, (kernel or [1, 1])[axis] or 1)[0] for axis in range(2)]
-    neighbours: list[list[tuple[Expr, Expr]]] = []
+    neighbors: list[list[tuple[Expr, Expr]]] = []
     inside: Expr | None = None
     for axis, size in enumerate((height, width)):
         stride, dilation = op._steps(2)[axis]
@@ -265,34 +267,34 @@ def deformable_convolution(node: ExportNode) -> str:
         window = sheet.arange(offsets.dim(2 + axis)) * stride
         window = window.reshape(-1, 1) if axis == 0 else window.reshape(1, -1)
         places = window + of_element - pads[axis]
-        place = shifts.gather(axis, 3) + places.to(kind)
-        end = size.to(kind)
-        within = ((place > -1) if op._beyond else (place >= 0)) & (place < end)
+        position = shifts.gather(axis, 3) + places.to(dtype)
+        end = size.to(dtype)
+        within = ((position > -1) if op._beyond else (position >= 0)) & (position < end)
         inside = within if inside is None else inside & within
-        low = place.floor()
-        share, first = place - low, low.to(I64)
+        low = position.floor()
+        share, first = position - low, low.to(I64)
         second = first + 1
-        neighbours.append([])
+        neighbors.append([])
         for index, weight in ((first, 1 - share), (second, share)):
             if op._beyond:
-                exists = ((index >= 0) & (index < size)).to(kind)
+                exists = ((index >= 0) & (index < size)).to(dtype)
                 weight = weight * exists
-            held = index.at_least(0).at_most(size - 1)
-            neighbours[-1].append((held, weight))
+            clipped = index.at_least(0).at_most(size - 1)
+            neighbors[-1].append((clipped, weight))
     assert inside is not None
-    scale = inside.to(kind)
+    scale = inside.to(dtype)
     if masks:
-        scale = scale * masks[0].to(kind).reshape(batch, parts, elements, counts)
+        scale = scale * masks[0].to(dtype).reshape(batch, parts, elements, counts)
     total: Expr | None = None
     shape = images.shape()
-    for (y, weight_y), (x, weight_x) in product(*neighbours):
+    for (y, weight_y), (x, weight_x) in product(*neighbors):
         points = (y * width + x).reshape(batch, parts, 1, -1)
         spread = points.expand(shape.slice(0, 0, 3), points.dim(3))
         weights = inside.where(weight_y * weight_x, 0) * scale
-        found = images.take_along(spread, 3) * weights.reshape(batch, parts, 1, -1)
-        total = found if total is None else total + found
+        samples = images.take_along(spread, 3) * weights.reshape(batch, parts, 1, -1)
+        total = samples if total is None else total + samples
     assert total is not None
     columns = total.reshape(batch, op.group, data.dim(1) // op.group * elements, -1)
-    rows = filters.to(kind).reshape(1, op.group, filters.dim(0) // op.group, filters.dim(1) * elements)
+    rows = filters.to(dtype).reshape(1, op.group, filters.dim(0) // op.group, filters.dim(1) * elements)
     result = (rows @ columns).reshape(batch, filters.dim(0), counts)
-    return rounded(result, data.dtype).name
+    return convert_output(result, data.dtype).name

@@ -8,7 +8,7 @@ from __future__ import annotations
 from ir_exec.onnx.export.carriers import is_carried
 from ir_exec.onnx.export.node import ExportNode
 from ir_exec.onnx.export.ops.common import narrow, working
-from ir_exec.onnx.export.ops.type import converted
+from ir_exec.onnx.export.ops.type import convert_elements
 from ir_exec.onnx.export.registry import Outputs, export
 from ir_exec.ops.generation.eye import Eye
 from ir_exec.ops.generation.multinomial import Multinomial
@@ -19,44 +19,48 @@ from ir_exec.types import ElementType
 
 @export(Eye)
 def eye(node: ExportNode) -> Outputs:
-    kind = node.op.output_type
-    if is_carried(kind, node.opset) and kind.is_float:
-        node.refuse(f"opset {node.opset} of ONNX has no element type {kind}")
-    rows, columns, diagonal = (node.reshape(node.i64(place), []) for place in range(3))
-    zero, one = node.constant(0, ElementType.i64), node.constant(1, ElementType.i64)
-    down = node.unsqueeze(node.emit("Range", zero, rows, one), [1])
-    across = node.emit("Range", zero, columns, one)
+    element_type = node.op.output_type
+    if is_carried(element_type, node.opset) and element_type.is_float:
+        node.refuse(f"opset {node.opset} of ONNX has no element type {element_type}")
+    rows, columns, diagonal = (node.reshape(node.i64(position), []) for position in range(3))
+    zero, unit = node.constant(0, ElementType.i64), node.constant(1, ElementType.i64)
+    down = node.unsqueeze(node.emit("Range", zero, rows, unit), [1])
+    across = node.emit("Range", zero, columns, unit)
     is_one = node.emit("Equal", node.emit("Add", down, diagonal), across)
     if node.has(3):
         shape = node.concat([node.i64(3), node.reshape(rows, [1]), node.reshape(columns, [1])])
         is_one = node.emit("Expand", is_one, shape)
-    return converted(node, is_one, ElementType.boolean, kind) if kind is not ElementType.boolean else is_one
+    return (
+        convert_elements(node, is_one, ElementType.boolean, element_type)
+        if element_type is not ElementType.boolean
+        else is_one
+    )
 
 
 @export(Range1, Range)
 def range_(node: ExportNode) -> Outputs:
-    kind = node.out_kind
-    if kind.is_integer:
-        start, stop, step = (_whole(node, place) for place in range(3))
-        return narrow(node, node.emit("Range", start, stop, step), kind)
-    start, stop, step = (node.cast(working(node, place), ElementType.f64) for place in range(3))
+    element_type = node.out_kind
+    if element_type.is_integer:
+        start, stop, step = (_integer_scalar(node, position) for position in range(3))
+        return narrow(node, node.emit("Range", start, stop, step), element_type)
+    start, stop, step = (node.cast(working(node, position), ElementType.f64) for position in range(3))
     length = node.emit("Ceil", node.emit("Div", node.emit("Sub", stop, start), step))
     count = node.cast(node.emit("Max", length, node.constant(0.0)), ElementType.i64)
-    zero, one = node.constant(0, ElementType.i64), node.constant(1, ElementType.i64)
-    places = node.cast(node.emit("Range", zero, count, one), ElementType.f64)
-    found = node.emit("Add", node.emit("Mul", places, step), start)
-    return node.cast(found if kind is ElementType.f64 else node.cast(found, ElementType.f32), kind)
+    zero, unit = node.constant(0, ElementType.i64), node.constant(1, ElementType.i64)
+    places = node.cast(node.emit("Range", zero, count, unit), ElementType.f64)
+    values = node.emit("Add", node.emit("Mul", places, step), start)
+    return node.cast(values if element_type is ElementType.f64 else node.cast(values, ElementType.f32), element_type)
 
 
-def _whole(node: ExportNode, place: int) -> str:
+def _integer_scalar(node: ExportNode, position: int) -> str:
     """A scalar as i64, without its fraction."""
-    return node.cast(working(node, place), ElementType.i64)
+    return node.cast(working(node, position), ElementType.i64)
 
 
 @export(RandomUniform)
 def random_uniform(node: ExportNode) -> Outputs:
-    kind = node.op.output_type
-    wide = ElementType.f64 if kind in (ElementType.f64, ElementType.i32, ElementType.i64) else ElementType.f32
+    element_type = node.op.output_type
+    wide = ElementType.f64 if element_type in (ElementType.f64, ElementType.i32, ElementType.i64) else ElementType.f32
     shape = node.known_ints(0)
     seed = float(node.op.global_seed or node.op.op_seed) or None
     code = node.writer.code(wide)
@@ -65,11 +69,11 @@ def random_uniform(node: ExportNode) -> Outputs:
     else:
         like = node.emit("ConstantOfShape", node.i64(0), kinds=ElementType.f32)
         share = node.emit("RandomUniformLike", like, dtype=code, seed=seed, kinds=wide)
-    low, high = (node.reshape(node.cast(node.inputs[place], wide), []) for place in (1, 2))
-    found = node.emit("Add", node.emit("Mul", share, node.emit("Sub", high, low)), low)
-    if kind.is_integer:
-        found = node.emit("Floor", found)
-    return node.cast(found, kind)
+    low, high = (node.reshape(node.cast(node.inputs[position], wide), []) for position in (1, 2))
+    samples = node.emit("Add", node.emit("Mul", share, node.emit("Sub", high, low)), low)
+    if element_type.is_integer:
+        samples = node.emit("Floor", samples)
+    return node.cast(samples, element_type)
 
 
 @export(Multinomial)
@@ -87,5 +91,5 @@ def multinomial(node: ExportNode) -> Outputs:
         return node.emit("Multinomial", logarithms, dtype=code, sample_size=count[0], seed=seed, kinds=op.convert_type)
     numbers = node.emit("RandomUniformLike", logarithms, low=1e-30, high=1.0, seed=seed, kinds=ElementType.f32)
     noise = node.emit("Neg", node.emit("Log", node.emit("Neg", node.emit("Log", numbers))))
-    taken = node.emit("TopK", node.emit("Add", logarithms, noise), node.reshape(node.i64(1), [1]), outputs=2, axis=-1)
-    return node.cast(taken[1], op.convert_type)
+    best = node.emit("TopK", node.emit("Add", logarithms, noise), node.reshape(node.i64(1), [1]), outputs=2, axis=-1)
+    return node.cast(best[1], op.convert_type)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ir_exec.onnx.export.algebra import BOOL, I64, Expr, given
+from ir_exec.onnx.export.algebra import BOOL, I64, Expr, input_tensors
 from ir_exec.onnx.export.registry import export
 from ir_exec.ops.image.grid_sample import GridSample
 from ir_exec.types import ElementType
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 def grid_sample(node: ExportNode) -> str:
     """ONNX's GridSample for f32; gathered elements for other types, and for reflections between elements."""
     op = node.op
-    data, grid = given(node)
+    data, grid = input_tensors(node)
     if data.dtype == np.float32 and (op.padding_mode == "zeros" or op.mode == "nearest") and op.mode != "bicubic":
         modes = {"bilinear": "linear", "bicubic": "cubic", "nearest": "nearest"}
         mode = modes[op.mode] if node.opset >= 20 else op.mode
         options = {"mode": mode, "padding_mode": op.padding_mode, "align_corners": int(op.align_corners)}
         return data.call("GridSample", grid.to(np.float32), **options).name
-    kind = ElementType.of_dtype(data.dtype)
-    working = np.float64 if kind.bits >= 32 and kind is not ElementType.f32 else np.float32
+    element_type = ElementType.of_dtype(data.dtype)
+    working = np.float64 if element_type.bits >= 32 and element_type is not ElementType.f32 else np.float32
     places = grid.to(np.float64 if grid.dtype == np.float64 else np.float32)
     exact = op.mode == "nearest"
     images = data if exact else data.to(working)
@@ -39,7 +39,7 @@ def grid_sample(node: ExportNode) -> str:
         position = position * (size - 1 if op.align_corners else size).to(places.dtype)
         if not op.align_corners:
             position = position - 1
-        axes.append([_held(node, *tap, size) for tap in _taps(op.mode, position * 0.5)])
+        axes.append([_clip_index(node, *tap, size) for tap in _taps(op.mode, position * 0.5)])
     total: Expr | None = None
     for row, row_share, row_out in axes[0]:
         for column, column_share, column_out in axes[1]:
@@ -52,8 +52,8 @@ def grid_sample(node: ExportNode) -> str:
             total = read if total is None else total + read
     assert total is not None
     result = total.reshape(batch, channels, grid.dim(1), grid.dim(2))
-    if kind.is_integer and not exact:
-        values = result.rint() if kind.bits <= 8 else result.truncated()
+    if element_type.is_integer and not exact:
+        values = result.rint() if element_type.bits <= 8 else result.trunc()
         limits = np.iinfo(data.dtype)
         result = values.clip(float(limits.min), float(limits.max))
     return result.to(data.dtype).name
@@ -77,7 +77,7 @@ def _taps(mode: str, position: Expr) -> list[tuple[Expr, Expr | None]]:
     ]
 
 
-def _held(node: ExportNode, index: Expr, share: Expr | None, size: Expr) -> tuple[Expr, Expr | None, Expr | None]:
+def _clip_index(node: ExportNode, index: Expr, share: Expr | None, size: Expr) -> tuple[Expr, Expr | None, Expr | None]:
     """The index clipped to the axis, its weight, and a mask of indices out of range for zero padding."""
     op = node.op
     if op.padding_mode == "reflection":
@@ -91,6 +91,6 @@ def _held(node: ExportNode, index: Expr, share: Expr | None, size: Expr) -> tupl
         return (numbers < size).where(numbers, size * 2 - 1 - numbers), share, None
     end = (size - 1).to(index.dtype)
     is_none = index.call("IsNaN", dtype=BOOL)
-    held = is_none.where(0, index).at_least(0).at_most(end)
-    outside = ~held.equals(index) if op.padding_mode == "zeros" else None
-    return held.to(I64), share, outside
+    clipped = is_none.where(0, index).at_least(0).at_most(end)
+    outside = ~clipped.equals(index) if op.padding_mode == "zeros" else None
+    return clipped.to(I64), share, outside

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ir_exec.kernels.resample import Filter, TapTable
-from ir_exec.onnx.export.algebra import I64, Expr, concat, given
+from ir_exec.onnx.export.algebra import I64, Expr, concat, input_tensors
 from ir_exec.onnx.export.registry import export
 from ir_exec.ops.image.interpolate import Interpolate1, Interpolate4, Interpolate11, _normal_axes
 from ir_exec.types import ElementType
@@ -29,35 +29,35 @@ _COORDINATES = {"half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners
 def interpolate_1(node: ExportNode) -> str:
     """Resample the axes to sizes."""
     op, rank = node.op, node.known_rank(0)
-    data, sizes = given(node)
+    data, sizes = input_tensors(node)
     axes, pads = op._resized(rank), op._pads(rank)
     if op.mode == "area":
         node.refuse("the specification does not define the mode area")
     padded = any(begin or end for begin, end in pads)
-    return _interpolated(node, data, axes, pads, sizes, None, op._filter(rank, padded))
+    return _resample_axes(node, data, axes, pads, sizes, None, op._filter(rank, padded))
 
 
 @export(Interpolate4, Interpolate11)
 def interpolate(node: ExportNode) -> str:
     """Resample the axes to sizes, or by scales."""
     op, rank = node.op, node.known_rank(0)
-    values = given(node)
+    values = input_tensors(node)
     is_new = isinstance(op, Interpolate11)
     position = 1 if is_new or op.shape_calculation_mode == "sizes" else 2
     last = 2 if is_new else 3
     axes: tuple[int, ...] = tuple(range(rank))
     if node.has(last):
-        known = node.known_ints(last)
-        if known is None:
+        known_axes = node.known_ints(last)
+        if known_axes is None:
             node.refuse("the axes are known only at run time")
-        axes = _normal_axes(known, rank)
+        axes = _normal_axes(known_axes, rank)
     by_scales = op.shape_calculation_mode == "scales"
     target = values[position]
     sizes, scales = (None, target) if by_scales else (target, None)
-    return _interpolated(node, values[0], axes, op._pads(rank), sizes, scales, op._filter(op.mode))
+    return _resample_axes(node, values[0], axes, op._pads(rank), sizes, scales, op._filter(op.mode))
 
 
-def _interpolated(
+def _resample_axes(
     node: ExportNode,
     data: Expr,
     axes: tuple[int, ...],
@@ -74,8 +74,8 @@ def _interpolated(
     after = [out_dims[axis].lo if out_dims is not None and out_dims[axis].is_static else None for axis in axes]
     factors = None
     if scales is not None:
-        known = node.known(1 if isinstance(node.op, Interpolate11) else 2)
-        factors = None if known is None else known.ravel()[: len(axes)].astype(np.float32).tolist()
+        known_scales = node.known(1 if isinstance(node.op, Interpolate11) else 2)
+        factors = None if known_scales is None else known_scales.ravel()[: len(axes)].astype(np.float32).tolist()
     if None in before or None in after or (scales is not None and factors is None):
         return _open(node, data, axes, sizes, scales, factors, how)
     if factors is None:
@@ -88,7 +88,7 @@ def _static(
     node: ExportNode, data: Expr, steps: list[tuple[int, int, int, np.float32]], how: Filter, shrinks: bool
 ) -> str:
     """Resize if that is equivalent, else tables of indices and weights, axis by axis."""
-    kind = ElementType.of_dtype(data.dtype)
+    element_type = ElementType.of_dtype(data.dtype)
     out_dims = node.out_types[0].shape.dims
     if out_dims is not None and any(dim.is_static and dim.lo == 0 for dim in out_dims):
         return data.sheet.zeros(data.sheet.ints(*(dim.lo for dim in out_dims)), data.dtype).name
@@ -102,35 +102,35 @@ def _static(
         steps.reverse()
     else:
         steps.sort(key=lambda step: (step[2] / max(step[1], 1), -step[0]))
-    found = data
+    result = data
     if how.mode != "nearest":
-        found = data.to(_working(kind, how))
+        result = data.to(_working(element_type, how))
     rank = node.known_rank(0)
     for axis, old, new, factor in steps:
-        found = _resampled(found, axis, rank, how.table(old, new, factor, antialias))
-        if kind.is_integer and how.of_pillow:
-            found = _saturated((found.abs() + 0.5).floor() * found.call("Sign"), data.dtype).to(found.dtype)
-    return _finished(found, data.dtype).name
+        result = _resample_by_table(result, axis, rank, how.table(old, new, factor, antialias))
+        if element_type.is_integer and how.of_pillow:
+            result = _saturate((result.abs() + 0.5).floor() * result.call("Sign"), data.dtype).to(result.dtype)
+    return _to_data_type(result, data.dtype).name
 
 
-def _working(kind: ElementType, how: Filter) -> Any:
-    wide = kind.bits >= 32 and kind is not ElementType.f32
-    return np.float64 if wide or (kind.is_integer and how.of_pillow) else np.float32
+def _working(element_type: ElementType, how: Filter) -> Any:
+    wide = element_type.bits >= 32 and element_type is not ElementType.f32
+    return np.float64 if wide or (element_type.is_integer and how.of_pillow) else np.float32
 
 
-def _saturated(values: Expr, dtype: Any) -> Expr:
+def _saturate(values: Expr, dtype: Any) -> Expr:
     limits = np.iinfo(dtype)
     return values.clip(float(limits.min), float(limits.max))
 
 
-def _finished(found: Expr, dtype: Any) -> Expr:
+def _to_data_type(values: Expr, dtype: Any) -> Expr:
     """Convert to the element type of the data; integers are rounded to the nearest and saturated."""
-    if found.dtype == dtype or not ElementType.of_dtype(np.dtype(dtype)).is_integer:
-        return found.to(dtype)
-    return _saturated(found.rint(), dtype).to(dtype)
+    if values.dtype == dtype or not ElementType.of_dtype(np.dtype(dtype)).is_integer:
+        return values.to(dtype)
+    return _saturate(values.rint(), dtype).to(dtype)
 
 
-def _resampled(data: Expr, axis: int, rank: int, table: TapTable) -> Expr:
+def _resample_by_table(data: Expr, axis: int, rank: int, table: TapTable) -> Expr:
     """An axis resampled by a table: gathered, or multiplied by the matrix of weights."""
     sheet = data.sheet
     if table.weights is None:
@@ -138,8 +138,8 @@ def _resampled(data: Expr, axis: int, rank: int, table: TapTable) -> Expr:
     total = None
     for tap in range(table.indices.shape[1]):
         weights = sheet.constant(table.weights[:, tap].astype(data.dtype).reshape(-1, *[1] * (rank - axis - 1)))
-        found = data.gather(sheet.constant(table.indices[:, tap].astype(np.int64)), axis) * weights
-        total = found if total is None else total + found
+        weighted = data.gather(sheet.constant(table.indices[:, tap].astype(np.int64)), axis) * weights
+        total = weighted if total is None else total + weighted
     assert total is not None
     return total
 
@@ -164,17 +164,17 @@ def _attributes(how: Filter, rank: int, axes: set[int], shrinks: set[bool]) -> d
         return None
     if rank not in (4, 5) or not axes <= set(range(2, rank)) or (how.mode == "cubic" and rank != 4):
         return None
-    found: dict[str, Any] = {"mode": _RESIZED[how.mode], "coordinate_transformation_mode": how.coordinates}
+    attributes: dict[str, Any] = {"mode": _RESIZED[how.mode], "coordinate_transformation_mode": how.coordinates}
     if how.mode == "nearest":
         nearest = how.nearest
         if nearest == "simple":
             if len(shrinks) > 1:
                 return None
             nearest = "ceil" if True in shrinks else "floor"
-        found["nearest_mode"] = nearest
+        attributes["nearest_mode"] = nearest
     if how.mode == "cubic":
-        found["cubic_coeff_a"] = how.cube_coeff
-    return found
+        attributes["cubic_coeff_a"] = how.cube_coeff
+    return attributes
 
 
 def _open(
@@ -188,55 +188,55 @@ def _open(
 ) -> str:
     """Resample axes of sizes known only at run time: by Resize to sizes, else by computed positions and weights."""
     rank, sheet = node.known_rank(0), data.sheet
-    kind = ElementType.of_dtype(data.dtype)
-    if sizes is not None and kind is ElementType.f32 and not how.antialias:
+    element_type = ElementType.of_dtype(data.dtype)
+    if sizes is not None and element_type is ElementType.f32 and not how.antialias:
         attributes = _attributes(how, rank, {axis for axis in axes if axis > 1 or not _keeps(node, axis)}, set())
         if attributes is not None and how.nearest != "simple":
-            wanted: list[Expr | int] = [data.dim(axis) for axis in range(rank)]
-            for place, axis in enumerate(axes):
-                wanted[axis] = sizes.slice(0, place, place + 1)
-            return data.call("Resize", None, None, sheet.ints(*wanted), **attributes).name
-    found = data if how.mode == "nearest" else data.to(_working(kind, how))
+            target_sizes: list[Expr | int] = [data.dim(axis) for axis in range(rank)]
+            for i, axis in enumerate(axes):
+                target_sizes[axis] = sizes.slice(0, i, i + 1)
+            return data.call("Resize", None, None, sheet.ints(*target_sizes), **attributes).name
+    result = data if how.mode == "nearest" else data.to(_working(element_type, how))
     steps = []
-    for place, axis in enumerate(axes):
+    for i, axis in enumerate(axes):
         old = data.dim(axis)
         if sizes is not None:
-            new = sizes.to(I64).slice(0, place, place + 1)
+            new = sizes.to(I64).slice(0, i, i + 1)
             factor = new.to(np.float32) / old.to(np.float32)
         else:
             assert scales is not None
-            factor = scales.to(np.float32).slice(0, place, place + 1)
+            factor = scales.to(np.float32).slice(0, i, i + 1)
             grown = (old.to(np.float32) * (factor + np.float32(1e-6))).to(I64)
             new = factor.equals(1).where(old, grown)
         steps.append((axis, old, new, factor))
     if how.of_pillow:
         # Pillow resamples the last axis first, and rounds integers after each axis.
         for axis, old, new, _ in reversed(steps):
-            after = _weighed(found, axis, rank, *_pillow_taps(old, new, cubic=how.mode == "bicubic_pillow"))
-            if kind.is_integer:
-                after = _saturated((after.abs() + 0.5).floor() * after.call("Sign"), data.dtype).to(found.dtype)
-            found = after
-        return _finished(found, data.dtype).name
+            after = _sum_weighted_taps(result, axis, rank, *_pillow_taps(old, new, cubic=how.mode == "bicubic_pillow"))
+            if element_type.is_integer:
+                after = _saturate((after.abs() + 0.5).floor() * after.call("Sign"), data.dtype).to(result.dtype)
+            result = after
+        return _to_data_type(result, data.dtype).name
     slopes = None
     if how.antialias and how.mode == "linear":
         factors_of_all = concat([factor for *_, factor in steps], 0)
         shrinks = factors_of_all.min([0]) < 1
         slopes = [shrinks.where(factor, 1) for *_, factor in steps]
-    for place, (axis, old, new, factor) in enumerate(steps):
+    for i, (axis, old, new, factor) in enumerate(steps):
         if slopes is not None:
             source = _source(how, old, new, factor)
-            found = _weighed(found, axis, rank, *_triangle_taps(source, old, slopes[place]))
+            result = _sum_weighted_taps(result, axis, rank, *_triangle_taps(source, old, slopes[i]))
         else:
-            found = _open_axis(found, axis, rank, old, new, factor, how)
-    return _finished(found, data.dtype).name
+            result = _open_axis(result, axis, rank, old, new, factor, how)
+    return _to_data_type(result, data.dtype).name
 
 
 def _keeps(node: ExportNode, axis: int) -> bool:
-    one, other = node.types[0].shape.dims, node.out_types[0].shape.dims
-    return one is not None and other is not None and one[axis] == other[axis]
+    before, after = node.types[0].shape.dims, node.out_types[0].shape.dims
+    return before is not None and after is not None and before[axis] == after[axis]
 
 
-def _weighed(data: Expr, axis: int, rank: int, taps: Expr, weights: Expr) -> Expr:
+def _sum_weighted_taps(data: Expr, axis: int, rank: int, taps: Expr, weights: Expr) -> Expr:
     """The sums of gathered taps [new, n] times their weights."""
     behind = [1] * (rank - axis - 1)
     read = data.gather(taps, axis) * weights.to(data.dtype).reshape(taps.shape(), *behind)
@@ -248,7 +248,7 @@ def _triangle_taps(source: Expr, old: Expr, slope: Expr) -> tuple[Expr, Expr]:
     sheet = source.sheet
     radius = (2.0 / slope).ceil().at_most(float(2**31)).to(I64)
     radius = (slope >= 1).where(2, radius.at_most(old))
-    middle = (source + source.call("Sign") * 0.5).truncated().unsqueeze(1)
+    middle = (source + source.call("Sign") * 0.5).trunc().unsqueeze(1)
     taps = middle + sheet.arange(radius + 1, -radius).to(np.float32).unsqueeze(0)
     weights = (1 - (source.unsqueeze(1) - taps).abs() * slope).at_least(0)
     last = (old - 1).to(np.float32)
@@ -263,8 +263,8 @@ def _pillow_taps(old: Expr, new: Expr, *, cubic: bool) -> tuple[Expr, Expr]:
     stretch = scale.at_least(1.0)
     support = stretch * (2.0 if cubic else 1.0)
     centers = (sheet.arange(new).to(np.float64) + 0.5) * scale
-    begin = (centers - support + 0.5).truncated().at_least(0).to(I64).unsqueeze(1)
-    end = (centers + support + 0.5).truncated().to(I64).at_most(old).unsqueeze(1)
+    begin = (centers - support + 0.5).trunc().at_least(0).to(I64).unsqueeze(1)
+    end = (centers + support + 0.5).trunc().to(I64).at_most(old).unsqueeze(1)
     longest = (end - begin).pad([0, 0], [1, 0]).max([0, 1], keep=False).reshape(1)
     taps = begin + sheet.arange(longest).unsqueeze(0)
     distance = (taps.to(np.float64) - centers.unsqueeze(1) + 0.5).abs() / stretch
@@ -345,9 +345,9 @@ def _open_axis(data: Expr, axis: int, rank: int, old: Expr, new: Expr, factor: E
         total = taps[0][1] + taps[1][1]
         total = total.equals(0).where(1, total)
         taps = [(index, weight / total) for index, weight in taps]
-    found = None
+    result = None
     for index, weight in taps:
-        one = read(index) * weight.to(data.dtype).reshape(-1, *behind)
-        found = one if found is None else found + one
-    assert found is not None
-    return found
+        term = read(index) * weight.to(data.dtype).reshape(-1, *behind)
+        result = term if result is None else result + term
+    assert result is not None
+    return result

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ir_exec.onnx.export.algebra import Expr, concat, given, loop
+from ir_exec.onnx.export.algebra import Expr, concat, input_tensors, loop
 from ir_exec.onnx.export.node import ExportNode
 from ir_exec.onnx.export.registry import export
 from ir_exec.ops.matrix.linear_algebra import Inverse
@@ -15,7 +15,7 @@ from ir_exec.ops.matrix.linear_algebra import Inverse
 @export(Inverse)
 def inverse(node: ExportNode) -> str:
     """Gauss-Jordan elimination of [data, 1], in f32; the pivot of a column is its element of the greatest magnitude."""
-    data = given(node)[0]
+    data = input_tensors(node)[0]
     rank = node.known_rank()
     sheet = data.sheet
     side = data.dim(-1)
@@ -40,7 +40,7 @@ def inverse(node: ExportNode) -> str:
         return [is_pivot.where(scaled, system - factors * first)], []
 
     (solved,) = loop(side, [system], eliminate)
-    found = solved.slice(2, side, side * 2).reshape(*[data.dim(axis) for axis in range(rank)])
+    result = solved.slice(2, side, side * 2).reshape(*[data.dim(axis) for axis in range(rank)])
     if node.op.adjoint:
-        found = found.transpose(*range(rank - 2), rank - 1, rank - 2)
-    return found.to(data.dtype).name
+        result = result.transpose(*range(rank - 2), rank - 1, rank - 2)
+    return result.to(data.dtype).name

@@ -23,9 +23,9 @@ _logical(logical.Xor, "Xor")
 
 @export(logical.LogicalNot)
 def logical_not(node: ExportNode) -> Outputs:
-    kind = node.kind()
-    if kind is ElementType.boolean:
+    element_type = node.kind()
+    if element_type is ElementType.boolean:
         return node.emit("Not", node.inputs[0])
     value = working(node, 0)
     is_zero = node.emit("Equal", value, node.scalar_like(0, value))
-    return narrow(node, node.cast_code(is_zero, node.code_of(value)), kind)
+    return narrow(node, node.cast_code(is_zero, node.code_of(value)), element_type)

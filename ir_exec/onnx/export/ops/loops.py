@@ -19,7 +19,11 @@ def tensor_iterator(node: ExportNode) -> Outputs:
     sliced = [(tie.position, tie.part) for tie in ties.inputs if tie.part is not None and tie.position is not None]
     if sliced:
         position, part = next(
-            ((one, cut) for one, cut in sliced if node.rank(one) is not None and node.dims(one)[cut.axis].is_static),
+            (
+                (input_position, cut)
+                for input_position, cut in sliced
+                if node.rank(input_position) is not None and node.dims(input_position)[cut.axis].is_static
+            ),
             sliced[0],
         )
         trips = _trips(node, position, part)
@@ -32,9 +36,9 @@ def tensor_iterator(node: ExportNode) -> Outputs:
 @export(Loop, inline=True)
 def loop(node: ExportNode) -> Outputs:
     body, ties = _body(node)
-    known = node.known_ints(0)
-    if known is not None:
-        trips = "" if known[0] < 0 else node.constant(known[0], ElementType.i64)
+    known_trips = node.known_ints(0)
+    if known_trips is not None:
+        trips = "" if known_trips[0] < 0 else node.constant(known_trips[0], ElementType.i64)
     else:
         trips = node.reshape(node.i64(0), [])
         is_open = node.emit("Less", trips, node.constant(0, ElementType.i64))
@@ -66,34 +70,34 @@ def _loop(node: ExportNode, body: BodyGraph, ties: Ties, trips: str, start: str)
     """One Loop: back edges are carried, slices become scan outputs, last values are carried or scanned."""
     lowerer, writer = node.lowerer, node.writer
     graph = body.graph
-    whole = {tie.parameter: tie.position for tie in ties.inputs if tie.part is None and tie.position is not None}
+    unsliced = {tie.parameter: tie.position for tie in ties.inputs if tie.part is None and tie.position is not None}
     carried = {edge.parameter: edge.result for edge in ties.back_edges}
-    initial = {parameter: node.inputs[whole[parameter]] for parameter in carried}
+    initial = {parameter: node.inputs[unsliced[parameter]] for parameter in carried}
     results = [lowerer.type_of(result.values_in[0]) for result in graph.results]
     extra = _carried_results(ties, results, set(carried.values()))
     iteration, going = writer.fresh(f"{node.name}/iteration"), writer.fresh(f"{node.name}/condition")
     writer.codes[iteration], writer.codes[going] = 7, 9
     inputs = [lowerer.plain_info(iteration, ()), lowerer.plain_info(going, ())]
     slices = []
-    for place, parameter in enumerate(graph.parameters):
+    for index, parameter in enumerate(graph.parameters):
         value = parameter.outputs[0]
-        if place in carried:
+        if index in carried:
             name = writer.unique(lowerer.value_name(value))
-            writer.codes[name] = writer.codes[initial[place]]
+            writer.codes[name] = writer.codes[initial[index]]
             lowerer.names[value] = name
             inputs.append(lowerer.plain_info(name))
-        elif place in whole:
-            lowerer.names[value] = node.inputs[whole[place]]
+        elif index in unsliced:
+            lowerer.names[value] = node.inputs[unsliced[index]]
         else:
-            slices.append((place, value))
+            slices.append((index, value))
     for result in extra:
         name = writer.fresh(f"{node.name}/last")
         writer.codes[name] = writer.code(results[result].element_type)
         inputs.append(lowerer.plain_info(name))
     scanned = list(dict.fromkeys(tie.result for tie in ties.outputs if _is_scanned(tie, carried, extra)))
     with writer.inside() as scope:
-        for place, value in slices:
-            lowerer.names[value] = _sliced_input(node, ties, place, iteration, lowerer.type_of(value))
+        for index, value in slices:
+            lowerer.names[value] = _sliced_input(node, ties, index, iteration, lowerer.type_of(value))
         lowerer.nodes(graph)
         conditions = [tie.result for tie in ties.outputs if tie.is_condition]
         names = [lowerer.names[result.values_in[0]] for result in graph.results]
@@ -102,38 +106,49 @@ def _loop(node: ExportNode, body: BodyGraph, ties: Ties, trips: str, start: str)
             condition = names[conditions[0]]
             if results[conditions[0]].rank != 0:
                 condition = node.reshape(condition, [])
-        wanted = [condition, *(names[carried[place]] for place in carried), *(names[one] for one in (*extra, *scanned))]
-        outputs = [lowerer.plain_info(output) for output in copy_outputs(node, scope, wanted)]
+        body_outputs = [
+            condition,
+            *(names[carried[index]] for index in carried),
+            *(names[result_index] for result_index in (*extra, *scanned)),
+        ]
+        outputs = [lowerer.plain_info(output) for output in copy_outputs(node, scope, body_outputs)]
         proto = writer.graph(f"{node.name}/body", scope, inputs, outputs)
-    zeros = [node.constant(np.zeros(results[one].shape.static, results[one].element_type.dtype)) for one in extra]
-    kinds = [results[carried[place]].element_type for place in carried]
-    kinds += [results[one].element_type for one in (*extra, *scanned)]
-    order = [place for place in range(len(graph.parameters)) if place in carried]
-    given = [initial[place] for place in order]
+    zeros = [
+        node.constant(np.zeros(results[result_index].shape.static, results[result_index].element_type.dtype))
+        for result_index in extra
+    ]
+    kinds = [results[carried[index]].element_type for index in carried]
+    kinds += [results[result_index].element_type for result_index in (*extra, *scanned)]
+    order = [index for index in range(len(graph.parameters)) if index in carried]
+    carried_inputs = [initial[index] for index in order]
     if list(carried) != order:
         node.refuse("the order of its back edges differs from the order of its parameters")
-    found = node.emit("Loop", trips, start, *given, *zeros, outputs=len(kinds), kinds=kinds, body=proto)
-    found = (found,) if isinstance(found, str) else found
-    last = {**{result: found[i] for i, result in enumerate(carried.values())}}
-    last |= {result: found[len(carried) + i] for i, result in enumerate(extra)}
-    stacks = {result: found[len(carried) + len(extra) + i] for i, result in enumerate(scanned)}
+    loop_outputs = node.emit("Loop", trips, start, *carried_inputs, *zeros, outputs=len(kinds), kinds=kinds, body=proto)
+    loop_outputs = (loop_outputs,) if isinstance(loop_outputs, str) else loop_outputs
+    last = {**{result: loop_outputs[i] for i, result in enumerate(carried.values())}}
+    last |= {result: loop_outputs[len(carried) + i] for i, result in enumerate(extra)}
+    stacks = {result: loop_outputs[len(carried) + len(extra) + i] for i, result in enumerate(scanned)}
     final: dict[int, str] = {}
     for tie in ties.outputs:
         if tie.position is None:
             continue
         if tie.part is not None:
-            final[tie.position] = _joined(node, stacks[tie.result], tie.part, results[tie.result])
+            final[tie.position] = _concatenate_slices(node, stacks[tie.result], tie.part, results[tie.result])
         elif tie.result in last:
             final[tie.position] = last[tie.result]
         else:
             final[tie.position] = node.emit("Gather", stacks[tie.result], node.constant(-1, ElementType.i64), axis=0)
-    return [final[place] for place in range(len(node.out_types))]
+    return [final[index] for index in range(len(node.out_types))]
 
 
 def _carried_results(ties: Ties, results: list[TensorType], carried: set[int]) -> list[int]:
     """The Results without a back edge whose last values are outputs, and which can start as zeros."""
-    wanted = [tie.result for tie in ties.outputs if tie.position is not None and tie.part is None]
-    return [fromkey for fromkey in dict.fromkeys(wanted) if fromkey not in carried and results[fromkey].shape.is_static]
+    last_results = [tie.result for tie in ties.outputs if tie.position is not None and tie.part is None]
+    return [
+        fromkey
+        for fromkey in dict.fromkeys(last_results)
+        if fromkey not in carried and results[fromkey].shape.is_static
+    ]
 
 
 def _is_scanned(tie: BodyOutput, carried: dict[int, int], extra: list[int]) -> bool:
@@ -142,9 +157,9 @@ def _is_scanned(tie: BodyOutput, carried: dict[int, int], extra: list[int]) -> b
     return tie.part is not None or (tie.result not in carried.values() and tie.result not in extra)
 
 
-def _sliced_input(node: ExportNode, ties: Ties, place: int, iteration: str, type: TensorType) -> str:
+def _sliced_input(node: ExportNode, ties: Ties, parameter_index: int, iteration: str, type: TensorType) -> str:
     """The value of a Parameter in one iteration: a slice of an input, or the index of the iteration."""
-    tie = next((input for input in ties.inputs if input.parameter == place), None)
+    tie = next((input for input in ties.inputs if input.parameter == parameter_index), None)
     if tie is None or tie.counts_iterations:
         number = node.cast(iteration, type.element_type)
         return number if type.rank == 0 else node.reshape(number, [1] * (type.rank or 1))
@@ -161,7 +176,7 @@ def _sliced_input(node: ExportNode, ties: Ties, place: int, iteration: str, type
     return node.emit("Slice", node.inputs[tie.position], begin, end, node.ints([axis]))
 
 
-def _joined(node: ExportNode, stack: str, part: Part, type: TensorType) -> str:
+def _concatenate_slices(node: ExportNode, stack: str, part: Part, type: TensorType) -> str:
     """The values of all iterations, concatenated along an axis."""
     if part.stride < 0:
         count = node.ints([0])
@@ -179,4 +194,4 @@ def _joined(node: ExportNode, stack: str, part: Part, type: TensorType) -> str:
     before = node.emit("Shape", stack, start=0, end=axis) if axis else ""
     merged = node.emit("Mul", node.dim_of(stack, axis), node.dim_of(stack, axis + 1))
     behind = node.emit("Shape", stack, start=axis + 2) if axis + 2 <= rank else ""
-    return node.reshape_to(stack, [one for one in (before, merged, behind) if one])
+    return node.reshape_to(stack, [size for size in (before, merged, behind) if size])

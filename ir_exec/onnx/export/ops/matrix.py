@@ -8,7 +8,7 @@ import numpy as np
 
 from ir_exec.onnx.export.algebra import Expr, Sheet, concat, loop
 from ir_exec.onnx.export.node import ExportNode
-from ir_exec.onnx.export.ops.common import narrow, working, working_kind
+from ir_exec.onnx.export.ops.common import narrow, working, working_type
 from ir_exec.onnx.export.registry import Outputs, export
 from ir_exec.ops.matrix.einsum import Einsum
 from ir_exec.ops.matrix.linear_algebra import GroupedMatMul
@@ -18,25 +18,28 @@ from ir_exec.types import ElementType
 
 def _wide(node: ExportNode, position: int) -> str:
     """An input in the type of its sums of products."""
-    kind = working_kind(node.kind(position))
-    if kind is ElementType.boolean:
+    element_type = working_type(node.kind(position))
+    if element_type is ElementType.boolean:
         return node.cast(node.inputs[position], ElementType.f32)
     value = working(node, position)
-    return node.cast(value, ElementType.i64) if kind.is_integer else value
+    return node.cast(value, ElementType.i64) if element_type.is_integer else value
 
 
-def _limited(node: ExportNode, value: str) -> str:
+def _limit_to_type(node: ExportNode, value: str) -> str:
     """A product in the type of the inputs: 8-bit integers saturate, longer integers wrap."""
-    kind = node.kind()
-    if kind is ElementType.boolean:
-        return node.cast(value, kind)
-    if kind.is_integer and kind.bits <= 8:
-        low, high = (-(2 ** (kind.bits - 1)) if kind.is_signed else 0), 2 ** (kind.bits - kind.is_signed) - 1
+    element_type = node.kind()
+    if element_type is ElementType.boolean:
+        return node.cast(value, element_type)
+    if element_type.is_integer and element_type.bits <= 8:
+        low, high = (
+            (-(2 ** (element_type.bits - 1)) if element_type.is_signed else 0),
+            2 ** (element_type.bits - element_type.is_signed) - 1,
+        )
         value = node.emit("Min", node.emit("Max", value, node.scalar_like(low, value)), node.scalar_like(high, value))
-    return narrow(node, value, kind)
+    return narrow(node, value, element_type)
 
 
-def _turned(node: ExportNode, value: str, position: int, is_turned: bool) -> str:
+def _transpose_operand(node: ExportNode, value: str, position: int, is_turned: bool) -> str:
     if not is_turned or node.rank(position) == 1:
         return value
     rank = node.known_rank(position)
@@ -46,20 +49,20 @@ def _turned(node: ExportNode, value: str, position: int, is_turned: bool) -> str
 @export(MatMul, inline=True)
 def matmul(node: ExportNode) -> Outputs:
     op = node.op
-    a = _turned(node, _wide(node, 0), 0, op.transpose_a)
-    b = _turned(node, _wide(node, 1), 1, op.transpose_b)
-    return _limited(node, node.emit("MatMul", a, b))
+    a = _transpose_operand(node, _wide(node, 0), 0, op.transpose_a)
+    b = _transpose_operand(node, _wide(node, 1), 1, op.transpose_b)
+    return _limit_to_type(node, node.emit("MatMul", a, b))
 
 
 @export(Einsum)
 def einsum(node: ExportNode) -> Outputs:
-    values = [_wide(node, place) for place in range(len(node.inputs))]
+    values = [_wide(node, position) for position in range(len(node.inputs))]
     equation = node.op.equation.replace(" ", "")
     explicit = _explicit(node, equation)
     if explicit is not None:
         equation, dropped = explicit
         values = [node.squeeze(value, axes) for value, axes in zip(values, dropped, strict=True)]
-    return _limited(node, node.emit("Einsum", *values, equation=equation))
+    return _limit_to_type(node, node.emit("Einsum", *values, equation=equation))
 
 
 def _explicit(node: ExportNode, equation: str) -> tuple[str, list[list[int]]] | None:
@@ -93,18 +96,18 @@ def _explicit(node: ExportNode, equation: str) -> tuple[str, list[list[int]]] | 
             letter for letter in set("".join(terms)) if letter.isalpha() and "".join(terms).count(letter) == 1
         )
         right = "..." + "".join(once)
-    kept = [
+    retained_terms = [
         "".join(letter for axis, letter in enumerate(term) if axis not in axes)
         for term, axes in zip(full, dropped, strict=True)
     ]
-    return f"{','.join(kept)}->{right.replace('...', labels)}", dropped
+    return f"{','.join(retained_terms)}->{right.replace('...', labels)}", dropped
 
 
 @export(GroupedMatMul)
 def grouped_matmul(node: ExportNode) -> Outputs:
     a, b = _wide(node, 0), node.transpose(_wide(node, 1), [0, 2, 1])
     if node.known_rank() == 3:
-        return _limited(node, node.emit("MatMul", a, b))
+        return _limit_to_type(node, node.emit("MatMul", a, b))
     sheet = Sheet(node)
     rows, matrices = (Expr(sheet, name, _dtype(node, name)) for name in (a, b))
     offsets = Expr(sheet, node.i64(2), np.int64)
@@ -117,8 +120,8 @@ def grouped_matmul(node: ExportNode) -> Outputs:
     columns = matrices.dim(2)
     nothing = sheet.zeros(sheet.ints(0, columns), rows.dtype)
     end, done = loop(matrices.dim(0), [sheet.ints(0), nothing], multiply)
-    rest = sheet.zeros(sheet.ints(rows.dim(0) - end, columns), rows.dtype)
-    return _limited(node, concat([done, rest], 0).name)
+    remaining_rows = sheet.zeros(sheet.ints(rows.dim(0) - end, columns), rows.dtype)
+    return _limit_to_type(node, concat([done, remaining_rows], 0).name)
 
 
 def _dtype(node: ExportNode, name: str) -> np.dtype[Any]:

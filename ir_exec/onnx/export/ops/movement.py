@@ -37,45 +37,47 @@ def gather(node: ExportNode) -> Outputs:
     batch = getattr(node.op, "batch_dims", 0)
     if batch < 0:
         batch += node.known_rank(1)
-    found = node.known(1)
+    constant_indices = node.known(1)
     data, indices = node.inputs[0], index(node, 1)
-    if isinstance(node.op, Gather8) and found is not None and node.rank() is not None:
+    if isinstance(node.op, Gather8) and constant_indices is not None and node.rank() is not None:
         size = node.dims()[axis]
-        if size.is_static and ((found < -size.size) | (found >= size.size)).any():
-            return _with_zeros(node, data, found, axis, batch, size.size)
-    return _gathered(node, data, indices, axis, batch)
+        if size.is_static and ((constant_indices < -size.size) | (constant_indices >= size.size)).any():
+            return _with_zeros(node, data, constant_indices, axis, batch, size.size)
+    return _emit_gather(node, data, indices, axis, batch)
 
 
-def _gathered(node: ExportNode, data: str, indices: str, axis: int, batch: int) -> str:
+def _emit_gather(node: ExportNode, data: str, indices: str, axis: int, batch: int) -> str:
     if not batch:
         return node.emit("Gather", data, indices, axis=axis)
     rank, indices_rank = node.known_rank(), node.known_rank(1)
     axis = axis + rank if axis < 0 else axis
-    order = [*range(batch), axis, *(one for one in range(batch, rank) if one != axis)]
+    order = [*range(batch), axis, *(i for i in range(batch, rank) if i != axis)]
     tuples = node.unsqueeze(node.cast(indices, ElementType.i64), [indices_rank])
-    taken = node.emit("GatherND", node.transpose(data, order), tuples, batch_dims=batch)
+    gathered = node.emit("GatherND", node.transpose(data, order), tuples, batch_dims=batch)
     between, inner = axis - batch, indices_rank - batch
     back = [
         *range(batch),
-        *(batch + inner + one for one in range(between)),
+        *(batch + inner + i for i in range(between)),
         *range(batch, batch + inner),
         *range(batch + inner + between, indices_rank + rank - 1 - batch),
     ]
-    return node.transpose(taken, back)
+    return node.transpose(gathered, back)
 
 
-def _with_zeros(node: ExportNode, data: str, found: Array, axis: int, batch: int, size: int) -> str:
+def _with_zeros(node: ExportNode, data: str, indices: Array, axis: int, batch: int, size: int) -> str:
     """The output with zeros for known indices out of range."""
     rank = node.known_rank()
     if not size:
         node.refuse("it gathers from an axis of size 0")
-    wide = found.astype(np.int64)
+    wide = indices.astype(np.int64)
     outside = (wide < -size) | (wide >= size)
-    taken = _gathered(node, data, node.constant(np.where(outside, 0, wide)), axis, batch)
-    mask = outside.reshape(found.shape[:batch] + (1,) * (axis - batch) + found.shape[batch:] + (1,) * (rank - axis - 1))
+    gathered = _emit_gather(node, data, node.constant(np.where(outside, 0, wide)), axis, batch)
+    mask = outside.reshape(
+        indices.shape[:batch] + (1,) * (axis - batch) + indices.shape[batch:] + (1,) * (rank - axis - 1)
+    )
     zero = "" if node.kind() is ElementType.string else 0
-    fill = node.constant(np.array(zero, object)) if zero == "" else node.scalar_like(0, taken)
-    return node.emit("Where", node.constant(mask), fill, taken)
+    fill = node.constant(np.array(zero, object)) if zero == "" else node.scalar_like(0, gathered)
+    return node.emit("Where", node.constant(mask), fill, gathered)
 
 
 @export(GatherElements)
@@ -86,11 +88,11 @@ def gather_elements(node: ExportNode) -> Outputs:
 @export(GatherND5, GatherND8)
 def gather_nd(node: ExportNode) -> Outputs:
     batch = node.op.batch_dims
-    found = node.emit("GatherND", node.inputs[0], node.i64(1), batch_dims=batch)
+    gathered = node.emit("GatherND", node.inputs[0], node.i64(1), batch_dims=batch)
     if isinstance(node.op, GatherND8) or batch < 2:
-        return found
-    rest = node.emit("Shape", found, start=batch)
-    return node.reshape(found, node.concat([node.ints([-1]), rest]), allow_zero=False)
+        return gathered
+    remaining_dims = node.emit("Shape", gathered, start=batch)
+    return node.reshape(gathered, node.concat([node.ints([-1]), remaining_dims]), allow_zero=False)
 
 
 @export(Concat)
@@ -115,16 +117,16 @@ def variadic_split(node: ExportNode) -> Outputs:
     data = node.inputs[0]
     if lengths is None:
         sizes = node.i64(2)
-        taken = node.emit("Greater", sizes, node.ints([-1]))
-        total = node.emit("ReduceSum", node.emit("Where", taken, sizes, node.ints([0])), keepdims=1)
-        rest = node.emit("Sub", node.dim_of(data, axis), total)
-        return _split(node, axis, count, node.emit("Where", taken, sizes, rest))
+        is_fixed = node.emit("Greater", sizes, node.ints([-1]))
+        total = node.emit("ReduceSum", node.emit("Where", is_fixed, sizes, node.ints([0])), keepdims=1)
+        remainder = node.emit("Sub", node.dim_of(data, axis), total)
+        return _split(node, axis, count, node.emit("Where", is_fixed, sizes, remainder))
     if -1 in lengths:
         size = node.dims()[axis] if node.rank() is not None else None
         if size is None or not size.is_static:
-            known = sum(length for length in lengths if length >= 0)
-            rest = node.emit("Sub", node.dim_of(data, axis), node.ints([known]))
-            parts = [rest if length < 0 else node.ints([length]) for length in lengths]
+            known_size = sum(length for length in lengths if length >= 0)
+            remainder = node.emit("Sub", node.dim_of(data, axis), node.ints([known_size]))
+            parts = [remainder if length < 0 else node.ints([length]) for length in lengths]
             return _split(node, axis, count, node.concat(parts))
         lengths = [size.size - sum(lengths) - 1 if length < 0 else length for length in lengths]
     return _split(node, axis, count, node.ints(lengths))
@@ -133,12 +135,12 @@ def variadic_split(node: ExportNode) -> Outputs:
 def _split(node: ExportNode, axis: int, count: int, sizes: str | None) -> Outputs:
     data = node.inputs[0]
     if sizes is not None:
-        found = node.emit("Split", data, sizes, outputs=count, axis=axis)
+        parts = node.emit("Split", data, sizes, outputs=count, axis=axis)
     elif node.opset >= 18:
-        found = node.emit("Split", data, outputs=count, axis=axis, num_outputs=count)
+        parts = node.emit("Split", data, outputs=count, axis=axis, num_outputs=count)
     else:
-        found = node.emit("Split", data, outputs=count, axis=axis)
-    return (found,) if isinstance(found, str) else found
+        parts = node.emit("Split", data, outputs=count, axis=axis)
+    return (parts,) if isinstance(parts, str) else parts
 
 
 @export(Transpose)

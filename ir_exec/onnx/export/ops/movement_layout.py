@@ -33,9 +33,9 @@ def tile(node: ExportNode) -> Outputs:
     if not length.is_static:
         node.refuse("the number of repeats is known only at run time")
     data = node.inputs[0]
-    found = node.known_ints(1)
-    if found is not None:
-        repeats = node.ints([1] * (rank - len(found)) + [max(one, 0) for one in found])
+    known_repeats = node.known_ints(1)
+    if known_repeats is not None:
+        repeats = node.ints([1] * (rank - len(known_repeats)) + [max(count, 0) for count in known_repeats])
     else:
         repeats = node.emit("Max", node.i64(1), node.ints([0]))
         if length.size < rank:
@@ -52,7 +52,7 @@ def broadcast(node: ExportNode) -> Outputs:
     mode = node.op._mode(node.has(2))
     data, target = node.inputs[0], node.i64(1)
     if mode == "explicit" and node.has(2):
-        axes = [int(one) for one in node.required(2)]
+        axes = [int(number) for number in node.required(2)]
         length = node.dims(1)
         if length.dims is None or not length[0].is_static:
             node.refuse("the rank of target_shape is unknown")
@@ -94,26 +94,26 @@ def _places(node: ExportNode, axis: int, begin: int | str, end: int | str, mode:
     """The indices of the elements that are copied to a padded axis."""
     size = node.dim(axis)
     if isinstance(size, int) and isinstance(begin, int) and isinstance(end, int):
-        return node.ints([int(one) for one in node.op._mapped(np.arange(-begin, max(size + end, -begin)), size)])
+        return node.ints([int(index) for index in node.op._mapped(np.arange(-begin, max(size + end, -begin)), size)])
     start = node.reshape(node.emit("Neg", node.dim_name(begin)), [])
-    stop, one = node.reshape(node.dim_name(node.plus(size, end)), []), node.constant(1, ElementType.i64)
-    places = node.emit("Range", start, stop, one)
-    whole = node.dim_name(size)
-    last = node.emit("Sub", whole, one)
+    stop, unit = node.reshape(node.dim_name(node.plus(size, end)), []), node.constant(1, ElementType.i64)
+    places = node.emit("Range", start, stop, unit)
+    size_name = node.dim_name(size)
+    last = node.emit("Sub", size_name, unit)
     if mode == "edge":
         return node.emit("Min", node.emit("Max", places, node.ints([0])), last)
     mirror = 0 if mode == "reflect" else 1
     turned = node.emit("Sub", node.ints([-mirror]), places)
     places = node.emit("Where", node.emit("Less", places, node.ints([0])), turned, places)
     back = node.emit("Sub", node.emit("Add", node.emit("Add", last, last), node.ints([mirror])), places)
-    return node.emit("Where", node.emit("Less", places, whole), places, back)
+    return node.emit("Where", node.emit("Less", places, size_name), places, back)
 
 
 @export(ShuffleChannels)
 def shuffle_channels(node: ExportNode) -> Outputs:
     rank = node.known_rank()
     axis, group = node.op.axis % rank, node.op.group
-    dims = [node.dim(one) for one in range(rank)]
+    dims = [node.dim(i) for i in range(rank)]
     split = [*dims[:axis], group, node.over(dims[axis], group), *dims[axis + 1 :]]
     order = list(range(rank + 1))
     order[axis : axis + 2] = [axis + 1, axis]
@@ -135,7 +135,7 @@ def depth_to_space(node: ExportNode) -> Outputs:
     cut = node.reshape_to(data, split)
     channel, first = (count + 1, 1) if blocks_first else (1, 2)
     order = [0, channel, *chain.from_iterable((2 + count + i, first + i) for i in range(count))]
-    return node.reshape_to(node.transpose(cut, order), [batch, depth, *(node.times(one, block) for one in space)])
+    return node.reshape_to(node.transpose(cut, order), [batch, depth, *(node.times(size, block) for size in space)])
 
 
 @export(SpaceToDepth)
@@ -146,8 +146,8 @@ def space_to_depth(node: ExportNode) -> Outputs:
         return node.emit("SpaceToDepth", data, blocksize=block)
     count = rank - 2
     batch, depth, *space = [node.dim(axis) for axis in range(rank)]
-    space = [node.over(one, block) for one in space]
-    cut = node.reshape_to(data, [batch, depth, *chain.from_iterable((one, block) for one in space)])
+    space = [node.over(size, block) for size in space]
+    cut = node.reshape_to(data, [batch, depth, *chain.from_iterable((size, block) for size in space)])
     places, blocks = range(2, 2 + 2 * count, 2), range(3, 3 + 2 * count, 2)
     order = [0, *blocks, 1, *places] if node.op.mode == "blocks_first" else [0, 1, *blocks, *places]
     return node.reshape_to(node.transpose(cut, order), [batch, node.times(depth, block**count), *space])
@@ -157,19 +157,19 @@ def space_to_depth(node: ExportNode) -> Outputs:
 def batch_to_space(node: ExportNode) -> Outputs:
     rank = node.known_rank()
     count = rank - 1
-    blocks, begins, ends = (numbers(node, place, rank) for place in (1, 2, 3))
+    blocks, begins, ends = (numbers(node, position, rank) for position in (1, 2, 3))
     dims = [node.dim(axis) for axis in range(rank)]
     batch = node.over(dims[0], node.product(blocks))
     cut = node.reshape_to(node.inputs[0], [*blocks[1:], batch, *dims[1:]])
     order = [count, *chain.from_iterable((count + 1 + i, i) for i in range(count))]
-    whole = [node.times(dim, block) for dim, block in zip(dims[1:], blocks[1:], strict=True)]
-    found = node.reshape_to(node.transpose(cut, order), [batch, *whole])
+    full_sizes = [node.times(dim, block) for dim, block in zip(dims[1:], blocks[1:], strict=True)]
+    merged = node.reshape_to(node.transpose(cut, order), [batch, *full_sizes])
     axes = [axis for axis in range(1, rank) if begins[axis] != 0 or ends[axis] != 0]
     if not axes:
-        return found
-    stops = [node.plus(whole[axis - 1], _negative(node, ends[axis])) for axis in axes]
+        return merged
+    stops = [node.plus(full_sizes[axis - 1], _negative(node, ends[axis])) for axis in axes]
     starts = node.shape_from([begins[axis] for axis in axes])
-    return node.emit("Slice", found, starts, node.shape_from(stops), node.ints(axes))
+    return node.emit("Slice", merged, starts, node.shape_from(stops), node.ints(axes))
 
 
 def _negative(node: ExportNode, number: int | str) -> int | str:
@@ -180,10 +180,10 @@ def _negative(node: ExportNode, number: int | str) -> int | str:
 def space_to_batch(node: ExportNode) -> Outputs:
     rank = node.known_rank()
     count = rank - 1
-    blocks, begins, ends = (numbers(node, place, rank) for place in (1, 2, 3))
+    blocks, begins, ends = (numbers(node, position, rank) for position in (1, 2, 3))
     dims = [node.dim(axis) for axis in range(rank)]
     data = node.inputs[0]
-    if any(one != 0 for one in (*begins, *ends)):
+    if any(padding != 0 for padding in (*begins, *ends)):
         data = node.emit("Pad", data, node.shape_from([*begins, *ends]))
     padded = [node.plus(node.plus(dim, begins[axis]), ends[axis]) for axis, dim in enumerate(dims)]
     space = [node.over(padded[axis], blocks[axis]) for axis in range(1, rank)]
@@ -198,10 +198,10 @@ def extract_image_patches(node: ExportNode) -> Outputs:
     batch, depth, *space = [node.dim(axis) for axis in range(4)]
     data = node.inputs[0]
     counts, begins, ends = zip(*[_patches(node, size, axis) for axis, size in enumerate(space)], strict=True)
-    if any(one != 0 for one in (*begins, *ends)):
+    if any(padding != 0 for padding in (*begins, *ends)):
         data = node.emit("Pad", data, node.shape_from([0, 0, *begins, 0, 0, *ends]))
     for axis in range(2):
-        down = node.ints([one * op.rates[axis] for one in range(op.sizes[axis])])
+        down = node.ints([i * op.rates[axis] for i in range(op.sizes[axis])])
         across = node.emit("Mul", node.range_of(counts[axis]), node.ints([op.strides[axis]]))
         places = node.emit("Add", node.unsqueeze(down, [1]), across)
         data = node.emit("Gather", data, places, axis=2 + 2 * axis)
@@ -232,11 +232,11 @@ def _patches(node: ExportNode, size: int | str, axis: int) -> tuple[int | str, i
 
 @export(Col2Im, opset=18)
 def col2im(node: ExportNode) -> Outputs:
-    op, kind = node.op, node.kind()
+    op, element_type = node.op, node.kind()
     data = node.inputs[0]
-    value = node.cast(data, ElementType.f32) if kind is not ElementType.f16 else data
+    value = node.cast(data, ElementType.f32) if element_type is not ElementType.f16 else data
     has_batch = node.known_rank() == 3
-    found = node.emit(
+    image = node.emit(
         "Col2Im",
         value if has_batch else node.unsqueeze(value, [0]),
         node.i64(1),
@@ -245,25 +245,25 @@ def col2im(node: ExportNode) -> Outputs:
         dilations=list(op.dilations),
         pads=[*op.pads_begin, *op.pads_end],
     )
-    return node.cast(found if has_batch else node.squeeze(found, [0]), kind)
+    return node.cast(image if has_batch else node.squeeze(image, [0]), element_type)
 
 
 @export(Roll)
 def roll(node: ExportNode) -> Outputs:
-    axes = [node.axis(int(one)) for one in node.required(2).reshape(-1)]
+    axes = [node.axis(int(number)) for number in node.required(2).reshape(-1)]
     shifts = node.known_ints(1)
     data = node.inputs[0]
     if shifts is not None:
         shifts = shifts * len(axes) if node.rank(1) == 0 else shifts
-    for place, axis in enumerate(axes):
+    for i, axis in enumerate(axes):
         size = node.dim(axis)
         if shifts is not None and isinstance(size, int):
-            shift = shifts[place] % size if size else 0
+            shift = shifts[i] % size if size else 0
             if shift:
                 parts = [node.slice(data, size - shift, size, axis), node.slice(data, 0, size - shift, axis)]
                 data = node.concat(parts, axis)
             continue
-        shift_name = node.i64(1) if node.rank(1) == 0 else node.slice(node.i64(1), place, place + 1, 0)
+        shift_name = node.i64(1) if node.rank(1) == 0 else node.slice(node.i64(1), i, i + 1, 0)
         places = node.emit("Sub", node.range_of(size), shift_name)
         data = node.emit("Gather", data, node.emit("Mod", places, node.dim_name(size)), axis=axis)
     return data if data != node.inputs[0] else node.emit("Identity", data)
@@ -274,12 +274,12 @@ def reverse(node: ExportNode) -> Outputs:
     axis = node.known(1)
     if axis is None:
         axes_name = node.i64(1) if node.op.mode == "index" else node.flat(node.emit("NonZero", node.inputs[1]))
-        back, last = (node.emit("Expand", node.ints([one]), node.shape_of(axes_name)) for one in (-1, _LOWEST))
+        back, last = (node.emit("Expand", node.ints([number]), node.shape_of(axes_name)) for number in (-1, _LOWEST))
         return node.emit("Slice", node.inputs[0], back, last, axes_name, back)
     if node.op.mode == "mask":
-        axes = [int(one) for one in np.flatnonzero(axis)]
+        axes = [int(number) for number in np.flatnonzero(axis)]
     else:
-        axes = sorted({node.axis(int(one)) for one in axis})
+        axes = sorted({node.axis(int(number)) for number in axis})
     if not axes:
         return node.emit("Identity", node.inputs[0])
     count = len(axes)

@@ -28,11 +28,11 @@ def scatter_update(node: ExportNode) -> Outputs:
     data, updates = node.inputs[0], node.inputs[2]
     rank, count = node.known_rank(), node.known_rank(1)
     axis = axis + rank if axis < 0 else axis
-    order = [axis, *(one for one in range(rank) if one != axis)]
+    order = [axis, *(i for i in range(rank) if i != axis)]
     inner = [*range(axis, axis + count), *range(axis), *range(axis + count, rank - 1 + count)]
     tuples = node.unsqueeze(node.i64(1), [count])
-    found = node.emit("ScatterND", node.transpose(data, order), tuples, node.transpose(updates, inner))
-    return node.transpose(found, [order.index(one) for one in range(rank)])
+    result = node.emit("ScatterND", node.transpose(data, order), tuples, node.transpose(updates, inner))
+    return node.transpose(result, [order.index(i) for i in range(rank)])
 
 
 @export(ScatterElementsUpdate3)
@@ -46,7 +46,7 @@ def scatter_elements_update_12(node: ExportNode) -> Outputs:
     axis = required_axis(node, 3)
     if op.reduction == "none":
         return node.emit("ScatterElements", node.inputs[0], node.i64(1), node.inputs[2], axis=axis)
-    return _reduced(node, "ScatterElements", op.reduction, node.i64(1), 2, op.use_init_val, axis=axis)
+    return _emit_scatter(node, "ScatterElements", op.reduction, node.i64(1), 2, op.use_init_val, axis=axis)
 
 
 @export(ScatterNDUpdate4, ScatterNDUpdate15)
@@ -57,7 +57,7 @@ def scatter_nd_update(node: ExportNode) -> Outputs:
         node.inputs[2] = node.reshape(node.inputs[2], [])
     if reduction == "none":
         return node.emit("ScatterND", node.inputs[0], indices, node.inputs[2])
-    return _reduced(node, "ScatterND", reduction, indices, 2, True)
+    return _emit_scatter(node, "ScatterND", reduction, indices, 2, True)
 
 
 def _update_rank(node: ExportNode) -> int:
@@ -66,29 +66,29 @@ def _update_rank(node: ExportNode) -> int:
     return node.known_rank() - length.size if length.is_static else node.known_rank(2)
 
 
-def _reduced(
-    node: ExportNode, operator: str, reduction: str, indices: str, place: int, use_init: bool, **attributes: Any
+def _emit_scatter(
+    node: ExportNode, operator: str, reduction: str, indices: str, position: int, use_init: bool, **attributes: Any
 ) -> str:
     """Updates that are reduced with each other and, with `use_init`, with the data."""
-    kind = node.kind()
+    element_type = node.kind()
     if node.opset < 18 and reduction in ("min", "max"):
         node.refuse("it requires opset 18 of ONNX")
-    if kind is ElementType.boolean:
-        return _of_booleans(node, operator, reduction, indices, place, use_init, **attributes)
-    data, updates = working(node, 0), working(node, place)
-    if (kind.is_integer and kind.bits < 32) or (kind.is_integer and reduction == "mean"):
+    if element_type is ElementType.boolean:
+        return _of_booleans(node, operator, reduction, indices, position, use_init, **attributes)
+    data, updates = working(node, 0), working(node, position)
+    if (element_type.is_integer and element_type.bits < 32) or (element_type.is_integer and reduction == "mean"):
         data, updates = node.cast(data, ElementType.i64), node.cast(updates, ElementType.i64)
-    if kind.is_float and kind.bits < 32:
+    if element_type.is_float and element_type.bits < 32:
         data, updates = node.cast(data, ElementType.f32), node.cast(updates, ElementType.f32)
     if not use_init:
         neutral = node.scalar_like(_neutral(reduction, node, data), data)
         data = node.emit(operator, data, indices, node.emit("Expand", neutral, node.shape_of(updates)), **attributes)
     if reduction == "sub":
         updates = node.emit("Neg", updates)
-    found = node.emit(operator, data, indices, updates, **attributes, reduction=_REDUCTIONS[reduction])
+    result = node.emit(operator, data, indices, updates, **attributes, reduction=_REDUCTIONS[reduction])
     if reduction == "mean":
-        found = _mean(node, operator, indices, found, updates, use_init, **attributes)
-    return narrow(node, found, kind)
+        result = _mean(node, operator, indices, result, updates, use_init, **attributes)
+    return narrow(node, result, element_type)
 
 
 def _neutral(reduction: str, node: ExportNode, data: str) -> float:
@@ -103,26 +103,26 @@ def _neutral(reduction: str, node: ExportNode, data: str) -> float:
 def _mean(
     node: ExportNode, operator: str, indices: str, sums: str, updates: str, use_init: bool, **attributes: Any
 ) -> str:
-    one = node.scalar_like(1, sums)
-    ones = node.emit("Expand", one, node.shape_of(updates))
+    unit = node.scalar_like(1, sums)
+    ones = node.emit("Expand", unit, node.shape_of(updates))
     start = node.emit("Expand", node.scalar_like(int(use_init), sums), node.shape_of(sums))
-    counts = node.emit("Max", node.emit(operator, start, indices, ones, **attributes, reduction="add"), one)
+    counts = node.emit("Max", node.emit(operator, start, indices, ones, **attributes, reduction="add"), unit)
     if node.kind().is_float:
         return node.emit("Div", sums, counts)
-    rest = node.emit("Mod", sums, counts)
-    return node.emit("Div", node.emit("Sub", sums, rest), counts)
+    remainder = node.emit("Mod", sums, counts)
+    return node.emit("Div", node.emit("Sub", sums, remainder), counts)
 
 
 def _of_booleans(
-    node: ExportNode, operator: str, reduction: str, indices: str, place: int, use_init: bool, **attributes: Any
+    node: ExportNode, operator: str, reduction: str, indices: str, position: int, use_init: bool, **attributes: Any
 ) -> str:
-    kind = ElementType.i32
-    data, updates = node.cast(node.inputs[0], kind), node.cast(node.inputs[place], kind)
+    element_type = ElementType.i32
+    data, updates = node.cast(node.inputs[0], element_type), node.cast(node.inputs[position], element_type)
     rule = {"sum": "max", "max": "max", "prod": "min", "min": "min", "sub": "add"}[reduction]
     if not use_init:
-        neutral = node.constant(int(rule == "min"), kind)
+        neutral = node.constant(int(rule == "min"), element_type)
         data = node.emit(operator, data, indices, node.emit("Expand", neutral, node.shape_of(updates)), **attributes)
-    found = node.emit(operator, data, indices, updates, **attributes, reduction=rule)
+    result = node.emit(operator, data, indices, updates, **attributes, reduction=rule)
     if reduction == "sub":
-        found = node.emit("Mod", found, node.constant(2, kind))
-    return node.cast(found, ElementType.boolean)
+        result = node.emit("Mod", result, node.constant(2, element_type))
+    return node.cast(result, ElementType.boolean)

@@ -21,7 +21,7 @@ def slice_(node: ExportNode) -> Outputs:
 
 def _bounds(node: ExportNode, first: int) -> list[str]:
     """start, stop, axes and step, from inputs start, stop, step and optionally axes."""
-    start, stop, step = (node.i64(place) for place in range(first, first + 3))
+    start, stop, step = (node.i64(position) for position in range(first, first + 3))
     axes = node.i64(first + 3) if node.has(first + 3) else node.range_of(node.dim(0, first))
     return [start, stop, axes, step]
 
@@ -34,8 +34,8 @@ def slice_scatter(node: ExportNode) -> Outputs:
     updates = node.inputs[1]
     if node.kind(1) is not node.kind(0):
         updates = node.cast(updates, node.kind(0))
-    found = node.emit("ScatterElements", node.flat(data), node.flat(places), node.flat(updates), axis=0)
-    return node.emit("Reshape", found, shape, allowzero=1)
+    flat_result = node.emit("ScatterElements", node.flat(data), node.flat(places), node.flat(updates), axis=0)
+    return node.emit("Reshape", flat_result, shape, allowzero=1)
 
 
 def _places(node: ExportNode, shape: str) -> str:
@@ -47,7 +47,7 @@ def _places(node: ExportNode, shape: str) -> str:
 @export(StridedSlice)
 def strided_slice(node: ExportNode) -> Outputs:
     op = node.op
-    lengths = [node.dims(place) for place in range(1, len(node.inputs)) if node.has(place)]
+    lengths = [node.dims(position) for position in range(1, len(node.inputs)) if node.has(position)]
     length = next((length[0] for length in lengths if length.dims is not None and length[0].is_static), None)
     if length is None:
         node.refuse("the number of positions is known only at run time")
@@ -55,9 +55,9 @@ def strided_slice(node: ExportNode) -> Outputs:
     rank = node.rank()
     if rank is None and any(op.ellipsis_mask):
         node.refuse("the rank of data is unknown")
-    named = count - sum(_bit(op.new_axis_mask, place) for place in range(count))
+    named = count - sum(_bit(op.new_axis_mask, position) for position in range(count))
     parts = op._parts(count, named if rank is None else rank)
-    begins, ends, steps = (numbers(node, place, count) for place in (1, 2, 3))
+    begins, ends, steps = (numbers(node, position, count) for position in (1, 2, 3))
     sliced = [part for part in parts if part.kind == "slice"]
     starts: list[int | str] = []
     stops: list[int | str] = []
@@ -78,8 +78,8 @@ def strided_slice(node: ExportNode) -> Outputs:
         begin = 0 if _bit(op.begin_mask, part.position) else begins[part.position]
         index = node.constant(begin, ElementType.i64) if isinstance(begin, int) else node.reshape(begin, [])
         data = node.emit("Gather", data, index, axis=part.axis)
-    kept = [part for part in parts if part.kind != "shrink"]
-    data = node.unsqueeze(data, [place for place, part in enumerate(kept) if part.kind == "new"])
+    retained = [part for part in parts if part.kind != "shrink"]
+    data = node.unsqueeze(data, [position for position, part in enumerate(retained) if part.kind == "new"])
     return data if data != node.inputs[0] else node.emit("Identity", data)
 
 
@@ -91,14 +91,14 @@ def _is_whole(starts: Sequence[int | str], stops: Sequence[int | str], strides: 
     )
 
 
-def numbers(node: ExportNode, place: int, count: int) -> list[int | str]:
+def numbers(node: ExportNode, position: int, count: int) -> list[int | str]:
     """The elements of an input: numbers if known, else tensors of one element."""
-    if not node.has(place):
+    if not node.has(position):
         return [1] * count
-    found = node.known_ints(place)
-    if found is not None:
-        return list(found)
-    return [node.slice(node.i64(place), one, one + 1, 0) for one in range(count)]
+    constants = node.known_ints(position)
+    if constants is not None:
+        return list(constants)
+    return [node.slice(node.i64(position), i, i + 1, 0) for i in range(count)]
 
 
 def _bit(mask: Sequence[int], position: int) -> bool:
@@ -109,9 +109,9 @@ def _bit(mask: Sequence[int], position: int) -> bool:
 def unique(node: ExportNode) -> Outputs:
     op = node.op
     axis = required_axis(node, 1) if node.has(1) else None
-    found, first, inverse, counts = node.emit("Unique", node.inputs[0], outputs=4, axis=axis, sorted=int(op.sorted))
+    values, first, inverse, counts = node.emit("Unique", node.inputs[0], outputs=4, axis=axis, sorted=int(op.sorted))
     return (
-        found,
+        values,
         node.cast(first, op.index_element_type),
         node.cast(inverse, op.index_element_type),
         node.cast(counts, op.count_element_type),

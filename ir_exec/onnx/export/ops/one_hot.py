@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ir_exec.onnx.export.algebra import I64, concat, given
+from ir_exec.onnx.export.algebra import I64, concat, input_tensors
 from ir_exec.onnx.export.registry import export
 from ir_exec.ops.sequence.one_hot import OneHot, OneHot1
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def one_hot(node: ExportNode) -> str:
     """Equality with the indices of the new axis; ONNX's OneHot counts negative indices from the end."""
     op = node.op
-    indices, depth, on, off = given(node)
+    indices, depth, on, off = input_tensors(node)
     rank = node.known_rank(0)
     axis = op.axis % (rank + 1)
     if indices.dtype == np.uint64:

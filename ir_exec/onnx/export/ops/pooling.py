@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ir_exec.kernels.precision import type_limits
-from ir_exec.onnx.export.algebra import I64, Expr, concat, given, rounded, widened
+from ir_exec.onnx.export.algebra import I64, Expr, concat, convert_output, input_tensors, widen
 from ir_exec.onnx.export.ops.convolution import sizes_of
 from ir_exec.onnx.export.registry import export
 from ir_exec.ops.pooling.adaptive import AdaptiveAvgPool, AdaptiveMaxPool
@@ -18,7 +18,7 @@ from ir_exec.types import ElementType
 if TYPE_CHECKING:
     from ir_exec.onnx.export.node import ExportNode
 
-_MAX_TYPES = {np.dtype(kind) for kind in (np.float32, np.float64, np.float16, np.int8, np.uint8)}
+_MAX_TYPES = {np.dtype(dtype) for dtype in (np.float32, np.float64, np.float16, np.int8, np.uint8)}
 
 
 def _static_pads(node: ExportNode) -> list[tuple[int, int]] | None:
@@ -29,23 +29,23 @@ def _static_pads(node: ExportNode) -> list[tuple[int, int]] | None:
             return None
         return list(op._explicit_pads(len(op.kernel_sizes)))
     axes = op._sliding((1, 1, *sizes))
-    found = []
+    pads = []
     for axis in axes:
         extent = (axis.kernel - 1) * axis.dilation + 1
         end = (axis.count - 1) * axis.stride + extent - axis.size - axis.pad
-        found.append((axis.pad, max(end, 0)))
-    return found
+        pads.append((axis.pad, max(end, 0)))
+    return pads
 
 
 def _attributes(node: ExportNode) -> dict[str, Any]:
     op = node.op
-    found: dict[str, Any] = {"kernel_shape": list(op.kernel_sizes), "strides": list(op.strides)}
-    if any(one != 1 for one in op._spacing):
-        found["dilations"] = list(op._spacing)
-    return found
+    attributes: dict[str, Any] = {"kernel_shape": list(op.kernel_sizes), "strides": list(op.strides)}
+    if any(dilation != 1 for dilation in op._spacing):
+        attributes["dilations"] = list(op._spacing)
+    return attributes
 
 
-def _padded(node: ExportNode, data: Expr, value: Any) -> tuple[Expr, list[Expr], list[Expr]]:
+def _pad_spatial(node: ExportNode, data: Expr, value: Any) -> tuple[Expr, list[Expr], list[Expr]]:
     """Data padded along each spatial axis by sizes computed at run time, and the padding before and after it."""
     op, rank = node.op, len(node.op.kernel_sizes)
     begins: list[Expr] = []
@@ -80,16 +80,16 @@ def _fit(pads: list[tuple[int, int]] | None, kernel: tuple[int, ...]) -> bool:
 def max_pool(node: ExportNode) -> str | tuple[str, ...]:
     """MaxPool; of explicitly padded data for windows of padding only, or for unknown sizes."""
     op = node.op
-    (data,) = given(node)
+    (data,) = input_tensors(node)
     if data.dtype in _MAX_TYPES:
-        kind = data.dtype
+        dtype = data.dtype
     else:
         element = ElementType.of_dtype(data.dtype)
-        kind = np.dtype(np.float32 if element.bits <= 16 else np.float64)
-    real = data.to(kind)
-    if kind.kind == "f" and not node.writer.finite:
+        dtype = np.dtype(np.float32 if element.bits <= 16 else np.float64)
+    real = data.to(dtype)
+    if dtype.kind == "f" and not node.writer.finite:
         # NaN and -inf are never the maximum.
-        lowest = type_limits(kind)[0]
+        lowest = type_limits(dtype)[0]
         real = real.call("IsNaN", dtype=np.bool_).where(lowest, real).at_least(lowest)
     pads = _static_pads(node)
     indices_wanted = not isinstance(op, MaxPool1)
@@ -100,41 +100,41 @@ def max_pool(node: ExportNode) -> str | tuple[str, ...]:
         attributes["pads"] = [pad[0] for pad in pads] + [pad[1] for pad in pads]
         pooled = real
     else:
-        pooled, begins, _ = _padded(node, real, type_limits(kind)[0])
+        pooled, begins, _ = _pad_spatial(node, real, type_limits(dtype)[0])
     sheet = data.sheet
     if not indices_wanted:
-        return rounded(pooled.call("MaxPool", **attributes), data.dtype).name
-    values, indices = sheet.emit("MaxPool", pooled.name, dtypes=[kind, I64], **attributes)
+        return convert_output(pooled.call("MaxPool", **attributes), data.dtype).name
+    values, indices = sheet.emit("MaxPool", pooled.name, dtypes=[dtype, I64], **attributes)
     if begins is not None:
-        indices = _unpadded(node, indices, pooled, data, begins)
+        indices = _to_unpadded_indices(node, indices, pooled, data, begins)
     axis = op.axis % (len(op.kernel_sizes) + 2)
     size = data.call("Shape", dtype=I64, start=axis).call("ReduceProd", keepdims=1).at_least(1)
-    return rounded(values, data.dtype).name, (indices % size).to(op.index_element_type.dtype).name
+    return convert_output(values, data.dtype).name, (indices % size).to(op.index_element_type.dtype).name
 
 
-def _unpadded(node: ExportNode, indices: Expr, padded: Expr, data: Expr, begins: list[Expr]) -> Expr:
+def _to_unpadded_indices(node: ExportNode, indices: Expr, padded: Expr, data: Expr, begins: list[Expr]) -> Expr:
     """Indices in padded data as indices in the data; windows of padding only have the first index of a channel."""
-    rest, factor, sheet = indices, data.sheet.ints(1), data.sheet
+    remaining, factor, sheet = indices, data.sheet.ints(1), data.sheet
     total, exists = sheet.constant(0, I64), sheet.constant(True)
     for axis in reversed(range(len(begins))):
         size, own = padded.dim(2 + axis), data.dim(2 + axis)
-        place = (rest % size - begins[axis]).at_least(0).at_most(own - 1)
-        rest = rest // size
-        total = total + place * factor
+        coordinate = (remaining % size - begins[axis]).at_least(0).at_most(own - 1)
+        remaining = remaining // size
+        total = total + coordinate * factor
         factor = factor * own
         starts = sheet.arange(indices.dim(2 + axis)) * node.op.strides[axis] - begins[axis]
         within = (starts < own) & (starts + (node.op._extent(axis).size - 1) >= 0)
         exists = exists & within.reshape(-1, *[1] * (len(begins) - axis - 1))
-    return exists.where(total, 0) + rest * factor
+    return exists.where(total, 0) + remaining * factor
 
 
 @export(AvgPool1, AvgPool14, AvgPool16)
 def avg_pool(node: ExportNode) -> str:
     """AveragePool; sums divided by counts of elements if windows extend beyond the padded data."""
     op = node.op
-    (data,) = given(node)
+    (data,) = input_tensors(node)
     is_integer = ElementType.of_dtype(data.dtype).is_integer
-    real = widened(data)
+    real = widen(data)
     if is_integer:
         real = data.to(np.float32 if ElementType.of_dtype(data.dtype).bits <= 16 else np.float64)
     attributes = _attributes(node)
@@ -149,19 +149,19 @@ def avg_pool(node: ExportNode) -> str:
         assert pads is not None
         # Padding counts wherever there is any: in windows that fit, AveragePool counts it too.
         attributes["pads"] = [pad[0] for pad in explicit] + [pad[1] for pad in explicit]
-        found = real.call("AveragePool", count_include_pad=int(not op.exclude_pad and is_padded), **attributes)
+        means = real.call("AveragePool", count_include_pad=int(not op.exclude_pad and is_padded), **attributes)
     else:
-        padded, begins, ends = _padded(node, real, 0)
-        found = padded.call("AveragePool", **attributes)
+        padded, begins, ends = _pad_spatial(node, real, 0)
+        means = padded.call("AveragePool", **attributes)
         if op.exclude_pad or not is_padded:
-            found = found * _shares(node, real, attributes, sizes)
+            means = means * _shares(node, real, attributes, sizes)
         elif op._same:
             # Without padding no elements need to be counted; all windows are then complete.
             total = concat([*begins, *ends], 0).sum([0])
-            found = (total > 0).where(found, found * _shares(node, real, attributes, sizes))
+            means = (total > 0).where(means, means * _shares(node, real, attributes, sizes))
     if is_integer:
-        found = found.rint()
-    return rounded(found, data.dtype).name
+        means = means.rint()
+    return convert_output(means, data.dtype).name
 
 
 def _shares(node: ExportNode, real: Expr, attributes: dict[str, Any], sizes: list[int | None] | None) -> Expr:
@@ -171,7 +171,7 @@ def _shares(node: ExportNode, real: Expr, attributes: dict[str, Any], sizes: lis
         counts = _element_counts(op._sliding((1, 1, *sizes)))
         return real.sheet.constant((prod(op.kernel_sizes) / counts).astype(real.dtype))
     ones = real.sheet.zeros(real.sheet.ints(1, 1, real.call("Shape", dtype=I64, start=2)), real.dtype, 1)
-    padded, _, _ = _padded(node, ones, 0)
+    padded, _, _ = _pad_spatial(node, ones, 0)
     share = padded.call("AveragePool", **attributes)
     return 1 / share.at_least(1 / prod(op.kernel_sizes))
 
@@ -193,9 +193,9 @@ def _windows(node: ExportNode, data: Expr, counts: Expr, axis: int) -> tuple[Exp
 @export(AdaptiveAvgPool)
 def adaptive_avg_pool(node: ExportNode) -> str:
     """Means of gathered windows, axis by axis; AveragePool if the windows are equal."""
-    data, counts = given(node)
+    data, counts = input_tensors(node)
     is_integer = ElementType.of_dtype(data.dtype).is_integer
-    real = data.to(np.float64) if is_integer else widened(data)
+    real = data.to(np.float64) if is_integer else widen(data)
     rank = _rank(node)
     kernel = _alike(node)
     if kernel is not None and not is_integer:
@@ -207,9 +207,9 @@ def adaptive_avg_pool(node: ExportNode) -> str:
     for axis in range(2, rank):
         elements, exists, lengths = _windows(node, result, counts, axis)
         behind = [1] * (rank - axis - 1)
-        found = result.gather(elements, axis) * exists.to(real.dtype).reshape(exists.shape(), *behind)
-        result = found.sum([axis + 1], keep=False) / lengths.to(real.dtype).reshape(-1, *behind)
-    return rounded(result.rint() if is_integer else result, data.dtype).name
+        gathered = result.gather(elements, axis) * exists.to(real.dtype).reshape(exists.shape(), *behind)
+        result = gathered.sum([axis + 1], keep=False) / lengths.to(real.dtype).reshape(-1, *behind)
+    return convert_output(result.rint() if is_integer else result, data.dtype).name
 
 
 def _rank(node: ExportNode) -> int:
@@ -235,9 +235,9 @@ def _alike(node: ExportNode) -> tuple[list[int], list[int]] | None:
 @export(AdaptiveMaxPool)
 def adaptive_max_pool(node: ExportNode) -> tuple[str, ...]:
     """The maximum of gathered windows, the last axis first: of equal elements the first is selected."""
-    data, counts = given(node)
+    data, counts = input_tensors(node)
     rank, sheet = _rank(node), data.sheet
-    values, counts = widened(data), counts.to(I64)
+    values, counts = widen(data), counts.to(I64)
     sizes = data.call("Shape", dtype=I64, start=2)
     total = sizes.call("ReduceProd", keepdims=1)
     places = sheet.arange(total).call("Reshape", sizes, allowzero=1).expand_to(data.shape())
@@ -247,4 +247,4 @@ def adaptive_max_pool(node: ExportNode) -> tuple[str, ...]:
         which = apart.argmax(axis + 1)
         values = apart.take_along(which, axis + 1).squeeze(axis + 1)
         places = places.gather(elements, axis).take_along(which, axis + 1).squeeze(axis + 1)
-    return rounded(values, data.dtype).name, places.to(node.op.index_element_type.dtype).name
+    return convert_output(values, data.dtype).name, places.to(node.op.index_element_type.dtype).name

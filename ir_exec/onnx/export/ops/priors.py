@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ir_exec.onnx.export.algebra import I64, Expr, concat, given
+from ir_exec.onnx.export.algebra import I64, Expr, concat, input_tensors
 from ir_exec.onnx.export.registry import export
 from ir_exec.ops.detection.priors import PriorBox1, PriorBox8, PriorBoxClustered
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 _F32 = np.float32
 
 
-def _known(node: ExportNode) -> str | None:
+def _constant_boxes(node: ExportNode) -> str | None:
     """The boxes as a constant, if all sizes are known."""
     sizes, image = node.known(0), node.known(1)
     if sizes is None or image is None:
         return None
-    return given(node)[0].sheet.constant(node.op.evaluate(sizes, image)).name
+    return input_tensors(node)[0].sheet.constant(node.op.evaluate(sizes, image)).name
 
 
 def _grid(node: ExportNode) -> tuple[Expr, Expr, Expr, Expr]:
     """Height and width of the grid in i64, of the image in f32; vectors of one element."""
-    grid, image = given(node)
-    height, width = (grid.to(I64).slice(0, place, place + 1) for place in range(2))
-    image_height, image_width = (image.to(I64).to(_F32).slice(0, place, place + 1) for place in range(2))
+    grid, image = input_tensors(node)
+    height, width = (grid.to(I64).slice(0, i, i + 1) for i in range(2))
+    image_height, image_width = (image.to(I64).to(_F32).slice(0, i, i + 1) for i in range(2))
     return height, width, image_height, image_width
 
 
@@ -50,9 +50,9 @@ def _result(node: ExportNode, boxes: Expr, height: Expr, width: Expr) -> str:
 @export(PriorBoxClustered)
 def prior_box_clustered(node: ExportNode) -> str:
     """Boxes of given sizes at every point."""
-    known = _known(node)
-    if known is not None:
-        return known
+    constant = _constant_boxes(node)
+    if constant is not None:
+        return constant
     op = node.op
     height, width, image_height, image_width = _grid(node)
     sheet = height.sheet
@@ -64,10 +64,10 @@ def prior_box_clustered(node: ExportNode) -> str:
     x = _points(width, op.offset, across).reshape(1, -1, 1)
     y = _points(height, op.offset, down).reshape(-1, 1, 1)
     half_width, half_height = (sheet.constant(np.array(sizes, _F32) / 2) for sizes in (op.width, op.height))
-    return _result(node, _framed(node, x, y, half_width, half_height, image_width, image_height), height, width)
+    return _result(node, _frame_boxes(node, x, y, half_width, half_height, image_width, image_height), height, width)
 
 
-def _framed(
+def _frame_boxes(
     node: ExportNode,
     x: Expr,
     y: Expr,
@@ -77,13 +77,13 @@ def _framed(
     image_height: Expr,
     reciprocal: bool = False,
 ) -> Expr:
-    """Boxes [height, width, n, 4] centred at points, as fractions of the image."""
+    """Boxes [height, width, n, 4] centered at points, as fractions of the image."""
     shape = (x + y + half_width).shape()
     parts = []
-    for centre, half, size in ((x, half_width, image_width), (y, half_height, image_height)):
-        for edge in (centre - half, centre + half):
-            found = edge * (1 / size) if reciprocal else edge / size
-            parts.append(found.expand_to(shape).unsqueeze(3))
+    for center, half, size in ((x, half_width, image_width), (y, half_height, image_height)):
+        for edge in (center - half, center + half):
+            fraction = edge * (1 / size) if reciprocal else edge / size
+            parts.append(fraction.expand_to(shape).unsqueeze(3))
     boxes = concat([parts[i] for i in (0, 2, 1, 3)], 3)
     return boxes.clip(0, 1) if node.op.clip else boxes
 
@@ -91,9 +91,9 @@ def _framed(
 @export(PriorBox1, PriorBox8)
 def prior_box(node: ExportNode) -> str:
     """Boxes of several sizes and ratios at every point."""
-    known = _known(node)
-    if known is not None:
-        return known
+    constant = _constant_boxes(node)
+    if constant is not None:
+        return constant
     op = node.op
     height, width, image_height, image_width = _grid(node)
     sheet = height.sheet
@@ -113,11 +113,11 @@ def prior_box(node: ExportNode) -> str:
     if not op.scale_all_sizes and op.max_size:
         node.refuse("max_size is given with relative sizes and an unknown image height")
     table = np.concatenate(rows)
-    shift_x, shift_y, half_width, half_height, cut, scaled = (sheet.constant(one.copy()) for one in table.T)
+    shift_x, shift_y, half_width, half_height, cut, scaled = (sheet.constant(column.copy()) for column in table.T)
     factor = (scaled > 0).where(unit, 1) if not op.scale_all_sizes else None
     if factor is not None:
         half_width, half_height = half_width * factor, half_height * factor
-    boxes = _framed(
+    boxes = _frame_boxes(
         node,
         x.reshape(1, -1, 1) + shift_x,
         y.reshape(-1, 1, 1) + shift_y,
@@ -130,6 +130,6 @@ def prior_box(node: ExportNode) -> str:
     if op.fixed_size:
         low = np.array([0, 0, -np.inf, -np.inf], _F32)
         high = np.array([np.inf, np.inf, 1, 1], _F32)
-        held = boxes.at_least(sheet.constant(low)).at_most(sheet.constant(high))
-        boxes = (cut.unsqueeze(1) > 0).where(held, boxes)
+        clipped = boxes.at_least(sheet.constant(low)).at_most(sheet.constant(high))
+        boxes = (cut.unsqueeze(1) > 0).where(clipped, boxes)
     return _result(node, boxes, height, width)

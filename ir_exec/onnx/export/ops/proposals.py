@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ir_exec.onnx.export.algebra import I64, Expr, concat, given
-from ir_exec.onnx.export.boxes import Corners, above, compacted, joined, moved, places_of, suppressed
+from ir_exec.onnx.export.algebra import I64, Expr, concat, input_tensors
+from ir_exec.onnx.export.boxes import Corners, above, compact_rows, move_boxes, places_of, stack_columns, suppress
 from ir_exec.onnx.export.registry import export
 from ir_exec.ops.detection.proposals import (
     _LARGEST_GROWTH,
@@ -42,10 +42,10 @@ def _best(scores: Expr, most: int) -> tuple[Expr, Expr]:
 def proposal(node: ExportNode) -> str | tuple[str, ...]:
     """Anchors at every point, moved, clipped, and suppressed."""
     op = node.op
-    probs, deltas, info = (one.to(_F32) for one in given(node))
-    sheet, kind = probs.sheet, given(node)[0].dtype
+    probs, deltas, info = (tensor.to(_F32) for tensor in input_tensors(node))
+    sheet, dtype = probs.sheet, input_tensors(node)[0].dtype
     most, margin = op.post_nms_topn, op._margin()
-    numbers = [info.slice(0, place, place + 1) for place in range(2)]
+    numbers = [info.slice(0, index, index + 1) for index in range(2)]
     height, width = reversed(numbers) if op.framework else numbers
     least_height, least_width = info.slice(0, 2, 3) * _F32(op.min_size), info.slice(0, -1, 2**62) * _F32(op.min_size)
     anchors = _anchors(op.base_size, op.ratio, op.scale, bool(op.framework))
@@ -55,16 +55,18 @@ def proposal(node: ExportNode) -> str | tuple[str, ...]:
     edges = (width, height, width, height)
     boxes = []
     points = rows * columns * anchors.shape[1]
-    for place in range(4):
-        is_x = place % 2 == (1 if op.framework else 0)
+    for index in range(4):
+        is_x = index % 2 == (1 if op.framework else 0)
         spread = (x + y * 0) if is_x else (y + x * 0)
-        one = (spread + sheet.constant(anchors[place].copy())).reshape(1, points)
-        boxes.append(one.at_least(0).at_most(edges[place]) if op.framework else one)
+        tensor = (spread + sheet.constant(anchors[index].copy())).reshape(1, points)
+        boxes.append(tensor.at_least(0).at_most(edges[index]) if op.framework else tensor)
     scales = [op.box_coordinate_scale] * 2 + [op.box_size_scale] * 2
-    moves = [one / _F32(scale) for one, scale in zip(_by_points(deltas, 4), scales, strict=True)]
-    boxes = moved(boxes, moves, margin)
+    moves = [tensor / _F32(scale) for tensor, scale in zip(_by_points(deltas, 4), scales, strict=True)]
+    boxes = move_boxes(boxes, moves, margin)
     if op.clip_before_nms:
-        boxes = [one.at_least(0).at_most((edge - margin).at_least(0)) for one, edge in zip(boxes, edges, strict=True)]
+        boxes = [
+            tensor.at_least(0).at_most((edge - margin).at_least(0)) for tensor, edge in zip(boxes, edges, strict=True)
+        ]
     count = anchors.shape[1]
     (scores,) = _by_points(probs.slice(1, count, 2**62), 1)
     own_width, own_height = (boxes[2 + axis] - boxes[axis] + margin for axis in (0, 1))
@@ -73,23 +75,23 @@ def proposal(node: ExportNode) -> str | tuple[str, ...]:
     best, order = _best(scores, op.pre_nms_topn)
     boxes = [box.take_along(order, 1) for box in boxes]
     exists = order >= 0
-    kept = suppressed(Corners(boxes, margin, touching=False), exists, above(op.nms_thresh), most)
-    found = boxes
+    retained = suppress(Corners(boxes, margin, touching=False), exists, above(op.nms_thresh), most)
+    proposals = boxes
     if op.clip_after_nms:
-        found = [one.at_least(0).at_most(edge) for one, edge in zip(found, edges, strict=True)]
+        proposals = [tensor.at_least(0).at_most(edge) for tensor, edge in zip(proposals, edges, strict=True)]
     if op.normalize:
-        found = [one / edge for one, edge in zip(found, edges, strict=True)]
-    number = kept.to(I64).sum([1])
+        proposals = [tensor / edge for tensor, edge in zip(proposals, edges, strict=True)]
+    number = retained.to(I64).sum([1])
     places, batch = sheet.arange(most).reshape(1, -1), sheet.arange(probs.dim(0)).reshape(-1, 1)
     first = places.equals(number).where(-1, (places < number).where(batch, 0)).to(_F32)
-    columns_out = [first, *(compacted(one, kept, most) for one in found)]
-    rois = concat([one.unsqueeze(2) for one in columns_out], 2).reshape(-1, 5).to(kind)
+    columns_out = [first, *(compact_rows(tensor, retained, most) for tensor in proposals)]
+    rois = concat([tensor.unsqueeze(2) for tensor in columns_out], 2).reshape(-1, 5).to(dtype)
     if isinstance(op, Proposal1):
         return rois.name
-    return rois.name, compacted(best, kept, most).reshape(-1).to(kind).name
+    return rois.name, compact_rows(best, retained, most).reshape(-1).to(dtype).name
 
 
-def _proposed(
+def _propose_boxes(
     anchors: list[Expr],
     deltas: Expr,
     edges: tuple[Expr, Expr],
@@ -104,11 +106,11 @@ def _proposed(
     """
     moves = _by_points(deltas, 4)
     moves[2:] = [move.at_most(_F32(_LARGEST_GROWTH)) for move in moves[2:]]
-    boxes = moved(anchors, moves, margin)
+    boxes = move_boxes(anchors, moves, margin)
     boxes[2:] = [box - margin for box in boxes[2:]] if margin else boxes[2:]
     height, width = edges
     ends = [edge - margin for edge in (width, height, width, height)]
-    boxes = [one.at_most(end).at_least(0) for one, end in zip(boxes, ends, strict=True)]
+    boxes = [coordinate.at_most(end).at_least(0) for coordinate, end in zip(boxes, ends, strict=True)]
     is_large = (boxes[3] - boxes[1] + margin >= least[0]) & (boxes[2] - boxes[0] + margin >= least[1])
     return boxes, is_large
 
@@ -117,38 +119,38 @@ def _proposed(
 def proposals_of_one_image(node: ExportNode) -> tuple[str, ...]:
     """Anchors moved, clipped and suppressed."""
     op = node.op
-    info, anchors, deltas, scores = (one.to(_F32) for one in given(node))
-    kind, most = given(node)[3].dtype, op.post_nms_count
-    own = [anchors.gather(place, 1).unsqueeze(0) for place in range(4)]
+    info, anchors, deltas, scores = (tensor.to(_F32) for tensor in input_tensors(node))
+    dtype, most = input_tensors(node)[3].dtype, op.post_nms_count
+    own = [anchors.gather(column, 1).unsqueeze(0) for column in range(4)]
     least = _F32(op.min_size)
     edges = info.slice(0, 0, 1), info.slice(0, 1, 2)
-    boxes, is_large = _proposed(own, deltas.unsqueeze(0), edges, (least, least), 1.0)
+    boxes, is_large = _propose_boxes(own, deltas.unsqueeze(0), edges, (least, least), 1.0)
     (ranked,) = _by_points(scores.unsqueeze(0), 1)
     ranked = is_large.where(ranked, ranked * 0)
     best, order = _best(ranked, op.pre_nms_count)
     boxes = [box.take_along(order, 1) for box in boxes]
-    kept = suppressed(Corners(boxes), order >= 0, above(op.nms_threshold), most)
-    rois = joined([compacted(box, kept, most).squeeze(0) for box in boxes], kind)
-    return rois.name, compacted(best, kept, most).squeeze(0).to(kind).name
+    retained = suppress(Corners(boxes), order >= 0, above(op.nms_threshold), most)
+    rois = stack_columns([compact_rows(box, retained, most).squeeze(0) for box in boxes], dtype)
+    return rois.name, compact_rows(best, retained, most).squeeze(0).to(dtype).name
 
 
 @export(GenerateProposals)
 def generate_proposals(node: ExportNode) -> tuple[str, ...]:
     """Anchors moved, clipped and suppressed, for each image."""
     op = node.op
-    info, anchors, deltas, scores = (one.to(_F32) for one in given(node))
-    kind, margin = given(node)[0].dtype, 0.0 if op.normalized else 1.0
-    own = [anchors.reshape(-1, 4).gather(place, 1).unsqueeze(0) for place in range(4)]
+    info, anchors, deltas, scores = (tensor.to(_F32) for tensor in input_tensors(node))
+    dtype, margin = input_tensors(node)[0].dtype, 0.0 if op.normalized else 1.0
+    own = [anchors.reshape(-1, 4).gather(column, 1).unsqueeze(0) for column in range(4)]
     edges = info.slice(1, 0, 1), info.slice(1, 1, 2)
     least = info.slice(1, 2, 3) * _F32(op.min_size), info.slice(1, -1, 2**62) * _F32(op.min_size)
-    boxes, is_large = _proposed(own, deltas, edges, least, margin)
+    boxes, is_large = _propose_boxes(own, deltas, edges, least, margin)
     (ranked,) = _by_points(scores, 1)
     best, order = _best(ranked, op.pre_nms_count)
     boxes = [box.take_along(order, 1) for box in boxes]
     exists = is_large.to(np.int32).take_along(order, 1).to(np.bool_)
     corners = Corners(boxes, margin, touching=False)
-    kept = suppressed(corners, exists, above(op.nms_threshold), op.post_nms_count, op.nms_eta)
-    where = joined(places_of(kept, 2), I64)
-    rois = joined([box.gather_nd(where) for box in boxes], kind)
-    numbers = kept.to(I64).sum([1], keep=False).to(op.roi_num_type.dtype)
-    return rois.name, best.gather_nd(where).to(kind).name, numbers.name
+    retained = suppress(corners, exists, above(op.nms_threshold), op.post_nms_count, op.nms_eta)
+    where = stack_columns(places_of(retained, 2), I64)
+    rois = stack_columns([box.gather_nd(where) for box in boxes], dtype)
+    numbers = retained.to(I64).sum([1], keep=False).to(op.roi_num_type.dtype)
+    return rois.name, best.gather_nd(where).to(dtype).name, numbers.name

@@ -15,38 +15,40 @@ _CODES = {256: np.uint8, 65536: np.uint16}
 
 @export(FakeQuantize)
 def fake_quantize(node: ExportNode) -> Outputs:
-    kind = node.kind()
-    limits = [node.known(place) for place in range(1, 5)]
-    known = [limit for limit in limits if limit is not None]
-    if len(known) == 4 and kind in (ElementType.f32, ElementType.f16):
-        steps = _linear(node, known)
+    element_type = node.kind()
+    limits = [node.known(position) for position in range(1, 5)]
+    constants = [limit for limit in limits if limit is not None]
+    if len(constants) == 4 and element_type in (ElementType.f32, ElementType.f16):
+        steps = _linear(node, constants)
         if steps is not None:
             return steps
-    wide = ElementType.f64 if kind.is_integer or kind is ElementType.f64 else ElementType.f32
+    wide = ElementType.f64 if element_type.is_integer or element_type is ElementType.f64 else ElementType.f32
     data = node.cast(working(node, 0), wide)
     steps_name = node.constant(node.op.levels - 1, wide)
-    if len(known) == 4:
-        low, high, first, last = (one.astype(wide.dtype) for one in known)
-        found = _scaled(node, data, node.constant(low), node.constant(high - low), steps_name, wide)
+    if len(constants) == 4:
+        low, high, first, last = (array.astype(wide.dtype) for array in constants)
+        result = _find_levels(node, data, node.constant(low), node.constant(high - low), steps_name, wide)
         step = node.constant((last - first) / wide.dtype.type(node.op.levels - 1))
-        found = node.emit("Add", node.emit("Mul", found, step), node.constant(first))
+        result = node.emit("Add", node.emit("Mul", result, step), node.constant(first))
         is_plain = bool(((high > low) & np.isfinite(high - low)).all())
-        ends = [node.constant(one) for one in (np.minimum(low, high), np.maximum(low, high), first, last)]
+        ends = [node.constant(array) for array in (np.minimum(low, high), np.maximum(low, high), first, last)]
     else:
-        names = [node.cast(working(node, place), wide) for place in range(1, 5)]
-        found = _scaled(node, data, names[0], node.emit("Sub", names[1], names[0]), steps_name, wide)
+        names = [node.cast(working(node, position), wide) for position in range(1, 5)]
+        result = _find_levels(node, data, names[0], node.emit("Sub", names[1], names[0]), steps_name, wide)
         step = node.emit("Div", node.emit("Sub", names[3], names[2]), steps_name)
-        found = node.emit("Add", node.emit("Mul", found, step), names[2])
+        result = node.emit("Add", node.emit("Mul", result, step), names[2])
         is_plain = False
         ends = [node.emit("Min", names[0], names[1]), node.emit("Max", names[0], names[1]), *names[2:]]
     if not is_plain:
         least, most, first_name, last_name = ends
-        found = node.emit("Where", node.emit("LessOrEqual", data, least), first_name, found)
-        found = node.emit("Where", node.emit("Greater", data, most), last_name, found)
-    return rounded_to(node, found, wide, kind) if kind.is_integer else narrow(node, found, kind)
+        result = node.emit("Where", node.emit("LessOrEqual", data, least), first_name, result)
+        result = node.emit("Where", node.emit("Greater", data, most), last_name, result)
+    return (
+        rounded_to(node, result, wide, element_type) if element_type.is_integer else narrow(node, result, element_type)
+    )
 
 
-def _scaled(node: ExportNode, data: str, low: str, span: str, steps: str, wide: ElementType) -> str:
+def _find_levels(node: ExportNode, data: str, low: str, span: str, steps: str, wide: ElementType) -> str:
     """The index of the level of each element."""
     share = node.emit("Mul", node.emit("Div", node.emit("Sub", data, low), span), steps)
     return node.emit("Round", node.emit("Min", node.emit("Max", share, node.constant(0, wide)), steps))
@@ -75,26 +77,26 @@ def _linear(node: ExportNode, limits: list[Array]) -> str | None:
     zeros = node.constant(zero.reshape(shape).astype(codes))
     data = node.cast(node.inputs[0], ElementType.f32)
     quantized = node.emit("QuantizeLinear", data, steps, zeros, axis=axis, kinds=ElementType.of_dtype(np.dtype(codes)))
-    found = node.emit("DequantizeLinear", quantized, steps, zeros, axis=axis, kinds=ElementType.f32)
-    return node.cast(found, node.kind())
+    dequantized = node.emit("DequantizeLinear", quantized, steps, zeros, axis=axis, kinds=ElementType.f32)
+    return node.cast(dequantized, node.kind())
 
 
 @export(FakeConvert, opset=19)
 def fake_convert(node: ExportNode) -> Outputs:
     target = ElementType[node.op.destination_type]
-    data, scale = (node.cast(node.inputs[place], ElementType.f32) for place in (0, 1))
+    data, scale = (node.cast(node.inputs[position], ElementType.f32) for position in (0, 1))
     shift = node.cast(node.inputs[2], ElementType.f32) if node.has(2) else ""
-    found = node.emit("Mul", data, scale)
+    result = node.emit("Mul", data, scale)
     if shift:
-        found = node.emit("Sub", found, shift)
+        result = node.emit("Sub", result, shift)
     largest = 448.0 if target is ElementType.f8e4m3 else 57344.0
-    halves = node.cast(found, ElementType.f16)
-    limits = [node.constant(one, ElementType.f16) for one in (-largest, largest)]
+    halves = node.cast(result, ElementType.f16)
+    limits = [node.constant(limit, ElementType.f16) for limit in (-largest, largest)]
     clipped = node.emit("Clip", halves, *limits)
     # Clip does not necessarily keep NaN.
     clipped = node.emit("Where", node.emit("IsNaN", halves), halves, clipped)
     short = node.emit("Cast", clipped, to=node.writer.code(target), kinds=target)
-    found = node.cast(short, ElementType.f32)
+    result = node.cast(short, ElementType.f32)
     if shift:
-        found = node.emit("Add", found, shift)
-    return narrow(node, node.emit("Div", found, scale), node.kind())
+        result = node.emit("Add", result, shift)
+    return narrow(node, node.emit("Div", result, scale), node.kind())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ir_exec.onnx.export.algebra import I64, Expr, concat, given, loop, widened
+from ir_exec.onnx.export.algebra import I64, Expr, concat, input_tensors, loop, widen
 from ir_exec.onnx.export.registry import export
 from ir_exec.ops.sequence.cells import GRUCell, LSTMCell1, LSTMCell4, RNNCell
 from ir_exec.ops.sequence.recurrent import GRU, LSTM
@@ -25,24 +25,24 @@ def _operator(op: Any) -> str:
     return "LSTM" if isinstance(op, LSTM) else "GRU" if isinstance(op, GRU) else "RNN"
 
 
-def _weights(node: ExportNode, position: int, kind: np.dtype[Any], gates: int, axis: int) -> Expr:
+def _weights(node: ExportNode, position: int, dtype: np.dtype[Any], gates: int, axis: int) -> Expr:
     """An input with gates along an axis, in ONNX's order."""
-    known, op = node.known(position), node.op
-    wide = given(node)[position].to(kind)
+    constant, op = node.known(position), node.op
+    wide = input_tensors(node)[position].to(dtype)
     if not isinstance(op, LSTM):
         return wide
-    if known is not None:
-        parts = np.split(convert(known, ElementType.of_dtype(kind)), gates, axis)
+    if constant is not None:
+        parts = np.split(convert(constant, ElementType.of_dtype(dtype)), gates, axis)
         return wide.sheet.constant(np.concatenate([parts[i] for i in _LSTM_ORDER], axis))
     size = wide.dim(axis) // gates
     pieces = [wide.slice(axis, size * i, size * (i + 1)) for i in range(gates)]
     return concat([pieces[i] for i in _LSTM_ORDER], axis)
 
 
-def _bias(node: ExportNode, position: int, kind: np.dtype[Any], axis: int) -> Expr:
+def _bias(node: ExportNode, position: int, dtype: np.dtype[Any], axis: int) -> Expr:
     """The biases in ONNX's form: for the input, followed by the hidden state."""
     op = node.op
-    bias = _weights(node, position, kind, op.gates, axis)
+    bias = _weights(node, position, dtype, op.gates, axis)
     if isinstance(op, GRU) and op.linear_before_reset:
         size = bias.dim(axis) // 4
         own = bias.slice(axis, 0, size * 3)
@@ -53,19 +53,19 @@ def _bias(node: ExportNode, position: int, kind: np.dtype[Any], axis: int) -> Ex
 
 def _attributes(op: Any, directions: int) -> dict[str, Any]:
     functions = [name.title() for name in op.activations[: len(type(op).activations)]]
-    found: dict[str, Any] = {"activations": functions * directions}
+    attributes: dict[str, Any] = {"activations": functions * directions}
     if op._is_clipped:
-        found["clip"] = float(op.clip)
+        attributes["clip"] = float(op.clip)
     if isinstance(op, GRU):
-        found["linear_before_reset"] = int(op.linear_before_reset)
-    return found
+        attributes["linear_before_reset"] = int(op.linear_before_reset)
+    return attributes
 
 
 def _hidden_size(node: ExportNode, position: int) -> int:
     """The size of the states, a required attribute in ONNX."""
     op, gates = node.op, node.op.gates
-    for place, axis, divisor in ((1, -1, 1), (position, -2, gates), (position + 1, -1, 1)):
-        dims = node.types[place].shape.dims
+    for input_position, axis, divisor in ((1, -1, 1), (position, -2, gates), (position + 1, -1, 1)):
+        dims = node.types[input_position].shape.dims
         if dims is not None and dims[axis].is_static:
             return int(dims[axis].lo) // divisor
     return int(op.hidden_size)
@@ -74,82 +74,82 @@ def _hidden_size(node: ExportNode, position: int) -> int:
 @export(RNNCell, GRUCell, LSTMCell1, LSTMCell4)
 def cell(node: ExportNode) -> tuple[str, ...]:
     """One step of RNN, GRU or LSTM; arithmetic for f64, which onnxruntime's kernels do not support."""
-    op, values = node.op, given(node)
+    op, values = node.op, input_tensors(node)
     count = 2 if isinstance(op, LSTM) else 1
     x, states, first = values[0], values[1 : 1 + count], 1 + count
-    kind = widened(x).dtype
+    dtype = widen(x).dtype
     has_bias = node.has(first + 2)
-    if kind == np.float64:
-        step = _step(node, kind, *(values[i].to(kind) for i in range(first, first + 2 + has_bias)))
-        found = step(x, *states)
-        return tuple(one.to(x.dtype).name for one in found)
-    w = _weights(node, first, kind, op.gates, 0).unsqueeze(0)
-    r = _weights(node, first + 1, kind, op.gates, 0).unsqueeze(0)
-    bias = _bias(node, first + 2, kind, 0).unsqueeze(0) if has_bias else None
-    inputs = [x.to(kind).unsqueeze(0), w, r, bias, None, *[state.to(kind).unsqueeze(0) for state in states]]
+    if dtype == np.float64:
+        step = _step(node, dtype, *(values[i].to(dtype) for i in range(first, first + 2 + has_bias)))
+        outputs = step(x, *states)
+        return tuple(output.to(x.dtype).name for output in outputs)
+    w = _weights(node, first, dtype, op.gates, 0).unsqueeze(0)
+    r = _weights(node, first + 1, dtype, op.gates, 0).unsqueeze(0)
+    bias = _bias(node, first + 2, dtype, 0).unsqueeze(0) if has_bias else None
+    inputs = [x.to(dtype).unsqueeze(0), w, r, bias, None, *[state.to(dtype).unsqueeze(0) for state in states]]
     names = ["" if input is None else input.name for input in inputs]
     attributes = _attributes(op, 1) | {"hidden_size": _hidden_size(node, first)}
-    found = x.sheet.emit(_operator(op), *names, dtypes=[kind] * (1 + count), **attributes)
-    return tuple(one.squeeze(0).to(x.dtype).name for one in found[1:])
+    outputs = x.sheet.emit(_operator(op), *names, dtypes=[dtype] * (1 + count), **attributes)
+    return tuple(output.squeeze(0).to(x.dtype).name for output in outputs[1:])
 
 
 @export(RNNSequence, GRUSequence, LSTMSequence)
 def sequence(node: ExportNode) -> tuple[str, ...]:
     """RNN, GRU or LSTM; a Loop for f64, which onnxruntime's kernels do not support."""
-    op, values = node.op, given(node)
+    op, values = node.op, input_tensors(node)
     count = 2 if isinstance(op, LSTM) else 1
     x, states, first = values[0], values[1 : 1 + count], 2 + count
-    kind, lengths = widened(x).dtype, values[1 + count]
-    exists = (lengths.to(np.int32) > 0).to(kind).reshape(-1, 1, 1)
-    begun = [state.to(kind) * exists for state in states]
-    if kind == np.float64:
-        return _looped(node, x, begun, lengths.to(I64), [values[i].to(kind) for i in range(first, first + 3)])
-    w = _weights(node, first, kind, op.gates, 1)
-    r = _weights(node, first + 1, kind, op.gates, 1)
+    dtype, lengths = widen(x).dtype, values[1 + count]
+    exists = (lengths.to(np.int32) > 0).to(dtype).reshape(-1, 1, 1)
+    begun = [state.to(dtype) * exists for state in states]
+    if dtype == np.float64:
+        return _emit_loop(node, x, begun, lengths.to(I64), [values[i].to(dtype) for i in range(first, first + 3)])
+    w = _weights(node, first, dtype, op.gates, 1)
+    r = _weights(node, first + 1, dtype, op.gates, 1)
     names = [
-        x.to(kind).transpose(1, 0, 2).name,
+        x.to(dtype).transpose(1, 0, 2).name,
         w.name,
         r.name,
-        _bias(node, first + 2, kind, 1).name,
-        "" if _are_whole(node, 1 + count) else lengths.to(np.int32).name,
+        _bias(node, first + 2, dtype, 1).name,
+        "" if _are_complete(node, 1 + count) else lengths.to(np.int32).name,
         *[state.transpose(1, 0, 2).name for state in begun],
     ]
     attributes = _attributes(op, op._directions)
     attributes |= {"hidden_size": _hidden_size(node, first), "direction": op.direction}
-    y, *last = x.sheet.emit(_operator(op), *names, dtypes=[kind] * (1 + count), **attributes)
+    y, *last = x.sheet.emit(_operator(op), *names, dtypes=[dtype] * (1 + count), **attributes)
     ends = [state.transpose(1, 0, 2) * exists for state in last]
     return y.transpose(2, 1, 0, 3).to(x.dtype).name, *[state.to(x.dtype).name for state in ends]
 
 
-def _are_whole(node: ExportNode, position: int) -> bool:
+def _are_complete(node: ExportNode, position: int) -> bool:
     """Return True if every sequence is known to have all steps."""
-    known, dims = node.known(position), node.types[0].shape.dims
-    return bool(known is not None and dims is not None and dims[1].is_static and (known == dims[1].lo).all())
+    lengths, dims = node.known(position), node.types[0].shape.dims
+    return bool(lengths is not None and dims is not None and dims[1].is_static and (lengths == dims[1].lo).all())
 
 
-def _looped(node: ExportNode, x: Expr, states: list[Expr], lengths: Expr, weights: list[Expr]) -> tuple[str, ...]:
+def _emit_loop(node: ExportNode, x: Expr, states: list[Expr], lengths: Expr, weights: list[Expr]) -> tuple[str, ...]:
     """A sequence as a Loop over its steps, for each direction."""
-    op, kind = node.op, states[0].dtype
+    op, dtype = node.op, states[0].dtype
     steps, found_y, found_last = x.dim(1), [], []
     ends = lengths.reshape(-1, 1)
     for way in range(op._directions):
         backward = op.direction == "reverse" or way == 1
-        step = _step(node, kind, *[weight.gather(way, 0) for weight in weights])
+        step = _step(node, dtype, *[weight.gather(way, 0) for weight in weights])
 
         def body(time: Expr, *before: Expr, step: Any = step, backward: bool = backward) -> Any:
-            place = (ends - 1 - time).at_least(0) if backward else (ends * 0 + time)
+            time_index = (ends - 1 - time).at_least(0) if backward else (ends * 0 + time)
             width = x.dim(2)
-            row = x.to(kind).take_along(place.unsqueeze(2).expand(x.dim(0), 1, width), 1).squeeze(1)
+            row = x.to(dtype).take_along(time_index.unsqueeze(2).expand(x.dim(0), 1, width), 1).squeeze(1)
             inside = ends > time
             after = step(row, *before)
-            kept = [inside.where(new, old) for new, old in zip(after, before, strict=True)]
-            return kept, [inside.where(after[0], 0)]
+            updated = [inside.where(new, old) for new, old in zip(after, before, strict=True)]
+            return updated, [inside.where(after[0], 0)]
 
         *last, y = loop(steps, [state.gather(way, 1) for state in states], body, [2])
         y = y.transpose(1, 0, 2)
         if backward:
-            place = x.sheet.arange(steps).reshape(1, -1)
-            order = (place < ends).where(ends - 1 - place, place).unsqueeze(2)
+            times = x.sheet.arange(steps).reshape(1, -1)
+            order = (times < ends).where(ends - 1 - times, times).unsqueeze(2)
             y = y.take_along(order.expand_to(y.shape()), 1)
         found_y.append(y.unsqueeze(1))
         found_last.append([state.unsqueeze(1) for state in last])
@@ -158,18 +158,18 @@ def _looped(node: ExportNode, x: Expr, states: list[Expr], lengths: Expr, weight
     return y.to(x.dtype).name, *[state.to(x.dtype).name for state in finals]
 
 
-def _step(node: ExportNode, kind: Any, w: Expr, r: Expr, b: Expr | None = None) -> Callable[..., list[Expr]]:
+def _step(node: ExportNode, dtype: Any, w: Expr, r: Expr, b: Expr | None = None) -> Callable[..., list[Expr]]:
     """One step by arithmetic, from x and the states to the next states."""
     op, gates = node.op, node.op.gates
     functions: dict[str, Callable[[Expr], Expr]] = {
-        "relu": lambda one: one.at_least(0),
-        "sigmoid": lambda one: one.call("Sigmoid"),
-        "tanh": lambda one: one.call("Tanh"),
+        "relu": lambda x: x.at_least(0),
+        "sigmoid": lambda x: x.call("Sigmoid"),
+        "tanh": lambda x: x.call("Tanh"),
     }
 
     def activate(which: int, value: Expr, clips: bool = True) -> Expr:
-        held = value.clip(-op.clip, op.clip) if clips and op._is_clipped else value
-        return functions[op.activations[which]](held)
+        clipped = value.clip(-op.clip, op.clip) if clips and op._is_clipped else value
+        return functions[op.activations[which]](clipped)
 
     def parts(value: Expr, count: int, axis: int) -> list[Expr]:
         size = value.dim(axis) // count
@@ -177,7 +177,7 @@ def _step(node: ExportNode, kind: Any, w: Expr, r: Expr, b: Expr | None = None) 
 
     def step(x: Expr, hidden: Expr, *cells: Expr) -> list[Expr]:
         biases = None if b is None else parts(b, op.bias_gates, 0)
-        shares = [x.to(kind) @ part.transpose(1, 0) for part in parts(w, gates, 0)]
+        shares = [x.to(dtype) @ part.transpose(1, 0) for part in parts(w, gates, 0)]
         rows = [part.transpose(1, 0) for part in parts(r, gates, 0)]
         if biases is not None:
             shares = [share + bias for share, bias in zip(shares, biases, strict=False)]

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from ir_exec.onnx.export.node import ExportNode
-from ir_exec.onnx.export.ops.common import narrow, working, working_kind
+from ir_exec.onnx.export.ops.common import narrow, working, working_type
 from ir_exec.onnx.export.registry import Outputs, export
 from ir_exec.ops import Op, reduction
 from ir_exec.types import ElementType
 
 
-def _reduced(node: ExportNode, operator: str, value: str, axes: str | list[int]) -> str:
+def _emit_reduction(node: ExportNode, operator: str, value: str, axes: str | list[int]) -> str:
     """Emit a reduction; `axes` are known and not empty, or the name of a tensor."""
     keep = int(node.op.keep_dims)
     if operator == "ReduceSum" or node.opset >= 18:
-        given = node.ints(axes) if isinstance(axes, list) else axes
+        axes_input = node.ints(axes) if isinstance(axes, list) else axes
         noop = None if isinstance(axes, list) else 1
-        return node.emit(operator, value, given, keepdims=keep, noop_with_empty_axes=noop)
+        return node.emit(operator, value, axes_input, keepdims=keep, noop_with_empty_axes=noop)
     if not isinstance(axes, list):
         node.refuse("axes known only at run time require opset 18 of ONNX")
     return node.emit(operator, value, axes=axes, keepdims=keep)
@@ -23,33 +23,33 @@ def _reduced(node: ExportNode, operator: str, value: str, axes: str | list[int])
 
 def _axes(node: ExportNode) -> str | list[int]:
     """The reduced axes: distinct numbers if known, else a tensor."""
-    found = node.known_ints(1)
-    if found is None:
+    axes = node.known_ints(1)
+    if axes is None:
         return node.flat(node.i64(1))
     rank = node.rank()
     if rank == 0:
         return []
-    return sorted({axis + rank if axis < 0 and rank is not None else axis for axis in found})
+    return sorted({axis + rank if axis < 0 and rank is not None else axis for axis in axes})
 
 
-def _limited(node: ExportNode, value: str) -> str:
+def _limit_to_type(node: ExportNode, value: str) -> str:
     """A result of wider integers in the type of the data: 8-bit integers saturate, longer ones wrap."""
-    kind = node.kind()
-    if kind.is_integer and kind.bits <= 8:
-        signed = kind.is_signed
-        low, high = (-(2 ** (kind.bits - 1)) if signed else 0), 2 ** (kind.bits - signed) - 1
+    element_type = node.kind()
+    if element_type.is_integer and element_type.bits <= 8:
+        signed = element_type.is_signed
+        low, high = (-(2 ** (element_type.bits - 1)) if signed else 0), 2 ** (element_type.bits - signed) - 1
         least, most = node.scalar_like(low, value), node.scalar_like(high, value)
         value = node.emit("Min", node.emit("Max", value, least), most)
-    return narrow(node, value, kind)
+    return narrow(node, value, element_type)
 
 
 def _wide(node: ExportNode) -> str:
     """The data in the type of its sums."""
-    kind = working_kind(node.kind())
+    element_type = working_type(node.kind())
     value = working(node, 0)
-    if kind.is_integer:
+    if element_type.is_integer:
         return node.cast(value, ElementType.i64)
-    return node.cast(value, ElementType.f32) if kind is ElementType.f16 else value
+    return node.cast(value, ElementType.f32) if element_type is ElementType.f16 else value
 
 
 def _reduction(cls: type[Op], operator: str, alone: str = "Identity") -> None:
@@ -58,8 +58,8 @@ def _reduction(cls: type[Op], operator: str, alone: str = "Identity") -> None:
         axes = _axes(node)
         value = _wide(node)
         if axes == []:
-            return _limited(node, node.emit(alone, value))
-        return _limited(node, _reduced(node, operator, value, axes))
+            return _limit_to_type(node, node.emit(alone, value))
+        return _limit_to_type(node, _emit_reduction(node, operator, value, axes))
 
 
 _reduction(reduction.ReduceSum, "ReduceSum")
@@ -72,16 +72,16 @@ def reduce_mean(node: ExportNode) -> Outputs:
     axes = _axes(node)
     value = _wide(node)
     if axes == []:
-        return _limited(node, node.emit("Identity", value))
+        return _limit_to_type(node, node.emit("Identity", value))
     if node.kind().is_float:
         rank = node.rank()
         if node.target == "onnxruntime" and rank in (3, 4, 5) and node.op.keep_dims and axes == [*range(2, rank)]:
             # It keeps the layout of convolutions.
-            return _limited(node, node.emit("GlobalAveragePool", value))
-        return _limited(node, _reduced(node, "ReduceMean", value, axes))
+            return _limit_to_type(node, node.emit("GlobalAveragePool", value))
+        return _limit_to_type(node, _emit_reduction(node, "ReduceMean", value, axes))
     ones = node.emit("Expand", node.constant(1, ElementType.i64), node.shape_of(value))
-    sums, counts = _reduced(node, "ReduceSum", value, axes), _reduced(node, "ReduceSum", ones, axes)
-    return _limited(node, node.emit("Div", sums, counts))
+    sums, counts = _emit_reduction(node, "ReduceSum", value, axes), _emit_reduction(node, "ReduceSum", ones, axes)
+    return _limit_to_type(node, node.emit("Div", sums, counts))
 
 
 @export(reduction.ReduceL2)
@@ -90,9 +90,9 @@ def reduce_l2(node: ExportNode) -> Outputs:
     value = _wide(node)
     if node.kind().is_integer:
         value = node.cast(value, ElementType.f64)
-    found = node.emit("Abs", value) if axes == [] else _reduced(node, "ReduceL2", value, axes)
-    whole = node.cast(found, ElementType.i64) if node.kind().is_integer else found
-    return narrow(node, whole, node.kind())
+    norm = node.emit("Abs", value) if axes == [] else _emit_reduction(node, "ReduceL2", value, axes)
+    result = node.cast(norm, ElementType.i64) if node.kind().is_integer else norm
+    return narrow(node, result, node.kind())
 
 
 def _extreme(cls: type[Op], operator: str) -> None:
@@ -104,7 +104,7 @@ def _extreme(cls: type[Op], operator: str) -> None:
             return node.emit("Identity", node.inputs[0])
         if node.kind() is ElementType.u64:
             node.refuse("reductions of u64 differ between onnxruntime and ONNX")
-        return narrow(node, _reduced(node, operator, value, axes), node.kind())
+        return narrow(node, _emit_reduction(node, operator, value, axes), node.kind())
 
 
 _extreme(reduction.ReduceMax, "ReduceMax")
@@ -117,8 +117,8 @@ def _logical(cls: type[Op], operator: str) -> None:
         axes = _axes(node)
         if axes == []:
             return node.emit("Identity", node.inputs[0])
-        found = _reduced(node, operator, node.cast(node.inputs[0], ElementType.i32), axes)
-        return node.emit("Greater", found, node.constant(0, ElementType.i32))
+        reduced = _emit_reduction(node, operator, node.cast(node.inputs[0], ElementType.i32), axes)
+        return node.emit("Greater", reduced, node.constant(0, ElementType.i32))
 
 
 _logical(reduction.ReduceLogicalAnd, "ReduceMin")

@@ -37,7 +37,7 @@ def unsqueeze(node: ExportNode) -> Outputs:
     count = len(set(axes))
     if rank is not None:
         axes = sorted({axis + rank + count if axis < 0 else axis for axis in axes})
-        axes = [min(axis, rank + place) for place, axis in enumerate(axes)]
+        axes = [min(axis, rank + i) for i, axis in enumerate(axes)]
     return node.unsqueeze(node.inputs[0], axes)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ir_exec.kernels.precision import accumulator
-from ir_exec.onnx.export.algebra import BOOL, I64, Expr, concat, given
+from ir_exec.onnx.export.algebra import BOOL, I64, Expr, concat, input_tensors
 from ir_exec.onnx.export.registry import export
 from ir_exec.ops.sparse import (
     EmbeddingBagOffsets,
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 def _adding(table: Expr) -> Expr:
     """The table in a dtype for the addition of rows; integers wrap in the conversion back."""
-    kind = ElementType.of_dtype(table.dtype)
-    return table.to(accumulator(table.dtype) if kind.is_float else np.dtype(np.int64))
+    element_type = ElementType.of_dtype(table.dtype)
+    return table.to(accumulator(table.dtype) if element_type.is_float else np.dtype(np.int64))
 
 
-def _weighted(node: ExportNode, table: Expr, indices: Expr, weights: Expr | None) -> Expr:
+def _weight_rows(node: ExportNode, table: Expr, indices: Expr, weights: Expr | None) -> Expr:
     """The rows of the table at the indices, times their weights."""
     wide = _adding(table)
     rows = wide.gather(indices.to(I64), 0)
@@ -40,10 +40,10 @@ def _weighted(node: ExportNode, table: Expr, indices: Expr, weights: Expr | None
 
 
 @export(EmbeddingBagPackedSum, EmbeddingBagPacked)
-def packed(node: ExportNode) -> str:
+def packed_sum(node: ExportNode) -> str:
     """Sums, or means, of gathered rows."""
-    table, indices, *weights = given(node)
-    rows = _weighted(node, table, indices, weights[0] if weights else None)
+    table, indices, *weights = input_tensors(node)
+    rows = _weight_rows(node, table, indices, weights[0] if weights else None)
     sums = rows.sum([1], keep=False)
     if node.op.reduction == "mean":
         sums = sums / indices.dim(1).at_least(1).to(sums.dtype)
@@ -53,7 +53,7 @@ def packed(node: ExportNode) -> str:
 @export(EmbeddingBagOffsetsSum, EmbeddingBagOffsets)
 def offsets_sum(node: ExportNode) -> str:
     """Rows added to their bags; rows before the first offset are added to an extra bag, which is dropped."""
-    values = given(node)
+    values = input_tensors(node)
     table, indices, offsets = values[:3]
     default = values[3] if node.has(3) else None
     weights = values[4] if node.has(4) else None
@@ -69,7 +69,7 @@ def offsets_sum(node: ExportNode) -> str:
 @export(EmbeddingSegmentsSum)
 def segments_sum(node: ExportNode) -> str:
     """Rows added to their segments."""
-    values = given(node)
+    values = input_tensors(node)
     table, indices, segments, number = values[:4]
     default = values[4] if node.has(4) else None
     weights = values[5] if node.has(5) else None
@@ -88,7 +88,7 @@ def _bags(
 ) -> str:
     """The sums or means of rows in each bag; empty bags have the row of the default index."""
     sheet, behind = table.sheet, [1] * (node.known_rank(0) - 1)
-    rows = _weighted(node, table, indices, weights)
+    rows = _weight_rows(node, table, indices, weights)
     shape = sheet.ints(count + 1, table.call("Shape", dtype=I64, start=1)) if behind else count + 1
     places = bags.unsqueeze(1)
     sums = sheet.zeros(shape, rows.dtype).call("ScatterND", places, rows, reduction="add").slice(0, 0, count)
@@ -109,7 +109,7 @@ def _bags(
 @export(SparseFillEmptyRows)
 def sparse_fill_empty_rows(node: ExportNode) -> tuple[str, ...]:
     """The default values appended to the others, all sorted by row and column."""
-    values, dense_shape, indices, default = given(node)
+    values, dense_shape, indices, default = input_tensors(node)
     sheet, shape = values.sheet, dense_shape.to(I64)
     rows, columns = shape.slice(0, 0, 1), shape.slice(0, 1, 2)
     places = indices.to(I64)
@@ -119,9 +119,9 @@ def sparse_fill_empty_rows(node: ExportNode) -> tuple[str, ...]:
     is_empty = counts.equals(0)
     empty = is_empty.call("NonZero", dtype=I64).reshape(-1, 1)
     every = concat([places, concat([empty, empty * 0], 1)], 0)
-    kept: Any = default if default.dtype == values.dtype else default.to(values.dtype)
-    fill = kept.reshape(1).gather((empty * 0).reshape(-1), 0)
+    fill_value: Any = default if default.dtype == values.dtype else default.to(values.dtype)
+    fill = fill_value.reshape(1).gather((empty * 0).reshape(-1), 0)
     keys = (every.slice(1, 0, 1) * columns + every.slice(1, 1, 2)).reshape(-1)
     _, order = keys.topk(keys.dim(0), 0, largest=False)
-    found = concat([values, fill], 0).gather(order, 0)
-    return every.gather(order, 0).to(indices.dtype).name, found.name, is_empty.to(BOOL).name
+    sorted_values = concat([values, fill], 0).gather(order, 0)
+    return every.gather(order, 0).to(indices.dtype).name, sorted_values.name, is_empty.to(BOOL).name

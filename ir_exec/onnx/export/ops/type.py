@@ -18,7 +18,7 @@ _HALVES = (ElementType.f16, ElementType.bf16)
 _F8 = (ElementType.f8e4m3, ElementType.f8e5m2)
 
 
-def converted(node: ExportNode, value: str, source: ElementType, target: ElementType) -> str:
+def convert_elements(node: ExportNode, value: str, source: ElementType, target: ElementType) -> str:
     """A tensor as another element type, by the rules of `ir_exec.types.conversion`."""
     if source is target:
         return node.emit("Identity", value)
@@ -74,19 +74,19 @@ def _to_float(node: ExportNode, value: str, source: ElementType, target: Element
 
 @export(Convert)
 def convert(node: ExportNode) -> Outputs:
-    return converted(node, node.inputs[0], node.kind(), node.op.destination_type)
+    return convert_elements(node, node.inputs[0], node.kind(), node.op.destination_type)
 
 
 @export(ConvertLike)
 def convert_like(node: ExportNode) -> Outputs:
     if not node.kind(1).is_known:
         node.refuse("the target element type is unknown")
-    return converted(node, node.inputs[0], node.kind(), node.kind(1))
+    return convert_elements(node, node.inputs[0], node.kind(), node.kind(1))
 
 
 @export(ConvertPromoteTypes)
 def convert_promote_types(node: ExportNode) -> Outputs:
     return [
-        converted(node, name, node.kind(place), node.out_types[place].element_type)
-        for place, name in enumerate(node.inputs)
+        convert_elements(node, name, node.kind(position), node.out_types[position].element_type)
+        for position, name in enumerate(node.inputs)
     ]
