@@ -22,7 +22,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError, ShapeError, WeightsError
 from ir_exec.model import Model, ModelPort, PortKey, Source, find_port, read_model
 from ir_exec.runtime import CompiledModel
-from ir_exec.runtime.arguments import checked
+from ir_exec.runtime.arguments import check_value
 from ir_exec.runtime.compiled import compiled_with
 from ir_exec.runtime.precision import Precision
 from ir_exec.types import Array, Dim, Shape
@@ -122,7 +122,7 @@ def _by_input(x: Any, ports: Sequence[ModelPort]) -> list[da.Array]:
                 expected="a dask.array",
                 code=Code.unknown_input,
             )
-        checked(np.empty(0, array.dtype), port._replace(shape=Shape.unknown()))
+        check_value(np.empty(0, array.dtype), port._replace(shape=Shape.unknown()))
     return [arrays_by_position[index] for index in range(len(ports))]
 
 

@@ -14,7 +14,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, GraphError, IRError, ReportFault, raise_error
 from ir_exec.graph import Graph, Value, build_graph
 from ir_exec.graph.constants import Constants
-from ir_exec.infer import Types, explained_by_weights, infer_types, inferred_or_declared, redeclared
+from ir_exec.infer import Types, explained_by_weights, infer_types, inferred_or_declared, redeclare
 from ir_exec.ir import Document, Weights
 from ir_exec.ir.files import Source, WeightsSource, opened_weights, read_files
 from ir_exec.ir.pairing import WeightsDigest
@@ -237,7 +237,7 @@ class Model:
         input_types = dict(self.given)
         for value, shape in requested.items():
             input_types[value] = TensorType(self.types[value.number].element_type, shape)
-        self.types = infer_types(self.graph, weights=self.weights, given=input_types)
+        self.types = infer_types(self.graph, weights=self.weights, overrides=input_types)
         self.given = input_types
         return self
 
@@ -351,7 +351,7 @@ class Model:
     def all_types(self) -> dict[Value, TensorType]:
         """Return the type of every value of the graph and of its bodies; bodies that never run are omitted."""
         seen: dict[Value, TensorType] = {}
-        infer_types(self.graph, weights=self.weights, given=self.given, seen=seen)
+        infer_types(self.graph, weights=self.weights, overrides=self.given, seen=seen)
         return seen
 
     def current_document(self) -> Document:
@@ -360,7 +360,7 @@ class Model:
             return self.document
         before: dict[Value, TensorType] = {}
         infer_types(self.graph, weights=self.weights, seen=before)
-        return redeclared(self.document, self.graph, before, self.all_types())
+        return redeclare(self.document, self.graph, before, self.all_types())
 
     def __repr__(self) -> str:
         return describe(type(self).__name__, self)

@@ -20,7 +20,7 @@ from ir_exec.build import Value
 from ir_exec.cli import main
 from ir_exec.extension import onnx_op, unregister_onnx_op
 from ir_exec.types import Array
-from tests.onnx.files import model, stored
+from tests.onnx.files import model, write_model
 
 pytestmark = pytest.mark.usefixtures("forgotten_extensions")
 
@@ -168,7 +168,7 @@ def test_without_a_function_the_error_says_where_one_goes() -> None:
 def test_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     proto = model("g (float[2] x) => (float[2] y) { y = own.Twice(x) }", further='"own" : 1')
-    path = str(stored(tmp_path, proto))
+    path = str(write_model(tmp_path, proto))
     Path("operators.py").write_text(OPERATORS)
     np.save("x.npy", X)
 

@@ -308,7 +308,7 @@ class _Cutter:
     def model(self) -> Model:
         model = self.region.model
         document = model.document.changed(layers=tuple(self.layers), edges=tuple(self.edges), path=None)
-        weights = self.weights.appended(bytes(self.stored)) if self.stored else self.weights
+        weights = self.weights.append(bytes(self.stored)) if self.stored else self.weights
         return Model(Loaded(document, build_graph(document, weights), weights, document))
 
 

@@ -16,7 +16,7 @@ from ir_exec.errors import EvaluationError, GraphError, InvalidAttributeError, I
 from ir_exec.graph import Graph, Node, build_graph
 from ir_exec.graph import Value as GraphValue
 from ir_exec.hints import suggested
-from ir_exec.infer import infer_types, redeclared
+from ir_exec.infer import infer_types, redeclare
 from ir_exec.ir import Layer
 from ir_exec.ir.array_weights import ArrayWeights, reserve_offset, stored_size
 from ir_exec.model import Loaded, Model, ShapeLike, as_shape, numbered
@@ -65,7 +65,7 @@ class Editor:
         paths = _paths(graph)
         before = {value: self._before[path] for value, path in paths.items() if path in self._before}
         self._shared.types = {paths[value]: type for value, type in after.items()}
-        document = redeclared(document, graph, before, after)
+        document = redeclare(document, graph, before, after)
         return Model(Loaded(document, build_graph(document, weights, report=raise_error), weights, document), types)
 
     def value(self, name: str) -> Value:

@@ -172,7 +172,7 @@ def check_shapes(
 ) -> Types:
     """Report every layer that fails with the new input shapes but not with the old ones, and return the new types."""
     return infer_types(
-        graph, weights=weights, given=new_types, settle=_OldAndNew(graph, weights, new_types, findings).settle
+        graph, weights=weights, overrides=new_types, settle=_OldAndNew(graph, weights, new_types, findings).settle
     )
 
 

@@ -12,7 +12,7 @@ from ir_exec.engines.interface import Engine, EngineSetting, LayerTime, PartRefu
 from ir_exec.engines.partition import GraphPart, Partition, divide
 from ir_exec.engines.parts import EnginePart, Interpreter, PartStep, cut_part
 from ir_exec.engines.registry import make_engine
-from ir_exec.engines.report import PartitionReport, reported
+from ir_exec.engines.report import PartitionReport, make_report
 from ir_exec.errors import EvaluationError
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.kernels.limits import Budget, current_limits
@@ -111,7 +111,7 @@ class EngineModel(CompiledModel):
             hint = "call the model first: its inputs determine its layers"
             raise EvaluationError("the model is not complete yet", expected="a call before its partition", hint=hint)
         split = splits[-1]
-        return reported(split.graph, self._engine.title, split.partition, split.failures)
+        return make_report(split.graph, self._engine.title, split.partition, split.failures)
 
     @property
     def _splits(self) -> list[SplitGraph]:
@@ -163,7 +163,7 @@ class SplitGraph(Executor):
         self._is_closed = False
         self._reads = [node for node in self._graph.nodes if isinstance(node.op, ReadsVariable)]
         self._assigns = [node for node in self._graph.nodes if isinstance(node.op, AssignsVariable)]
-        self.partition, self.steps = self._compiled(dict(engine.refusals(model)))
+        self.partition, self.steps = self._compile_parts(dict(engine.refusals(model)))
         self._mark_dying()
 
     @property
@@ -198,8 +198,8 @@ class SplitGraph(Executor):
             self._read(values)
         for step in self.steps:
             limits.check_time()
-            found = step.run([values[value] for value in step.inputs])
-            values.update(zip(step.outputs, found, strict=True))
+            outputs = step.run([values[value] for value in step.inputs])
+            values.update(zip(step.outputs, outputs, strict=True))
             for value in step.dying:
                 del values[value]
         if self._assigns:
@@ -227,9 +227,9 @@ class SplitGraph(Executor):
         unset = []
         for node in self._reads:
             assert isinstance(node.op, ReadsVariable)
-            found = self._state.read(node.op.variable_id)
-            if found is not None:
-                values[node.outputs[0]] = found
+            array = self._state.read(node.op.variable_id)
+            if array is not None:
+                values[node.outputs[0]] = array
             elif node.values_in:
                 unset.append(node)
             else:
@@ -244,9 +244,9 @@ class SplitGraph(Executor):
     @cached_property
     def _initial(self) -> PartStep:
         """The step that computes the initial values of all variables."""
-        wanted = list(dict.fromkeys(source(node.values_in[0]) for node in self._reads if node.values_in))
-        nodes = below(self._region, wanted)
-        part = cut(self._region, nodes, wanted)
+        initial_values = list(dict.fromkeys(source(node.values_in[0]) for node in self._reads if node.values_in))
+        nodes = below(self._region, initial_values)
+        part = cut(self._region, nodes, initial_values)
         return PartStep(GraphPart(False, tuple(nodes), (), part.inputs, part.outputs), part, self._graph, self._how)
 
     def _write(self, values: Mapping[Value, Array]) -> None:
@@ -259,10 +259,10 @@ class SplitGraph(Executor):
     def _own(self) -> frozenset[Value]:
         """The values that the engine allocates in every run and that are not outputs of the model."""
         shown = {source(node.values_in[0]) for node in self._graph.results}
-        made = {value for step in self.steps if isinstance(step, EnginePart) for value in step.outputs}
-        return frozenset(made - shown)
+        computed = {value for step in self.steps if isinstance(step, EnginePart) for value in step.outputs}
+        return frozenset(computed - shown)
 
-    def _compiled(self, refused: dict[Node, str]) -> tuple[Partition, list[PartStep]]:
+    def _compile_parts(self, refused: dict[Node, str]) -> tuple[Partition, list[PartStep]]:
         """Return the partition with parts that the engine compiles, and its steps."""
         done: dict[tuple[Node, ...], EnginePart] = {}
         for attempt in range(_MOST_TRIES + 1):
@@ -274,7 +274,7 @@ class SplitGraph(Executor):
             try:
                 steps = [self._step(part, refused, done) for part in partition.parts]
             except PartRefused as error:
-                refused |= self._blamed(error)
+                refused |= self._blamed_layers(error)
                 continue
             for nodes in done.keys() - {part.nodes for part in partition.parts}:
                 done[nodes].close()
@@ -286,14 +286,16 @@ class SplitGraph(Executor):
             return PartStep(part, cut_part(self._region, part, {}, {}), self._graph, self._how)
         step = done.get(part.nodes)
         if step is None:
-            found = self._whole_graph(part) or cut_part(self._region, part, self._given(part, refused), refused)
+            region_cut = self._whole_graph(part) or cut_part(
+                self._region, part, self._rejected_constants(part, refused), refused
+            )
             try:
-                compiled = self._engine.compile(found)
+                compiled = self._engine.compile(region_cut)
             except PartRefused as error:
                 inside = {node.id for node in (*part.nodes, *part.constants)}
-                known = {id: reason for id, reason in error.layers.items() if id in inside}
-                raise PartRefused(error.reason, known or {node.id: error.reason for node in part.nodes}) from error
-            step = done[part.nodes] = EnginePart(part, found, self._graph, self._how, compiled=compiled)
+                reasons = {id: reason for id, reason in error.layers.items() if id in inside}
+                raise PartRefused(error.reason, reasons or {node.id: error.reason for node in part.nodes}) from error
+            step = done[part.nodes] = EnginePart(part, region_cut, self._graph, self._how, compiled=compiled)
         return step
 
     def _whole_graph(self, part: GraphPart) -> Cut | None:
@@ -306,22 +308,25 @@ class SplitGraph(Executor):
             return None
         return Cut(self._region.model, tuple([node.outputs[0] for node in self._graph.parameters]), tuple(values))
 
-    def _blamed(self, error: PartRefused) -> dict[Node, str]:
+    def _blamed_layers(self, error: PartRefused) -> dict[Node, str]:
         return {node: error.layers[node.id] for node in self._graph.nodes if node.id in error.layers}
 
-    def _given(self, part: GraphPart, refused: Mapping[Node, str]) -> dict[Value, Array]:
+    def _rejected_constants(self, part: GraphPart, refused: Mapping[Node, str]) -> dict[Value, Array]:
         """Return the values of constant layers that the engine rejects and that layers of the engine read."""
         read = [
             source(value) for node in (*part.nodes, *part.constants) if node not in refused for value in node.values_in
         ]
-        wanted = [value for value in dict.fromkeys(read) if value.node in refused and value.node in part.constants]
-        if not wanted:
+        constants = [value for value in dict.fromkeys(read) if value.node in refused and value.node in part.constants]
+        if not constants:
             return {}
-        nodes = tuple(below(self._region, wanted))
-        step = GraphPart(False, nodes, (), (), tuple(wanted))
+        nodes = tuple(below(self._region, constants))
+        step = GraphPart(False, nodes, (), (), tuple(constants))
         arrays = PartStep(step, cut_part(self._region, step, {}, {}), self._graph, self._how).run([])
-        types = [self._region.type(value).element_type for value in wanted]
-        return {value: as_declared(array, kind) for value, array, kind in zip(wanted, arrays, types, strict=True)}
+        types = [self._region.type(value).element_type for value in constants]
+        return {
+            value: as_declared(array, element_type)
+            for value, array, element_type in zip(constants, arrays, types, strict=True)
+        }
 
     def _mark_dying(self) -> None:
         """Record for each step the values without later readers."""
@@ -335,7 +340,7 @@ class SplitGraph(Executor):
 def _names(providers: Sequence[str] | None) -> tuple[str, ...]:
     if providers is None:
         return ()
-    given = [providers] if isinstance(providers, str) else providers
-    if not isinstance(given, Sequence) or not all(isinstance(name, (str, tuple)) for name in given):
+    entries = [providers] if isinstance(providers, str) else providers
+    if not isinstance(entries, Sequence) or not all(isinstance(name, (str, tuple)) for name in entries):
         raise EvaluationError("providers is of type", actual=type(providers).__name__, expected="a list of names")
-    return tuple(given)
+    return tuple(entries)

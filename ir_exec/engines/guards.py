@@ -15,10 +15,10 @@ from ir_exec.ops.base.inputs import Divisor
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const, Parameter, ReadsVariable, Result
 from ir_exec.types import ElementType, TensorType
 
-__all__ = ["guarded"]
+__all__ = ["find_guarded"]
 
 
-def guarded(model: Model, *, sees_zeros: bool = False) -> dict[Node, str]:
+def find_guarded(model: Model, *, sees_zeros: bool = False) -> dict[Node, str]:
     """Return the layers that must be interpreted for any engine, each with the reason.
 
     Args:
@@ -26,12 +26,12 @@ def guarded(model: Model, *, sees_zeros: bool = False) -> dict[Node, str]:
     """
     types = model.types
     shaped = _following_from_shapes(model.graph)
-    found: dict[Node, str] = {}
+    reasons: dict[Node, str] = {}
     for node in model.graph.nodes:
         reason = _reason(node, types, shaped, sees_zeros=sees_zeros) or _inside(node, sees_zeros=sees_zeros)
         if reason is not None:
-            found[node] = reason
-    return found
+            reasons[node] = reason
+    return reasons
 
 
 def _inside(node: Node, *, sees_zeros: bool) -> str | None:
@@ -111,12 +111,12 @@ def _is_bounded(read: list[TensorType]) -> bool:
 
 def _following_from_shapes(graph: Graph) -> set[Value]:
     """Return the values that follow from constants and from the shapes of other values alone."""
-    found: set[Value] = set()
+    following: set[Value] = set()
     for node in graph.nodes:
         op = node.op
         if op is None or op.evaluate_context - {"weights"} or not op.deterministic:
             continue
         read = [value for position, value in enumerate(node.inputs) if op.reads_elements(position)]
-        if isinstance(op, Const) or (node.inputs and all(value is None or value in found for value in read)):
-            found.update(node.outputs)
-    return found
+        if isinstance(op, Const) or (node.inputs and all(value is None or value in following for value in read)):
+            following.update(node.outputs)
+    return following

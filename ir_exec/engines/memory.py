@@ -58,26 +58,28 @@ class PartMemory:
     def _peak(self, arrays: Sequence[Array], size: int) -> int:
         key = tuple([(array.dtype, array.shape) for array in arrays])
         with self._lock:
-            found = self._known.get(key)
-            if found is None:
-                found = self._inferred(arrays)
+            peak = self._known.get(key)
+            if peak is None:
+                peak = self._infer_peak(arrays)
                 if len(self._known) >= _MOST:
                     self._known.pop(next(iter(self._known)))
-                self._known[key] = found
+                self._known[key] = peak
             self._looked_at = max(self._looked_at or 0, size)
-            self._highest = max(self._highest, found)
-            return found
+            self._highest = max(self._highest, peak)
+            return peak
 
-    def _inferred(self, arrays: Sequence[Array]) -> int:
+    def _infer_peak(self, arrays: Sequence[Array]) -> int:
         graph = self._model.graph
-        given = {}
+        input_types = {}
         for node, array in zip(graph.parameters, arrays, strict=True):
             value = node.outputs[0]
             # A part that runs 16-bit floats in f32 is inferred with the types of the file.
-            kind = self._model.types[value.number].element_type
-            given[value] = TensorType(kind if kind.is_known else ElementType.of(array), Shape(array.shape))
+            element_type = self._model.types[value.number].element_type
+            input_types[value] = TensorType(
+                element_type if element_type.is_known else ElementType.of(array), Shape(array.shape)
+            )
         try:
-            types = infer_types(graph, weights=self._model.weights, given=given)
+            types = infer_types(graph, weights=self._model.weights, overrides=input_types)
         except IRError:
             # The engine rejects them too, or the interpreter reports the error.
             return 0

@@ -22,7 +22,7 @@ import numpy as np
 
 from ir_exec.build.cutting import Cut
 from ir_exec.codes import Code
-from ir_exec.engines.guards import guarded
+from ir_exec.engines.guards import find_guarded
 from ir_exec.engines.interface import EngineSetting, LayerTime, PartRefused
 from ir_exec.errors import EvaluationError, IRError, ResourceError
 from ir_exec.graph import Graph, Node
@@ -91,22 +91,26 @@ class OnnxRuntime:
         names = ", ".join(provider if isinstance(provider, str) else provider[0] for provider in self._providers)
         return f"onnxruntime {self._module.__version__} ({names})"
 
-    def _chosen(self, wanted: Sequence[Any]) -> list[Any]:
+    def _chosen(self, requested: Sequence[Any]) -> list[Any]:
         """Return the requested providers followed by the CPU; only the CPU if none is requested."""
         available = self._module.get_available_providers()
-        found = []
-        for one in wanted:
-            name = one if isinstance(one, str) else one[0]
+        chosen = []
+        for provider in requested:
+            name = provider if isinstance(provider, str) else provider[0]
             exact = next(
-                (known for known in available if known.lower() in (name.lower(), f"{name}ExecutionProvider".lower())),
+                (
+                    candidate
+                    for candidate in available
+                    if candidate.lower() in (name.lower(), f"{name}ExecutionProvider".lower())
+                ),
                 None,
             )
             if exact is None:
                 hint = f"use a provider of this onnxruntime: {', '.join(available)}"
                 raise EvaluationError(f"there is no provider {name!r}", hint=hint)
-            found.append(exact if isinstance(one, str) else (exact, *one[1:]))
-        names = [one if isinstance(one, str) else one[0] for one in found]
-        return found if _CPU in names else [*found, _CPU]
+            chosen.append(exact if isinstance(provider, str) else (exact, *provider[1:]))
+        names = [provider if isinstance(provider, str) else provider[0] for provider in chosen]
+        return chosen if _CPU in names else [*chosen, _CPU]
 
     @property
     def is_cpu(self) -> bool:
@@ -116,20 +120,20 @@ class OnnxRuntime:
     def refusals(self, model: Model) -> Mapping[Node, str]:
         from ir_exec.onnx.export.registry import find_lowering, reason_not_representable
 
-        found = guarded(model, sees_zeros=self._version >= _SEES_ZEROS)
+        reasons = find_guarded(model, sees_zeros=self._version >= _SEES_ZEROS)
         for node in model.graph.nodes:
-            if node in found or node.op is None or node.op.is_parameter or node.op.is_result:
+            if node in reasons or node.op is None or node.op.is_parameter or node.op.is_result:
                 continue
             lowering = find_lowering(type(node.op))
             if lowering is None:
                 if not isinstance(node.op, Const):
-                    found[node] = reason_not_representable(type(node.op))
+                    reasons[node] = reason_not_representable(type(node.op))
             elif lowering.is_slow:
-                found[node] = "the interpreter is faster: ONNX composes this operator from many others"
-        return found
+                reasons[node] = "the interpreter is faster: ONNX composes this operator from many others"
+        return reasons
 
     def compile(self, part: Cut) -> OnnxRuntimePart:
-        from ir_exec.engines.widening import widened
+        from ir_exec.engines.widening import widen_model
         from ir_exec.onnx.export.lower import lower_model
 
         holders = dict(_holders(part.model.graph))
@@ -137,18 +141,18 @@ class OnnxRuntime:
             exported = lower_model(part.model, target="onnxruntime", partial=True, functions=False, finite=True)
         except IRError as error:
             layer = error.location.layer_id
-            known = {layer: error.message} if layer is not None else {}
-            raise PartRefused(error.message, known) from error
+            blamed = {layer: error.message} if layer is not None else {}
+            raise PartRefused(error.message, blamed) from error
         if exported.not_representable:
             raise PartRefused("lowering", {holders[node].id: reason for node, reason in exported.not_representable})
         if self._setting.is_wide:
-            exported = widened(exported)
+            exported = widen_model(exported)
         arrays = {}
         for tensor in exported.tensors.values():
             array = np.ascontiguousarray(tensor.read())
             if array.dtype.isbuiltin == 1:
                 arrays[tensor.name] = array
-                _declare(exported.proto, tensor, array, self._place(part.model, array))
+                _declare(exported.proto, tensor, array, self._locate_constant(part.model, array))
             else:
                 _embed(exported.proto, tensor, array)
         if exported.proto.ByteSize() > _LARGEST:
@@ -158,12 +162,12 @@ class OnnxRuntime:
     def _session(self, model: Model, exported: Exported, arrays: Mapping[str, Array]) -> OnnxRuntimePart:
         options = self._options()
         values = {name: self._module.OrtValue.ortvalue_from_numpy(array) for name, array in arrays.items()}
-        mapped = {name for name, array in arrays.items() if self._place(model, array)[0] != _GIVEN}
+        mapped = {name for name, array in arrays.items() if self._locate_constant(model, array)[0] != _GIVEN}
         if mapped and model.weights is not None and model.weights.path is not None:
             options.add_session_config_entry(_FOLDER, os.path.dirname(os.path.realpath(model.weights.path)))
-        given = [name for name in values if name not in mapped]
-        if given:
-            options.add_external_initializers(given, [values[name] for name in given])
+        embedded = [name for name in values if name not in mapped]
+        if embedded:
+            options.add_external_initializers(embedded, [values[name] for name in embedded])
         for name, value in values.items():
             # Without this call the session would copy them.
             options.add_initializer(name, value)
@@ -176,14 +180,14 @@ class OnnxRuntime:
         except Exception as error:
             if folder is not None:
                 shutil.rmtree(folder, ignore_errors=True)
-            raise _refused(error, layers) from error
+            raise _refuse(error, layers) from error
         if model.weights is not None:
             for array in filter(model.weights.maps, arrays.values()):
                 # The session has packed the constants that it reads often; the others are read again.
                 model.weights.forget(array)
         return OnnxRuntimePart(self._module, session, exported.inputs, exported.outputs, layers, values, folder)
 
-    def _place(self, model: Model, array: Array) -> tuple[str, int]:
+    def _locate_constant(self, model: Model, array: Array) -> tuple[str, int]:
         """Return the file and the offset of a mapped constant; sessions check that it is in the file."""
         weights = model.weights
         if weights is None or weights.path is None or self._version < _NAMES_FOLDER or not weights.maps(array):
@@ -214,13 +218,13 @@ class OnnxRuntime:
         options.graph_optimization_level = levels.ORT_ENABLE_ALL if setting.optimize else levels.ORT_DISABLE_ALL
         # Products with compressed weights: 1 adds in f32, the default may round the other factor to 8 bits.
         options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "1")
-        given = dict(setting.options)
-        if not given.pop("prepack", not setting.keeps_weights):
+        entries = dict(setting.options)
+        if not entries.pop("prepack", not setting.keeps_weights):
             options.add_session_config_entry("session.disable_prepacking", "1")
-        if not given.pop("spinning", True):
+        if not entries.pop("spinning", True):
             options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        given.pop("profile", None)
-        for name, value in given.items():
+        entries.pop("profile", None)
+        for name, value in entries.items():
             self._set(options, name, value)
         return options
 
@@ -230,9 +234,13 @@ class OnnxRuntime:
             return
         if name == "graph_optimization_level":
             value = getattr(self._module.GraphOptimizationLevel, f"ORT_{_level(value)}", value)
-        known = sorted(one for one in dir(options) if not one.startswith("_") and not callable(getattr(options, one)))
-        if name not in known:
-            hint = f"use one of {', '.join([*_OPTIONS, *known])}, or session.* with its dot"
+        option_names = sorted(
+            attribute
+            for attribute in dir(options)
+            if not attribute.startswith("_") and not callable(getattr(options, attribute))
+        )
+        if name not in option_names:
+            hint = f"use one of {', '.join([*_OPTIONS, *option_names])}, or session.* with its dot"
             raise EvaluationError(f"onnxruntime has no option {name!r}", hint=hint)
         try:
             setattr(options, name, value)
@@ -271,8 +279,8 @@ class OnnxRuntimePart:
         self._times: list[LayerTime] | None = None
         self._runs = 0
         self._lock = Lock()
-        taken = {input.name for input in session.get_inputs()}
-        self._not_taken = [name for name in self._inputs if name not in taken]
+        input_names = {input.name for input in session.get_inputs()}
+        self._not_taken = [name for name in self._inputs if name not in input_names]
 
     def run(self, arrays: Sequence[Array], limits: Limits) -> list[Array]:
         feed = dict(zip(self._inputs, arrays, strict=True))
@@ -299,12 +307,12 @@ class OnnxRuntimePart:
         if session is None:
             raise EvaluationError("the compiled model is closed", expected="an open one")
         try:
-            found: list[Array] = session.run(self._outputs, feed, options)
+            outputs: list[Array] = session.run(self._outputs, feed, options)
         except Exception as error:
-            raise self._failed(error) from error
-        return found
+            raise self._convert_error(error) from error
+        return outputs
 
-    def _failed(self, error: Exception) -> IRError:
+    def _convert_error(self, error: Exception) -> IRError:
         text = _message(error)
         node = self._layers.of_message(text)
         is_memory = isinstance(error, MemoryError) or "Failed to allocate memory" in text or "bad_alloc" in text
@@ -332,17 +340,17 @@ class OnnxRuntimePart:
         finally:
             self._discard.detach()
             shutil.rmtree(self._folder, ignore_errors=True)  # type: ignore[arg-type]  # a profile has a folder
-        found: dict[tuple[str, str], list[float]] = defaultdict(list)
+        durations: dict[tuple[str, str], list[float]] = defaultdict(list)
         for event in events:
             if event.get("cat") == "Node" and event["name"].endswith("_kernel_time"):
                 name = event["name"].removesuffix("_kernel_time")
-                found[name, event["args"].get("op_name", "")].append(event["dur"] / 1e6)
+                durations[name, event["args"].get("op_name", "")].append(event["dur"] / 1e6)
         times = []
-        for (name, kind), seconds in found.items():
+        for (name, operator_type), seconds in durations.items():
             node = self._layers.of(name)
             # In a loop a node runs several times per run.
             usual = median(seconds) * len(seconds) / max(self._runs, 1)
-            times.append(LayerTime("" if node is None else node.name, kind, usual))
+            times.append(LayerTime("" if node is None else node.name, operator_type, usual))
         return times
 
     def close(self) -> None:
@@ -399,7 +407,7 @@ def _holders(graph: Graph) -> Iterable[tuple[Node, Node]]:
                 yield inner, node
 
 
-def _refused(error: Exception, layers: _LayerNames) -> PartRefused:
+def _refuse(error: Exception, layers: _LayerNames) -> PartRefused:
     text = _message(error)
     node = layers.of_message(text)
     reason = f"onnxruntime rejects it: {text}"
@@ -411,15 +419,19 @@ def _message(error: Exception) -> str:
     return re.sub(r"^\d+ : [A-Z_]+ : ", "", text).strip()[:500]
 
 
-def _declare(proto: Any, tensor: StoredTensor, array: Array, place: tuple[str, int]) -> None:
+def _declare(proto: Any, tensor: StoredTensor, array: Array, file_and_offset: tuple[str, int]) -> None:
     """Declare an initializer with elements given to the session, or stored in a file."""
     from onnx import TensorProto
 
-    found = proto.graph.initializer.add()
-    found.name, found.data_type, found.data_location = tensor.name, tensor.code, TensorProto.EXTERNAL
-    found.dims.extend(tensor.shape)
-    for key, value in (("location", place[0]), ("offset", str(place[1])), ("length", str(array.nbytes))):
-        entry = found.external_data.add()
+    initializer = proto.graph.initializer.add()
+    initializer.name, initializer.data_type, initializer.data_location = tensor.name, tensor.code, TensorProto.EXTERNAL
+    initializer.dims.extend(tensor.shape)
+    for key, value in (
+        ("location", file_and_offset[0]),
+        ("offset", str(file_and_offset[1])),
+        ("length", str(array.nbytes)),
+    ):
+        entry = initializer.external_data.add()
         entry.key, entry.value = key, value
 
 
@@ -427,6 +439,6 @@ def _embed(proto: Any, tensor: StoredTensor, array: Array) -> None:
     """Put an initializer into the message: sessions accept no arrays of its type."""
     from ir_exec.onnx.export.writer import raw_bytes
 
-    found = proto.graph.initializer.add()
-    found.name, found.data_type, found.raw_data = tensor.name, tensor.code, bytes(raw_bytes(array))
-    found.dims.extend(tensor.shape)
+    initializer = proto.graph.initializer.add()
+    initializer.name, initializer.data_type, initializer.raw_data = tensor.name, tensor.code, bytes(raw_bytes(array))
+    initializer.dims.extend(tensor.shape)

@@ -43,8 +43,8 @@ class Partition:
     @property
     def crossings(self) -> int:
         """The number of values passed from one part to another."""
-        made = {value for part in self.parts for value in part.outputs}
-        return sum(value in made for part in self.parts for value in part.inputs)
+        computed = {value for part in self.parts for value in part.outputs}
+        return sum(value in computed for part in self.parts for value in part.inputs)
 
 
 def divide(graph: Graph, refused: Mapping[Node, str]) -> Partition:
@@ -64,7 +64,7 @@ def divide(graph: Graph, refused: Mapping[Node, str]) -> Partition:
         reasons |= small
     read = _readers(graph, nodes)
     parts = [_part(graph, stage, inside, constant, read) for stage, inside in sorted(_stages(nodes, reasons).items())]
-    direct = _untouched(graph, constant)
+    direct = _directly_read_constants(graph, constant)
     if direct:
         parts.append(GraphPart(False, (), _above(direct, constant, graph), (), direct))
     return Partition(tuple(parts), reasons)
@@ -78,11 +78,11 @@ def _run_every_time(graph: Graph, constant: Collection[Value]) -> list[Node]:
     """
     ends = [*graph.results, *(node for node in graph.nodes if isinstance(node.op, AssignsVariable))]
     read = {value for node in graph.nodes if isinstance(node.op, ReadsVariable) for value in node.outputs}
-    wanted = needed_by(ends, read)
+    required = needed_by(ends, read)
     return [
         node
         for node in graph.nodes
-        if node in wanted
+        if node in required
         and is_counted(node)
         and not isinstance(node.op, ReadsVariable | AssignsVariable)
         and not (node.outputs and all(output in constant for output in node.outputs))
@@ -92,7 +92,7 @@ def _run_every_time(graph: Graph, constant: Collection[Value]) -> list[Node]:
 def _stages(nodes: Collection[Node], refused: Mapping[Node, str]) -> dict[int, list[Node]]:
     """Return the layers by the number of their part; parts of the engine have even numbers."""
     stage: dict[Node, int] = {}
-    found: dict[int, list[Node]] = {}
+    stages: dict[int, list[Node]] = {}
     for node in nodes:
         parity = int(node in refused)
         least = parity
@@ -101,8 +101,8 @@ def _stages(nodes: Collection[Node], refused: Mapping[Node, str]) -> dict[int, l
             if above is not None:
                 least = max(least, above if above % 2 == parity else above + 1)
         stage[node] = least
-        found.setdefault(least, []).append(node)
-    return found
+        stages.setdefault(least, []).append(node)
+    return stages
 
 
 def _small(stages: Mapping[int, list[Node]]) -> dict[Node, str]:
@@ -117,11 +117,11 @@ def _small(stages: Mapping[int, list[Node]]) -> dict[Node, str]:
 def _readers(graph: Graph, nodes: Collection[Node]) -> dict[Value, list[Node]]:
     """Return the layers that read each value in a run: Results first, then layers that assign variables."""
     ends = [node for node in graph.nodes if isinstance(node.op, AssignsVariable)]
-    found: dict[Value, list[Node]] = {}
+    readers: dict[Value, list[Node]] = {}
     for node in (*graph.results, *ends, *nodes):
         for value in node.values_in:
-            found.setdefault(source(value), []).append(node)
-    return found
+            readers.setdefault(source(value), []).append(node)
+    return readers
 
 
 def _part(
@@ -136,17 +136,17 @@ def _part(
 
 def _above(values: Collection[Value], constant: Collection[Value], graph: Graph) -> tuple[Node, ...]:
     """Return the layers that compute these values from constants, in the order of the graph."""
-    found: set[Node] = set()
+    counted: set[Node] = set()
     pending = [value.node for value in values if value in constant]
     while pending:
         node = pending.pop()
-        if node not in found and is_counted(node):
-            found.add(node)
+        if node not in counted and is_counted(node):
+            counted.add(node)
             pending += [value.node for value in node.values_in]
-    return tuple([node for node in graph.nodes if node in found])
+    return tuple([node for node in graph.nodes if node in counted])
 
 
-def _untouched(graph: Graph, constant: Collection[Value]) -> tuple[Value, ...]:
+def _directly_read_constants(graph: Graph, constant: Collection[Value]) -> tuple[Value, ...]:
     """Return the constant values that Results and variables read directly."""
     ends = [*graph.results, *(node for node in graph.nodes if isinstance(node.op, AssignsVariable))]
     values = [source(value) for node in ends for value in node.values_in]

@@ -47,29 +47,29 @@ class Interpreter:
             tier=self.tier,
         )
 
-    def _ops(self, whole: Graph, part: Graph) -> Iterator[tuple[Node, Op]]:
-        by_id = {node.id: node for node in whole.nodes}
+    def _ops(self, complete_graph: Graph, part: Graph) -> Iterator[tuple[Node, Op]]:
+        by_id = {node.id: node for node in complete_graph.nodes}
         for node in part.nodes:
-            known = by_id.get(node.id)
-            if known is None or known.type != node.type or known.op is None:
+            original = by_id.get(node.id)
+            if original is None or original.type != node.type or original.op is None:
                 continue
             # The operators themselves, not copies, because they draw random numbers.
-            yield node, self.ops.get(known, known.op)
-            for body, cut_body in zip(known.bodies, node.bodies, strict=True):
+            yield node, self.ops.get(original, original.op)
+            for body, cut_body in zip(original.bodies, node.bodies, strict=True):
                 yield from self._ops(body.graph, cut_body.graph)
 
 
-def cut_part(region: Region, part: GraphPart, given: Mapping[Value, Array], refused: Mapping[Node, str]) -> Cut:
+def cut_part(region: Region, part: GraphPart, constants: Mapping[Value, Array], refused: Mapping[Node, str]) -> Cut:
     """Return the part as a separate model.
 
     Args:
-        given: Values of constant layers that the engine rejects.
+        constants: Values of constant layers that the engine rejects.
     """
     keep = {*part.nodes, *(node for node in part.constants if node not in refused)}
-    found = cut(region, keep, part.outputs, constants=given)
-    for node in found.model.graph.all_nodes():
+    result = cut(region, keep, part.outputs, constants=constants)
+    for node in result.model.graph.all_nodes():
         node.path = region.graph.path
-    return found
+    return result
 
 
 @dataclass
@@ -131,39 +131,39 @@ class EnginePart(PartStep):
         limits = current_limits()
         self.memory.require(arrays, limits, self.interpreter.budget.max_memory)
         try:
-            found = self.compiled.run(arrays, limits)
-            return self._typed(found) if self._narrow else found
+            outputs = self.compiled.run(arrays, limits)
+            return self._restore_types(outputs) if self._narrow else outputs
         except ResourceError:
             raise
         except IRError as error:
-            return self._interpreted(list(arrays), error)
+            return self._interpret(list(arrays), error)
 
     @cached_property
     def _narrow(self) -> dict[int, ElementType]:
         """The outputs of one byte an element whose types NumPy itself does not have, by position."""
         kinds = [self.cut.model.types[node.values_in[0].number].element_type for node in self.cut.model.graph.results]
         return {
-            place: kind
-            for place, kind in enumerate(kinds)
-            if kind.is_known and kind.dtype.isbuiltin != 1 and kind.dtype.itemsize == 1
+            position: element_type
+            for position, element_type in enumerate(kinds)
+            if element_type.is_known and element_type.dtype.isbuiltin != 1 and element_type.dtype.itemsize == 1
         }
 
-    def _typed(self, arrays: list[Array]) -> list[Array]:
+    def _restore_types(self, arrays: list[Array]) -> list[Array]:
         """Return the outputs with their types: onnxruntime returns the bytes of some floats of 8 bits."""
-        for place, kind in self._narrow.items():
-            if arrays[place].dtype == np.uint8:
-                arrays[place] = arrays[place].view(kind.dtype)
+        for position, element_type in self._narrow.items():
+            if arrays[position].dtype == np.uint8:
+                arrays[position] = arrays[position].view(element_type.dtype)
         return arrays
 
-    def _interpreted(self, arrays: list[Array], error: IRError) -> list[Array]:
-        found = super().run(arrays)
+    def _interpret(self, arrays: list[Array], error: IRError) -> list[Array]:
+        outputs = super().run(arrays)
         if not isinstance(error, EvaluationError):
             raise error
         name = error.location.layer_name
         failure = error.message if name is None or name in error.message else f"{name}: {error.message}"
         if failure not in self.failures:
             self.failures.append(failure)
-        return found
+        return outputs
 
     def close(self) -> None:
         self.compiled.close()

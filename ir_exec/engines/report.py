@@ -10,7 +10,7 @@ from ir_exec.graph import Graph
 from ir_exec.report.numbers import format_count
 from ir_exec.report.records import Record
 
-__all__ = ["InterpretedLayer", "PartReport", "PartitionReport", "reported"]
+__all__ = ["InterpretedLayer", "PartReport", "PartitionReport", "make_report"]
 
 
 class PartReport(Record):
@@ -57,17 +57,20 @@ class PartitionReport(Record):
         parts = len(self.parts)
         summary = f"{format_count(parts, 'part')}, {format_count(self.crossings, 'value')} between them"
         lines = [f"{self.engine} runs {self.on_engine} of {self.layers} layers, in {summary}"]
-        for place, part in enumerate(self.parts):
+        for number, part in enumerate(self.parts):
             who = "engine" if part.engine else "interpreter"
             count = len(part.layers)
-            lines.append(f"  part {place}  {who:11}  {format_count(count, 'layer')}: {_ends(part.layers)}")
-        reasons = Counter((one.type, one.reason) for one in self.interpreted)
-        lines += [f"  interpreted: {count} x {kind}: {reason}" for (kind, reason), count in reasons.most_common()]
+            lines.append(f"  part {number}  {who:11}  {format_count(count, 'layer')}: {_ends(part.layers)}")
+        reasons = Counter((layer.type, layer.reason) for layer in self.interpreted)
+        lines += [
+            f"  interpreted: {count} x {operator_type}: {reason}"
+            for (operator_type, reason), count in reasons.most_common()
+        ]
         lines += [f"  failed on the engine and was interpreted: {failure}" for failure in self.failures]
         return "\n".join(lines)
 
 
-def reported(graph: Graph, engine: str, partition: Partition, failures: Sequence[str]) -> PartitionReport:
+def make_report(graph: Graph, engine: str, partition: Partition, failures: Sequence[str]) -> PartitionReport:
     """Return the report of a partition."""
     parts = [
         PartReport(

@@ -14,12 +14,12 @@ from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, ValueInfoPr
 
 from ir_exec.onnx.export.lower import Exported
 
-__all__ = ["widened"]
+__all__ = ["widen_model"]
 
 _SHORT = frozenset({TensorProto.FLOAT16, TensorProto.BFLOAT16})
 
 
-def widened(exported: Exported) -> Exported:
+def widen_model(exported: Exported) -> Exported:
     """Rewrite the model in place, and return it; its stored 16-bit floats get other names, and are cast."""
     model, tensors = exported.proto, dict(exported.tensors)
     for name in [name for name, tensor in tensors.items() if tensor.code in _SHORT]:
@@ -43,22 +43,22 @@ def _widen_graph(graph: GraphProto) -> None:
 
 def _widen_nodes(nodes: Any) -> None:
     rounding: list[tuple[int, NodeProto]] = []
-    for place, node in enumerate(nodes):
+    for position, node in enumerate(nodes):
         for attribute in node.attribute:
             _widen_attribute(attribute)
-        to = next((one for one in node.attribute if one.name == "to"), None)
+        to = next((entry for entry in node.attribute if entry.name == "to"), None)
         if node.op_type == "Cast" and to is not None and to.i in _SHORT:
-            rounding.append((place, node))
+            rounding.append((position, node))
         elif node.op_type != "Cast":
             for attribute in node.attribute:
                 if attribute.name in ("dtype", "output_dtype") and attribute.i in _SHORT:
                     attribute.i = TensorProto.FLOAT
     # In reverse order, to keep the positions of earlier nodes.
-    for place, node in reversed(rounding):
+    for position, node in reversed(rounding):
         rounded, result = f"{node.output[0]}/rounded", node.output[0]
         node.output[0] = rounded
         back = helper.make_node("Cast", [rounded], [result], name=f"{node.name}/back", to=TensorProto.FLOAT)
-        nodes.insert(place + 1, back)
+        nodes.insert(position + 1, back)
 
 
 def _widen_attribute(attribute: AttributeProto) -> None:

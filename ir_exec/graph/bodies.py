@@ -24,7 +24,7 @@ def check_port_map(node: Node, body: Body, graph: Graph) -> Iterator[GraphError]
     results = {result.id for result in graph.results}
     ids = {"input": {port.id for port in layer.inputs}, "output": {port.id for port in layer.outputs}}
     # A layer without an operator may be a misspelled Parameter or Result, which is reported elsewhere.
-    unknown = {one.id for one in (*graph.nodes, *graph.unreachable) if one.op is None}
+    unknown = {unknown_node.id for unknown_node in (*graph.nodes, *graph.unreachable) if unknown_node.op is None}
     parameters |= unknown
     results |= unknown
     for entry in body.port_map:
@@ -55,22 +55,22 @@ def check_port_map(node: Node, body: Body, graph: Graph) -> Iterator[GraphError]
 def _input_faults(node: Node, body: Body) -> Iterator[GraphError]:
     """The faults of inputs that no entry reads. Inputs of a layer with several bodies may be for another one."""
     layer = node.layer
-    taken = {str(entry.external_port_id) for entry in body.port_map if entry.direction == "input"}
-    is_lost = not taken <= {"-1", *(port.id for port in layer.inputs)}
+    mapped = {str(entry.external_port_id) for entry in body.port_map if entry.direction == "input"}
+    is_lost = not mapped <= {"-1", *(port.id for port in layer.inputs)}
     if len(node.op_class.body_names) > 1 or is_lost:
         return
     for port in layer.inputs[node.op_class.own_inputs :]:
-        if port.id not in taken:
+        if port.id not in mapped:
             yield _fault(f"input port {port.id}: no entry of the port map of {body.name} reads it", port.line)
 
 
 def _output_faults(node: Node, body: Body) -> Iterator[GraphError]:
     layer = node.layer
-    given = Counter(str(entry.external_port_id) for entry in body.port_map if entry.direction == "output")
-    is_lost = not given.keys() <= {"-1", *(port.id for port in layer.outputs)}
+    counts = Counter(str(entry.external_port_id) for entry in body.port_map if entry.direction == "output")
+    is_lost = not counts.keys() <= {"-1", *(port.id for port in layer.outputs)}
     for port in layer.outputs:
-        if given[port.id] > 1 or not (given[port.id] or is_lost):
-            count = "no entry" if not given[port.id] else "more than one entry"
+        if counts[port.id] > 1 or not (counts[port.id] or is_lost):
+            count = "no entry" if not counts[port.id] else "more than one entry"
             yield _fault(f"output port {port.id}: {count} of the port map of {body.name} writes it", port.line)
     purposes = [entry.purpose for entry in body.port_map if entry.direction == "output"]
     if node.op_class.has_condition and "execution_condition" not in purposes:
@@ -78,7 +78,7 @@ def _output_faults(node: Node, body: Body) -> Iterator[GraphError]:
 
 
 def _entry_fault(entry: PortMapEntry, ports: set[str], inside: set[str]) -> GraphError | None:
-    kind = "Parameter" if entry.direction == "input" else "Result"
+    operator_type = "Parameter" if entry.direction == "input" else "Result"
     connected = entry.external_port_id != -1
     if connected and str(entry.external_port_id) not in ports:
         message = f"the port map names {entry.direction} port {entry.external_port_id}, which the layer does not have"
@@ -93,7 +93,7 @@ def _entry_fault(entry: PortMapEntry, ports: set[str], inside: set[str]) -> Grap
             f"the port map ties {entry.direction} {entry.external_port_id} to layer",
             entry.line,
             actual=entry.internal_layer_id,
-            expected=f"a {kind} of the body",
+            expected=f"a {operator_type} of the body",
         )
     if entry.stride == 0 or (entry.part_size is not None and entry.part_size < 1):
         size = 1 if entry.part_size is None else entry.part_size
@@ -132,8 +132,8 @@ def with_port_ids(layer: Layer, body: Body) -> Body | None:
 
 def tie_body(layer: Layer, body: Body, graph: Graph) -> Ties | None:
     """The ties of a body whose port map has no faults, by positions; None if it names unknown layers."""
-    parameters = {node.id: place for place, node in enumerate(graph.parameters)}
-    results = {node.id: place for place, node in enumerate(graph.results)}
+    parameters = {node.id: index for index, node in enumerate(graph.parameters)}
+    results = {node.id: index for index, node in enumerate(graph.results)}
     tied_in = {entry.internal_layer_id for entry in body.port_map if entry.direction == "input"}
     tied_out = {entry.internal_layer_id for entry in body.port_map if entry.direction == "output"}
     tied_in |= {edge.to_layer for edge in body.back_edges}

@@ -97,11 +97,11 @@ class _Builder:
     def nodes(self, layers: tuple[Layer, ...]) -> dict[str, Node]:
         nodes: dict[str, Node] = {}
         places: dict[str, int] = {}
-        for place, layer in enumerate(layers):
+        for index, layer in enumerate(layers):
             node = Node(layer, None, self.path)
             if layer.id in nodes:
                 first, first_place = nodes[layer.id], places[layer.id]
-                is_first_odd = _is_in_order(layers, place) and not _is_in_order(layers, first_place)
+                is_first_odd = _is_in_order(layers, index) and not _is_in_order(layers, first_place)
                 odd, other = (first, node) if is_first_odd else (node, first)
                 message = f'id {layer.id} is taken by layer "{other.name}" ({other.type}) of line {other.layer.line}'
                 self.report(GraphError(message, code=Code.duplicate_layer_id).located(odd.location))
@@ -115,7 +115,7 @@ class _Builder:
                 ]
             )
             nodes[layer.id] = node
-            places[layer.id] = place
+            places[layer.id] = index
             node.op = self.operator(node)
             if layer.bodies:
                 node.bodies = tuple([self.body(node, body) for body in layer.bodies])
@@ -257,9 +257,9 @@ class _Builder:
         for edge, fault in faults:
             if edge.from_layer in nodes and len(unfed.get(edge.to_port, ())) == 1:
                 ((node, position),) = unfed.pop(edge.to_port)
-                fault = _claimed(edge, fault, node, position, is_placed=edge.to_layer in nodes)
+                fault = _add_hint(edge, fault, node, position, is_placed=edge.to_layer in nodes)
             self.report(fault.located(Location(self.path, edge.line)))
-        for node, position in (one for found in unfed.values() for one in found):
+        for node, position in (input_port for ports in unfed.values() for input_port in ports):
             message = f"input port {node.layer.inputs[position].id} has no edge"
             name = _port_name(node, position)
             self.report(GraphError(message, code=Code.input_without_edge, port=name).located(node.location))
@@ -269,8 +269,8 @@ class _Builder:
         port = node.layer.inputs[-1]
         name = _port_name(node, len(node.inputs) - 1)
         message = f"input port {port.id} has no edge; the layer is read without this optional input"
-        place = Location(line=port.line, port=name)
-        error = GraphError(message, code=Code.input_without_edge, severity="warning", location=place)
+        location = Location(line=port.line, port=name)
+        error = GraphError(message, code=Code.input_without_edge, severity="warning", location=location)
         self.report(error.located(node.location))
         node.layer = node.layer.changed(inputs=node.layer.inputs[:-1])
         node.inputs.pop()
@@ -331,9 +331,9 @@ class _Builder:
             self.report(fault)
 
 
-def _is_in_order(layers: tuple[Layer, ...], place: int) -> bool:
+def _is_in_order(layers: tuple[Layer, ...], position: int) -> bool:
     """Return True if the id of a layer is between its neighbours' ids: writers number layers in file order."""
-    neighbors = layers[max(place - 1, 0) : place + 2]
+    neighbors = layers[max(position - 1, 0) : position + 2]
     ids = [number for neighbor in neighbors if (number := id_number(neighbor.id)) is not None]
     return ids == sorted(set(ids))
 
@@ -367,14 +367,14 @@ def _port_name(node: Node, position: int) -> str:
     return node.op.input_name(position) if node.op is not None else node.layer.inputs[position].id
 
 
-def _claimed(edge: Edge, fault: GraphError, node: Node, position: int, *, is_placed: bool) -> GraphError:
+def _add_hint(edge: Edge, fault: GraphError, node: Node, position: int, *, is_placed: bool) -> GraphError:
     """The fault of an edge with a wrong end, with a hint about the only input without an edge, as one fault."""
     hint = (
         f'input port {edge.to_port} of layer {node.id} "{node.name}" ({node.type}) has no edge: '
         "check if this edge belongs there"
     )
-    place = Location(line=edge.line, port=_port_name(node, position)).filled_from(node.location)
-    return fault.changed(hint=hint, location=fault.location if is_placed else place)
+    location = Location(line=edge.line, port=_port_name(node, position)).filled_from(node.location)
+    return fault.changed(hint=hint, location=fault.location if is_placed else location)
 
 
 def _edge_fault(edge: Edge, nodes: dict[str, Node]) -> GraphError:
@@ -385,8 +385,8 @@ def _edge_fault(edge: Edge, nodes: dict[str, Node]) -> GraphError:
         missing = edge.from_layer if source is None else edge.to_layer
         message = f"{arrow}: there is no layer {missing}"
         other = target or source
-        place = Location() if other is None else Location(line=edge.line).filled_from(other.location)
-        return GraphError(message, code=Code.dangling_edge, location=place)
+        location = Location() if other is None else Location(line=edge.line).filled_from(other.location)
+        return GraphError(message, code=Code.dangling_edge, location=location)
     if all(port.id != edge.from_port for port in source.layer.outputs):
         ids = _ids(source.layer.outputs)
         message = f'{arrow}: layer {source.id} "{source.name}" has no output port {edge.from_port} (it has: {ids})'

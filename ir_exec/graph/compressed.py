@@ -196,14 +196,14 @@ class CompressedWeight:
         shared = [axis for axis, size in enumerate(shape) if aligned[axis] == 1 and size > 1]
         if not shared:
             return None, prod(sizes) > 1
-        after = self._reshaped
+        after = self._shape_after_scale
         if after is None or len(shared) == sum(size > 1 for size in shape):
             return shared[-1], False
         axes = next((axes for axes in _merge_axes(shape, after) if shared[-1] in axes), range(0))
         return shared[-1], prod([shape[axis] for axis in axes]) > shape[shared[-1]]
 
     @property
-    def _reshaped(self) -> tuple[int, ...] | None:
+    def _shape_after_scale(self) -> tuple[int, ...] | None:
         """The shape that the first Reshape after the scale gives the weight; None where there is none."""
         shape = None
         for node in self.line:

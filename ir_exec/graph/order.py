@@ -21,14 +21,14 @@ def topological_order(nodes: list[Node], report: ReportFault) -> list[Node]:
     One cycle is reported (IR107), with its layers in the message; nodes on cycles, and nodes that depend on them, come
     last, in the given order.
     """
-    place = {node: index for index, node in enumerate(nodes)}
-    if _is_ordered(nodes, place):
+    index_of = {node: index for index, node in enumerate(nodes)}
+    if _is_ordered(nodes, index_of):
         return list(nodes)
     consumers: list[list[int]] = [[] for _ in nodes]
     waiting = [0] * len(nodes)
     for index, node in enumerate(nodes):
         for source in {value.node for value in node.inputs if value is not None}:
-            consumers[place[source]].append(index)
+            consumers[index_of[source]].append(index)
             waiting[index] += 1
     ready = [index for index, count in enumerate(waiting) if count == 0]
     order = []
@@ -46,11 +46,11 @@ def topological_order(nodes: list[Node], report: ReportFault) -> list[Node]:
     return [nodes[index] for index in order]
 
 
-def _is_ordered(nodes: list[Node], place: dict[Node, int]) -> bool:
+def _is_ordered(nodes: list[Node], index_of: dict[Node, int]) -> bool:
     """Return True if every node already follows the sources of its inputs, as in most files."""
     for index, node in enumerate(nodes):
         for value in node.inputs:
-            if value is not None and place[value.node] >= index:
+            if value is not None and index_of[value.node] >= index:
                 return False
     return True
 
@@ -68,7 +68,7 @@ def _report_cycle(left: list[Node], report: ReportFault) -> None:
     cycle = walk[seen[node] :][::-1]
     start = cycle.index(min(cycle, key=left.index))
     cycle = cycle[start:] + cycle[:start]
-    names = [f'layer {one.id} "{one.name}"' for one in cycle]
+    names = [f'layer {member.id} "{member.name}"' for member in cycle]
     shown = names if len(names) <= 12 else [*names[:6], f"... {len(names) - 11} more ...", *names[-5:]]
     message = f"the layers form a cycle: {' -> '.join([*shown, names[0]])}"
     report(GraphError(message, code=Code.cycle).located(cycle[0].location))
@@ -76,14 +76,14 @@ def _report_cycle(left: list[Node], report: ReportFault) -> None:
 
 def reachable(sinks: Iterable[Node]) -> set[Node]:
     """The nodes that the sinks depend on, including the sinks."""
-    found = set(sinks)
-    pending = list(found)
+    visited = set(sinks)
+    pending = list(visited)
     while pending:
         for value in pending.pop().inputs:
-            if value is not None and value.node not in found:
-                found.add(value.node)
+            if value is not None and value.node not in visited:
+                visited.add(value.node)
                 pending.append(value.node)
-    return found
+    return visited
 
 
 def last_uses(nodes: list[Node]) -> list[list[int]]:
@@ -138,8 +138,8 @@ def find_value(graph: Graph, name: str) -> Value:
     for value in graph.values:
         if name == f"{value.node.name}:{value.position}":
             return value
-    known = [text for value in graph.values for text in (*value.names, value.name)]
-    raise EvaluationError(f"there is no layer or tensor {name!r}", code=Code.unknown_input, hint=suggested(name, known))
+    names = [text for value in graph.values for text in (*value.names, value.name)]
+    raise EvaluationError(f"there is no layer or tensor {name!r}", code=Code.unknown_input, hint=suggested(name, names))
 
 
 def _result(graph: Graph, name: str, id: int) -> Node:

@@ -11,7 +11,7 @@ from ir_exec.infer.infer import (
     infer_outputs,
     infer_types,
     inferred_or_declared,
-    redeclared,
+    redeclare,
     tells_outputs,
     typed_bodies,
 )
@@ -33,7 +33,7 @@ __all__ = [
     "infer_outputs",
     "infer_types",
     "inferred_or_declared",
-    "redeclared",
+    "redeclare",
     "tells_outputs",
     "typed_bodies",
 ]

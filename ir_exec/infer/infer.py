@@ -27,7 +27,7 @@ __all__ = [
     "infer_outputs",
     "infer_types",
     "inferred_or_declared",
-    "redeclared",
+    "redeclare",
     "stop_at_fault",
     "tells_outputs",
     "typed_bodies",
@@ -63,62 +63,62 @@ def infer_types(
     graph: Graph,
     *,
     weights: WeightsReader | None = None,
-    given: Mapping[Value, TensorType] | None = None,
+    overrides: Mapping[Value, TensorType] | None = None,
     settle: Settle = stop_at_fault,
     ops: Mapping[Node, Op] | None = None,
     seen: dict[Value, TensorType] | None = None,
-    known: Types | None = None,
+    earlier: Types | None = None,
 ) -> Types:
     """Infer the type of every value of the graph, starting at its Parameters.
 
     Args:
-        given: Types that replace the types inferred by operators: new input shapes, inputs of a body.
+        overrides: Types that replace the types inferred by operators: new input shapes, inputs of a body.
         settle: Handles faults, and returns the types for the layers after each node.
         ops: Operators that replace the operators of nodes, in bodies too.
         seen: Receives the type of every inferred value, in bodies too.
-        known: The types of an earlier pass of the same graph and operators. Nodes whose inputs, if any, have identical
-            types keep the types of their outputs, and `settle` is not called for them. Layers whose types cannot change
-            may be missing in the graph.
+        earlier: The types of an earlier pass of the same graph and operators. Nodes whose inputs, if any, have
+            identical types keep the types of their outputs, and `settle` is not called for them. Layers whose types
+            cannot change may be missing in the graph.
     """
-    given = given or {}
-    given_nodes = {value.node for value in given}
-    around = OuterTypes(weights, ops or {}, seen)
-    types: Types = [value.declared for value in graph.values] if known is None else known.copy()
+    overrides = overrides or {}
+    given_nodes = {value.node for value in overrides}
+    outer = OuterTypes(weights, ops or {}, seen)
+    types: Types = [value.declared for value in graph.values] if earlier is None else earlier.copy()
     with np.errstate(all="ignore"):
         for node in graph.nodes:
-            if known is not None and node not in given_nodes and _stands(node, types, known):
+            if earlier is not None and node not in given_nodes and _stands(node, types, earlier):
                 continue
             inferred: list[TensorType] | None
             faults: list[IRError] = []
             if node in given_nodes:
-                inferred = [given.get(value, value.declared) for value in node.outputs]
+                inferred = [overrides.get(value, value.declared) for value in node.outputs]
             else:
-                inferred = _infer(node, types, around, faults)
+                inferred = _infer(node, types, outer, faults)
                 if inferred is not None and len(inferred) != len(node.outputs) and tells_outputs(node, types):
                     faults += _output_faults(node, types, len(inferred))
             settled = settle(node, inferred, faults)
             for value in node.outputs[: len(settled)]:
                 type = settled[value.position]
-                types[value.number] = type if known is None else _known_or_new(known[value.number], type)
+                types[value.number] = type if earlier is None else _known_or_new(earlier[value.number], type)
     if seen is not None:
         seen.update(zip(graph.values, types, strict=True))
     return types
 
 
-def _stands(node: Node, types: Types, known: Types) -> bool:
-    return all(types[value.number] is known[value.number] for value in node.values_in)
+def _stands(node: Node, types: Types, earlier: Types) -> bool:
+    return all(types[value.number] is earlier[value.number] for value in node.values_in)
 
 
-def _known_or_new(known: TensorType, new: TensorType) -> TensorType:
+def _known_or_new(earlier: TensorType, new: TensorType) -> TensorType:
     """Return the known type if the new one is equal, to skip the following layers."""
-    if known != new:
+    if earlier != new:
         return new
-    if known.source is None and new.source is None:
-        return known
-    before, after = known.bounds, new.bounds
+    if earlier.source is None and new.source is None:
+        return earlier
+    before, after = earlier.bounds, new.bounds
     if before is None or after is None:
-        return known if before is after else new
-    return known if all(map(np.array_equal, before, after)) else new
+        return earlier if before is after else new
+    return earlier if all(map(np.array_equal, before, after)) else new
 
 
 def tells_outputs(node: Node, types: Types) -> bool:
@@ -135,28 +135,28 @@ def tells_outputs(node: Node, types: Types) -> bool:
     return types[_counting(node).number].shape.is_static
 
 
-def _output_faults(node: Node, types: Types, given: int) -> list[IRError]:
+def _output_faults(node: Node, types: Types, actual: int) -> list[IRError]:
     """The fault of a node whose operator has a different number of outputs than the file declares.
 
     Outputs without a port are lost. OpenVINO allows this if constants determine their number.
     """
     op, count = node.op, len(node.outputs)
     assert op is not None, "the types of its outputs were inferred"
-    if given < count:
-        place = Location(line=node.layer.outputs[given].line, port=op.output_name(given))
+    if actual < count:
+        location = Location(line=node.layer.outputs[actual].line, port=op.output_name(actual))
         error = ShapeError(
             "the layer declares",
             actual=count,
             detail="outputs",
-            expected=given,
+            expected=actual,
             reason=f"the outputs of {node.type}",
             code=Code.too_many_outputs,
-            location=place.filled_from(node.location),
+            location=location.filled_from(node.location),
         )
         return [error]
     if op.counts_outputs and types[_counting(node).number].value is None:
         reason = "the outputs of the layer"
-        error = ShapeError(f"{op.counts_outputs} has", actual=given, detail="elements", expected=count, reason=reason)
+        error = ShapeError(f"{op.counts_outputs} has", actual=actual, detail="elements", expected=count, reason=reason)
         return [error.located(Location(port=op.counts_outputs)).located(node.location)]
     return []
 
@@ -224,12 +224,12 @@ def infer_body(
     Raises:
         IRError: The first error inside.
     """
-    given = {
+    input_types = {
         node.outputs[0]: type
         for node, type in zip(graph.parameters, parameters, strict=True)
         if type.element_type.is_known or type.rank is not None
     }
-    types = infer_types(graph, weights=weights, given=given, ops=ops, seen=seen)
+    types = infer_types(graph, weights=weights, overrides=input_types, ops=ops, seen=seen)
     # A Result without an edge is reported as a fault of the graph.
     unknown = TensorType(ElementType.dynamic, Shape.unknown())
     return [types[node.values_in[0].number] if node.values_in else unknown for node in graph.results]
@@ -237,8 +237,8 @@ def infer_body(
 
 def typed_bodies(bodies: Sequence[BodyGraph], weights: WeightsReader | None) -> tuple[TypedBody, ...]:
     """The bodies of a layer for the `infer` of its operator; their ties must be known."""
-    around = OuterTypes(weights, {}, None)
-    return tuple([InferredBody(body, around) for body in bodies])
+    outer = OuterTypes(weights, {}, None)
+    return tuple([InferredBody(body, outer) for body in bodies])
 
 
 class OuterTypes(NamedTuple):
@@ -252,32 +252,32 @@ class OuterTypes(NamedTuple):
 class InferredBody:
     """A body whose types are inferred; the TypedBody of the operator that holds it."""
 
-    def __init__(self, body: BodyGraph, around: OuterTypes) -> None:
+    def __init__(self, body: BodyGraph, outer: OuterTypes) -> None:
         assert body.ties is not None, "a graph with bodies without ties is rejected when it is built"
         self.ties: Ties = body.ties
         self.depth = body.depth
         self.graph = body.graph
-        self.around = around
+        self.outer = outer
 
     def infer(self, types: list[TensorType]) -> list[TensorType]:
-        weights, ops, seen = self.around
+        weights, ops, seen = self.outer
         return infer_body(self.graph, types, weights, ops=ops, seen=seen)
 
 
-def _infer(node: Node, types: Types, around: OuterTypes, faults: list[IRError]) -> list[TensorType] | None:
+def _infer(node: Node, types: Types, outer: OuterTypes, faults: list[IRError]) -> list[TensorType] | None:
     """The inferred types of a node's outputs; its faults are added to `faults`."""
-    op = around.ops.get(node, node.op)
+    op = outer.ops.get(node, node.op)
     if op is None or not node.is_whole:
         return None
     inputs = [types[value.number] for value in node.inputs if value is not None]
-    bodies = tuple([InferredBody(body, around) for body in node.bodies]) if node.bodies else ()
-    outputs = infer_node(op, inputs, {"weights": around.weights, "bodies": bodies}, faults.append)
+    bodies = tuple([InferredBody(body, outer) for body in node.bodies]) if node.bodies else ()
+    outputs = infer_node(op, inputs, {"weights": outer.weights, "bodies": bodies}, faults.append)
     if faults:
         faults[:] = [fault.located(node.location) for fault in faults]
     return outputs
 
 
-def redeclared(document: Document, graph: Graph, before: TypesOfAll, after: TypesOfAll) -> Document:
+def redeclare(document: Document, graph: Graph, before: TypesOfAll, after: TypesOfAll) -> Document:
     """The document of a graph whose values had the types `before` and have the types `after`.
 
     Ports and the attributes of Parameters are updated if the type has changed; everything else, including wrong
@@ -327,11 +327,11 @@ def _body(body: Body, graph: Graph, types: TypesOfAll, changed: set[Value]) -> B
 def _ports(
     ports: tuple[Port, ...], values: Iterable[Value | None], types: TypesOfAll, changed: set[Value]
 ) -> tuple[Port, ...]:
-    found = list(ports)
+    declared_ports = list(ports)
     for position, value in enumerate(values):
         if value in changed:
-            found[position] = declared_port(ports[position], types[value])
-    return tuple(found)
+            declared_ports[position] = declared_port(ports[position], types[value])
+    return tuple(declared_ports)
 
 
 def _shape(type: TensorType) -> str:

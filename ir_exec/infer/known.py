@@ -92,39 +92,39 @@ def _evaluate_bounds(op: Op, inputs: list[TensorType], outputs: list[TensorType]
         bounds = [type.bounds for type in inputs]
         if any(bound is None for bound in bounds):
             return None
-        known = [bound for bound in bounds if bound is not None]
+        all_bounds = [bound for bound in bounds if bound is not None]
         with np.errstate(all="ignore"):
-            found = _bounds(op, known)
+            output_bounds = _bounds(op, all_bounds)
     except Exception:
         # A value that cannot be computed is unknown; only the run shows if that is a fault.
         return None
-    if found is None or any(
+    if output_bounds is None or any(
         lower.shape != type.shape.static or ElementType.of(lower) is not type.element_type
-        for (lower, _), type in zip(found, outputs, strict=False)
+        for (lower, _), type in zip(output_bounds, outputs, strict=False)
     ):
         return None
-    return found
+    return output_bounds
 
 
-def _bounds(op: Op, known: list[Bounds]) -> list[Bounds] | None:
+def _bounds(op: Op, inputs: list[Bounds]) -> list[Bounds] | None:
     open_inputs = [
         position
-        for position, (lower, upper) in enumerate(known)
+        for position, (lower, upper) in enumerate(inputs)
         if lower is not upper and not np.array_equal(lower, upper)
     ]
-    lowest = [lower for lower, _ in known]
+    lowest = [lower for lower, _ in inputs]
     if not open_inputs:
         return [(value, value) for value in _outputs(op, lowest)]
     if op.nonnegative and any((lowest[position] < 0).any() for position in open_inputs):
         return None
     names = {_parameter(op, position) for position in open_inputs}
     if names <= set(op.increasing_in):
-        corners = [lowest, [upper for _, upper in known]]
+        corners = [lowest, [upper for _, upper in inputs]]
     elif names <= set(op.increasing_in) | set(op.monotone) and len(open_inputs) <= 2:
-        choices = [pair if position in open_inputs else pair[:1] for position, pair in enumerate(known)]
+        choices = [pair if position in open_inputs else pair[:1] for position, pair in enumerate(inputs)]
         corners = [list(corner) for corner in product(*choices)]
     else:
-        bounds = op.evaluate_bounds(*known)
+        bounds = op.evaluate_bounds(*inputs)
         return None if bounds is None else [bounds]
     compute = _saturated_outputs if op.saturates else _outputs
     results = [compute(op, corner) for corner in corners]

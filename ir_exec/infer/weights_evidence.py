@@ -106,21 +106,23 @@ def explained_by_weights(error: IRError, graph: Graph, weights: Weights | None, 
     evidence = _evidence(graph, weights)
     if evidence is None:
         return error
-    place = replace(error.location, port=None)
+    location = replace(error.location, port=None)
     if evidence.is_enough:
-        found = _error(evidence, weights)
-        return found.changed(related=(place, *(one for one in found.related if one != place)))
-    if any(node.location == place for node, _ in evidence.impossible):
+        explanation = _error(evidence, weights)
+        return explanation.changed(related=(location, *(other for other in explanation.related if other != location)))
+    if any(node.location == location for node, _ in evidence.impossible):
         hint = OWNER_HINT
-    elif not is_running and evidence.end != evidence.size and any(_reads_constant(node) for node in _at(graph, place)):
+    elif (
+        not is_running and evidence.end != evidence.size and any(_reads_constant(node) for node in _at(graph, location))
+    ):
         hint = f"{OWNER_HINT} {_sizes(evidence)}"
     else:
         return error
     return error.changed(hint=f"{error.hint}; {hint}" if error.hint else hint)
 
 
-def _at(graph: Graph, place: Location) -> Iterator[Node]:
-    return (node for node in graph.all_nodes(unreachable=True) if node.location == place)
+def _at(graph: Graph, location: Location) -> Iterator[Node]:
+    return (node for node in graph.all_nodes(unreachable=True) if node.location == location)
 
 
 def _reads_constant(node: Node) -> bool:
@@ -142,13 +144,13 @@ def _evidence(graph: Graph, weights: Weights) -> _Evidence | None:
     constants = [node.op for node in nodes if isinstance(node.op, Const) and node.op.shape.is_static]
     if not constants:
         return None
-    evidence = _Evidence(_used(constants, weights), weights.file_size)
+    evidence = _Evidence(_end_of_constants(constants, weights), weights.file_size)
     _look_at_integers(nodes, weights, evidence)
     _look_at_floats(constants, weights, evidence)
     return evidence
 
 
-def _used(constants: Sequence[Const], weights: Weights) -> int:
+def _end_of_constants(constants: Sequence[Const], weights: Weights) -> int:
     """The end of the last constant of the file, without appended ones."""
     ends = (op.offset + op.size for op in constants if op.shape.size.lo and not weights.is_appended(op.offset))
     return max(ends, default=0)
@@ -214,10 +216,10 @@ def _impossible(array: Array, role: Role) -> str | None:
     elements = 1
     for value in values:
         elements *= max(value, 1)
-    return _shown(values) if role == "shape" and elements > _MOST_ELEMENTS else None
+    return _format_values(values) if role == "shape" and elements > _MOST_ELEMENTS else None
 
 
-def _shown(values: list[int]) -> str:
+def _format_values(values: list[int]) -> str:
     text = ", ".join(map(str, values[:6]))
     return f"[{text}, ...]" if len(values) > 6 else f"[{text}]"
 
@@ -264,16 +266,16 @@ def _sample(op: Const, weights: Weights) -> Iterator[Array]:
         yield stored.astype(np.float64 if op.element_type is ElementType.f64 else np.float32)
 
 
-def _is_odd(sample: Array, kind: ElementType) -> bool:
+def _is_odd(sample: Array, element_type: ElementType) -> bool:
     """Return True if a fraction of the elements cannot result from training or arithmetic."""
     bits = sample.view(f"u{sample.itemsize}")
     with np.errstate(all="ignore"):
         sizes = np.abs(sample)
-        tiny = (sizes > 0) & (sizes < _TINY[kind])
+        tiny = (sizes > 0) & (sizes < _TINY[element_type])
         if sample.size < _FEW:
             # Failed training results in the default NaN of the processor.
             payload = bits & ((1 << (22 if sample.itemsize == 4 else 51)) - 1)
             return bool((tiny | (np.isnan(sample) & (payload != 0))).any())
-        odd = bits[tiny | ~(sizes <= _HUGE[kind])]
+        odd = bits[tiny | ~(sizes <= _HUGE[element_type])]
     # Masks repeat one such number.
     return odd.size >= _ODD_SHARE * sample.size and len(np.unique(odd)) >= 4

@@ -55,12 +55,12 @@ def smallest(shape: Shape) -> tuple[int, ...] | None:
 
 def _with_least_inputs(graph: Graph, types: Types, weights: WeightsReader | None) -> Types:
     """The types for inputs of the least sizes; the given ones if the model does not accept those."""
-    given: dict[Value, TensorType] = {}
+    least_types: dict[Value, TensorType] = {}
     for node in graph.parameters:
         type = types[node.outputs[0].number]
-        given[node.outputs[0]] = TensorType(type.element_type, Shape(smallest(type.shape)))
+        least_types[node.outputs[0]] = TensorType(type.element_type, Shape(smallest(type.shape)))
     try:
-        return infer_types(graph, weights=weights, given=given)
+        return infer_types(graph, weights=weights, overrides=least_types)
     except IRError:
         return types
 
@@ -80,15 +80,15 @@ def _work_of(node: Node, types: Types) -> Work:
 def _inside(node: Node, types: Types, weights: WeightsReader | None) -> Work:
     bodies = []
     for body in node.bodies:
-        given: dict[Value, TensorType] = {}
+        input_types: dict[Value, TensorType] = {}
         for tie in body.ties.inputs if body.ties else ():
             # A slice of an input has another shape, which the body declares.
             if tie.position is not None and tie.part is None and not _is_carried(node, tie.parameter):
                 value = body.graph.parameters[tie.parameter].outputs[0]
                 outer = node.inputs[tie.position]
                 if outer is not None:
-                    given[value] = types[outer.number]
-        inside = infer_types(body.graph, weights=weights, given=given, settle=inferred_or_declared)
+                    input_types[value] = types[outer.number]
+        inside = infer_types(body.graph, weights=weights, overrides=input_types, settle=inferred_or_declared)
         work = Work()
         for inner in body.graph.nodes:
             work += _work_of(inner, inside)
@@ -113,8 +113,8 @@ def _iterations(node: Node, types: Types) -> int | None:
         outer = None if tie.position is None else node.inputs[tie.position]
         if tie.part is not None and outer is not None and types[outer.number].shape.dims is not None:
             shape = types[outer.number].shape
-            found = tie.part.iterations(shape[normalize_axis(tie.part.axis, len(shape))])
-            counts += [found.lo] if found.is_static else []
+            iterations = tie.part.iterations(shape[normalize_axis(tie.part.axis, len(shape))])
+            counts += [iterations.lo] if iterations.is_static else []
     if node.op is not None and node.op.has_condition and node.inputs[0] is not None:
         trips = known_int(types[node.inputs[0].number])
         counts += [trips] if trips is not None and trips >= 0 else []

@@ -59,8 +59,8 @@ def reserve_offset(size: int) -> int:
 
 def stored_size(array: Array) -> int:
     """The bytes of an array in a .bin: at least one, as OpenVINO writes for a constant without elements."""
-    kind = ElementType.of(array)
-    return max(len(encode(array)) if kind is ElementType.string else packed_size(kind, array.size), 1)
+    element_type = ElementType.of(array)
+    return max(len(encode(array)) if element_type is ElementType.string else packed_size(element_type, array.size), 1)
 
 
 class ArrayWeights(Weights):
@@ -89,7 +89,7 @@ class ArrayWeights(Weights):
         if offset < _FIRST and self._base is not None:
             return self._base.check(element_type, shape, offset, size)
         spare = super().check(element_type, shape, offset, size)
-        if prod(shape) and len(self._stored(offset, size)) < size - spare:
+        if prod(shape) and len(self._read_bytes(offset, size)) < size - spare:
             raise WeightsError(f"no constant of {size} bytes at offset {offset}", code=Code.weights_short)
         return spare
 
@@ -108,16 +108,16 @@ class ArrayWeights(Weights):
         """Return bytes like `Weights.slice`, of one array at a time."""
         if offset < _FIRST and self._base is not None:
             return self._base.slice(offset, size)
-        place = bisect_right(self._offsets, offset) - 1
-        if place < 0:
+        index = bisect_right(self._offsets, offset) - 1
+        if index < 0:
             return memoryview(b"")
-        start = offset - self._offsets[place]
-        return _bytes_of(self._arrays[self._offsets[place]], self.order)[start : start + size]
+        start = offset - self._offsets[index]
+        return _bytes_of(self._arrays[self._offsets[index]], self.order)[start : start + size]
 
-    def _stored(self, offset: int, size: int) -> Array:
+    def _read_bytes(self, offset: int, size: int) -> Array:
         return np.frombuffer(self.slice(offset, size), np.uint8)
 
-    def appended(self, extra: bytes) -> Weights:
+    def append(self, extra: bytes) -> Weights:
         """Return the weights with more bytes at offset `size`."""
         return ArrayWeights({self.size: np.frombuffer(extra, np.uint8)}, self) if extra else self
 
@@ -150,7 +150,7 @@ class ArrayWeights(Weights):
         self._arrays, self._offsets = {}, []
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickled, (self._arrays, self._base)
+        return _unpickle, (self._arrays, self._base)
 
 
 def _mapping_of(array: Array) -> mmap | None:
@@ -161,13 +161,13 @@ def _mapping_of(array: Array) -> mmap | None:
 
 def _bytes_of(array: Array, order: BitOrder) -> memoryview:
     """The bytes of a .bin for an array: the array's own bytes if they are equal."""
-    kind = ElementType.of(array)
-    if kind is ElementType.string or is_packed(kind) or sys.byteorder == "big":
+    element_type = ElementType.of(array)
+    if element_type is ElementType.string or is_packed(element_type) or sys.byteorder == "big":
         return memoryview(encode(array, order))
     return array.reshape(-1).view(np.uint8).data
 
 
-def _unpickled(arrays: dict[int, Array], base: Weights | None) -> ArrayWeights:
+def _unpickle(arrays: dict[int, Array], base: Weights | None) -> ArrayWeights:
     weights = ArrayWeights(arrays, base)
     # Arrays from another process must not collide with offsets of this one.
     _offsets.skip_to(weights.size)

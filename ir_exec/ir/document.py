@@ -123,7 +123,7 @@ _STRUCTURAL = {name.lower(): name for name in ("Parameter", "Result", "Const", "
 """The types that turn a list of layers into a model."""
 
 
-def _spelt(type_name: str) -> str:
+def _spell(type_name: str) -> str:
     """The type in the spelling of the format, which is case-insensitive.
 
     The registry of operators has the other types.
@@ -131,7 +131,7 @@ def _spelt(type_name: str) -> str:
     return _STRUCTURAL.get(type_name.lower(), type_name)
 
 
-_Type = Annotated[str, AfterValidator(_spelt)]
+_Type = Annotated[str, AfterValidator(_spell)]
 
 
 class _Model(BaseModel):
@@ -169,10 +169,10 @@ class RtInfo(_Model):
 
     def value(self, *path: str) -> str | None:
         """The `value` attribute at the end of a path of names: `value("conversion_parameters", "framework")`."""
-        found: RtInfo | None = self
+        node: RtInfo | None = self
         for name in path:
-            found = found.child(name) if found is not None else None
-        return found.attributes.get("value") if found is not None else None
+            node = node.child(name) if node is not None else None
+        return node.attributes.get("value") if node is not None else None
 
 
 NO_RT_INFO = RtInfo.model_construct(name="rt_info")
@@ -335,8 +335,8 @@ class Document(_Model):
     def runtime_version(self) -> tuple[int, int] | None:
         """Year and release of the OpenVINO that wrote the file, `(2026, 4)`, or None if it is missing."""
         text = self.rt_info.value("Runtime_version") or self.rt_info.value("OpenVINO Runtime") or ""
-        year, _, rest = text.strip().partition(".")
-        release = rest[: len(rest) - len(rest.lstrip("0123456789"))]
+        year, _, remaining = text.strip().partition(".")
+        release = remaining[: len(remaining) - len(remaining.lstrip("0123456789"))]
         # Real files have short fields; a longer one is not a version.
         if not (year.isascii() and year.isdigit() and len(year) == 4 and 0 < len(release) <= 4):
             return None

@@ -51,11 +51,11 @@ def with_ports(raw: bytes, edits: Iterable[PortEdit]) -> bytes:
             ports.setdefault((line, layer.get("id", ""), element.get("id", "")), []).append(element)
     changes: list[_Change] = []
     for edit in edits:
-        found = ports.get((edit.port.line, edit.layer_id, edit.port.id), [])
-        if len(found) != 1:
+        matches = ports.get((edit.port.line, edit.layer_id, edit.port.id), [])
+        if len(matches) != 1:
             raise ParseError(f"port {edit.port.id} of layer {edit.layer_id} is ambiguous: other ports are on its line")
-        changes += _changes(raw, found[0], starts, edit)
-    return _applied(raw, changes)
+        changes += _changes(raw, matches[0], starts, edit)
+    return _apply_changes(raw, changes)
 
 
 def _layer_of(port: etree._Element) -> etree._Element | None:
@@ -78,11 +78,11 @@ def _changes(
     start = starts[element]
     tag_end = _end_of_tag(raw, start)
     if edit.precision is not None and edit.precision != edit.port.precision:
-        found = _PRECISION.search(raw, start, tag_end)
-        if found is None:
+        match = _PRECISION.search(raw, start, tag_end)
+        if match is None:
             raise ParseError(f"port {edit.port.id} of layer {edit.layer_id} has no precision to change")
-        group = 1 if found[1] is not None else 2
-        yield _Change(*found.span(group), edit.precision.encode("ascii"))
+        group = 1 if match[1] is not None else 2
+        yield _Change(*match.span(group), edit.precision.encode("ascii"))
     if edit.dims is not None and edit.dims != edit.port.dims:
         dims = [child for child in element if child.tag == "dim"]
         yield from _dim_changes(raw, start, tag_end, [_span(raw, starts[dim]) for dim in dims], edit)
@@ -146,13 +146,13 @@ def _span(raw: bytes, start: int) -> tuple[int, int, int, int]:
 
 
 def _end_of_tag(raw: bytes, start: int) -> int:
-    found = _TAG_END.match(raw, start)
-    if found is None:
+    match = _TAG_END.match(raw, start)
+    if match is None:
         raise ParseError("a tag of the port has no end")
-    return found.end()
+    return match.end()
 
 
-def _applied(raw: bytes, changes: list[_Change]) -> bytes:
+def _apply_changes(raw: bytes, changes: list[_Change]) -> bytes:
     parts, position = [], 0
     for change in sorted(set(changes), key=lambda change: (change.start, change.end)):
         if change.start < position:

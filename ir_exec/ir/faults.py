@@ -18,7 +18,7 @@ from ir_exec.ir.document import UnreadableId
 from ir_exec.ir.markup import Markup
 from ir_exec.report.text import shorten
 
-__all__ = ["Plain", "mended", "shown"]
+__all__ = ["Plain", "mend_plain", "quote"]
 
 Plain: TypeAlias = dict[str, Any]
 """The content of an element by the names of its model's fields; numbers are still text."""
@@ -57,37 +57,37 @@ class _Place(NamedTuple):
     layer: Plain
 
 
-def mended(plain: Plain, errors: Sequence[ErrorDetails], markup: Markup) -> list[IRError]:
+def mend_plain(plain: Plain, errors: Sequence[ErrorDetails], markup: Markup) -> list[IRError]:
     """Convert the errors to faults; `plain` is valid afterwards."""
     lines = _Lines(markup)
     faults: list[ParseError] = []
-    places = [_place(plain, error["loc"]) for error in errors]
-    for error, place in zip(errors, places, strict=True):
-        is_missing = place.dim is None and place.holder.get(place.field) is None
-        fault = _missing(place) if is_missing else _unreadable(place, is_id=error["type"] == "id")
-        layer = place.layer
-        location = Location(plain["path"], lines.of(place), layer.get("id"), layer.get("name"), layer.get("type"))
+    places = [_locate(plain, error["loc"]) for error in errors]
+    for error, target in zip(errors, places, strict=True):
+        is_missing = target.dim is None and target.holder.get(target.field) is None
+        fault = _missing(target) if is_missing else _unreadable(target, is_id=error["type"] == "id")
+        layer = target.layer
+        location = Location(plain["path"], lines.of(target), layer.get("id"), layer.get("name"), layer.get("type"))
         faults.append(fault.located(location))
     unwanted: dict[int, tuple[list[Plain], set[int]]] = {}
-    for error, place in zip(errors, places, strict=True):
-        if not _mend(place, is_id=error["type"] == "id"):
-            unwanted.setdefault(id(place.items), (place.items, set()))[1].add(place.position)
+    for error, target in zip(errors, places, strict=True):
+        if not _mend(target, is_id=error["type"] == "id"):
+            unwanted.setdefault(id(target.items), (target.items, set()))[1].add(target.position)
     for items, indices in unwanted.values():
         items[:] = [item for index, item in enumerate(items) if index not in indices]
     # Ids have one spelling only now, after all of them were mended.
     return [
-        fault.changed(location=replace(fault.location, layer_id=_one_spelling(place.layer.get("id"))))
-        for fault, place in zip(faults, places, strict=True)
+        fault.changed(location=replace(fault.location, layer_id=_one_spelling(target.layer.get("id"))))
+        for fault, target in zip(faults, places, strict=True)
     ]
 
 
-def shown(text: str | None) -> str:
+def quote(text: str | None) -> str:
     """The text shortened for a message: broken files contain texts of any length."""
     text = text or ""
     return repr(shorten(text, 40))
 
 
-def _place(plain: Plain, path: Sequence[str | int]) -> _Place:
+def _locate(plain: Plain, path: Sequence[str | int]) -> _Place:
     tag, holder, layer = "net", plain, Plain()
     items: list[Plain] = []
     last = 0
@@ -101,47 +101,49 @@ def _place(plain: Plain, path: Sequence[str | int]) -> _Place:
     return _Place(tag, holder, str(path[-1]), None, items, last, layer)
 
 
-def _missing(place: _Place) -> ParseError:
-    what = f"<{place.field}>" if place.field in _ELEMENTS else f"attribute {_attribute(place)}"
-    return ParseError(f"<{place.tag}> has no {what}", code=Code.missing_markup)
+def _missing(target: _Place) -> ParseError:
+    what = f"<{target.field}>" if target.field in _ELEMENTS else f"attribute {_attribute(target)}"
+    return ParseError(f"<{target.tag}> has no {what}", code=Code.missing_markup)
 
 
-def _unreadable(place: _Place, *, is_id: bool) -> ParseError:
-    if place.dim is not None:
-        what = f"dim {place.dim} of port {place.holder.get('id')}"
-    elif place.tag == "net":
+def _unreadable(target: _Place, *, is_id: bool) -> ParseError:
+    if target.dim is not None:
+        what = f"dim {target.dim} of port {target.holder.get('id')}"
+    elif target.tag == "net":
         what = "the version"
     else:
-        what = ({"layer": "the layer's id", "port": "a port's id"} if is_id else {}).get(place.tag) or _attribute(place)
+        what = ({"layer": "the layer's id", "port": "a port's id"} if is_id else {}).get(target.tag) or _attribute(
+            target
+        )
     return ParseError(
         f"{what} is",
-        actual=shown(place.holder[place.field] if place.dim is None else place.holder["dims"][place.dim]),
-        expected="a number of 0 or more" if is_id and place.tag != "net" else "a 64-bit integer",
+        actual=quote(target.holder[target.field] if target.dim is None else target.holder["dims"][target.dim]),
+        expected="a number of 0 or more" if is_id and target.tag != "net" else "a 64-bit integer",
         code=Code.unreadable_number,
     )
 
 
-def _attribute(place: _Place) -> str:
+def _attribute(target: _Place) -> str:
     """The name in the file."""
-    return place.field.replace("_", "-") if place.tag == "edge" else place.field
+    return target.field.replace("_", "-") if target.tag == "edge" else target.field
 
 
-def _mend(place: _Place, *, is_id: bool) -> bool:
+def _mend(target: _Place, *, is_id: bool) -> bool:
     """Make the field valid.
 
     Returns:
         False if the element must be omitted.
     """
-    if place.dim is not None:
-        place.holder["dims"][place.dim] = -1
-    elif place.field in _ELEMENTS:
-        place.holder[place.field] = []
-    elif is_id and place.holder[place.field] is not None:
-        place.holder[place.field] = UnreadableId(place.holder[place.field])
-    elif (place.tag, place.field) in _STANDS_FOR:
-        place.holder[place.field] = _STANDS_FOR[place.tag, place.field]
-    elif place.field in _OPTIONAL:
-        place.holder[place.field] = None
+    if target.dim is not None:
+        target.holder["dims"][target.dim] = -1
+    elif target.field in _ELEMENTS:
+        target.holder[target.field] = []
+    elif is_id and target.holder[target.field] is not None:
+        target.holder[target.field] = UnreadableId(target.holder[target.field])
+    elif (target.tag, target.field) in _STANDS_FOR:
+        target.holder[target.field] = _STANDS_FOR[target.tag, target.field]
+    elif target.field in _OPTIONAL:
+        target.holder[target.field] = None
     else:
         return False
     return True
@@ -158,18 +160,18 @@ class _Lines:
         self._markup = markup
         self._ports: dict[tuple[int, str | None], etree._Element] = {}
 
-    def of(self, place: _Place) -> int:
-        if place.dim is None:
-            line: int = place.holder["line"] if "line" in place.holder else self._markup.line_of(self._markup.root)
+    def of(self, target: _Place) -> int:
+        if target.dim is None:
+            line: int = target.holder["line"] if "line" in target.holder else self._markup.line_of(self._markup.root)
             return line
         if not self._ports:
             self._ports = {
                 (self._markup.line_of(port), port.get("id")): port for port in self._markup.root.iter("port")
             }
-        line = place.holder["line"]
+        line = target.holder["line"]
         # Ports of the oldest files have no ids: their ids are counted.
-        port = self._ports.get((line, place.holder.get("id")), self._ports.get((line, None)))
+        port = self._ports.get((line, target.holder.get("id")), self._ports.get((line, None)))
         if port is None:
             return int(line)
         dims = [child for child in port if child.tag == "dim"]
-        return self._markup.line_of(dims[place.dim])
+        return self._markup.line_of(dims[target.dim])

@@ -163,11 +163,11 @@ def opened_weights(
         return Weights.of_bytes(weights, order=order)
     if weights is None and path is None:
         return None
-    found = default_weights_path(path or "") if weights is None else os.fspath(weights)
+    weights_path = default_weights_path(path or "") if weights is None else os.fspath(weights)
     if weights is None and not are_needed:
-        return Weights.of_bytes(b"") if not exists(found) else Weights.open(found, order=order)
+        return Weights.of_bytes(b"") if not exists(weights_path) else Weights.open(weights_path, order=order)
     try:
-        return Weights.open(found, order=order)
+        return Weights.open(weights_path, order=order)
     except WeightsError as error:
-        report(error.located(Location(path=found)))
+        report(error.located(Location(path=weights_path)))
         return None

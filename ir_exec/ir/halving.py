@@ -83,12 +83,12 @@ class _Halving:
         self.weights = HalfWeights(weights)
 
     def network(self, layers: tuple[Layer, ...], edges: tuple[Edge, ...]) -> tuple[tuple[Layer, ...], tuple[Edge, ...]]:
-        made: list[Layer] = []
+        network_layers: list[Layer] = []
         added: list[Edge] = []
         converted: dict[str, str] = {}
         for layer in layers:
             parts = self._parts(layer)
-            made += parts
+            network_layers += parts
             if len(parts) > 1:
                 stored, conversion = parts
                 converted[conversion.id] = conversion.outputs[0].id
@@ -97,7 +97,7 @@ class _Halving:
             edge.model_copy(update={"from_port": converted[edge.from_layer]}) if edge.from_layer in converted else edge
             for edge in edges
         ]
-        return tuple(made), (*moved, *added)
+        return tuple(network_layers), (*moved, *added)
 
     def _body(self, body: Body) -> Body:
         layers, edges = self.network(body.layers, body.edges)

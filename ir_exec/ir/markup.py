@@ -96,13 +96,13 @@ def load(source: str | os.PathLike[str] | bytes) -> tuple[str | None, bytes]:
     try:
         path = os.fsdecode(source)
         if is_url(path):
-            return path, _fetched(path)
+            return path, _fetch(path)
         status = os.stat(path)
         # A pipe or a device may never end, and may block even when it is opened.
         if not stat.S_ISREG(status.st_mode):
-            kind = "a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
-            message, place = f"the path is {kind}", Location(path=path)
-            raise ParseError(message, code=Code.unreadable_path, hint=path_hint(path), location=place)
+            what = "a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
+            message, location = f"the path is {what}", Location(path=path)
+            raise ParseError(message, code=Code.unreadable_path, hint=path_hint(path), location=location)
         _check_size(status.st_size, path)
         with open(path, "rb") as file:
             raw = file.read(MAX_XML_BYTES + 1)
@@ -115,7 +115,7 @@ def load(source: str | os.PathLike[str] | bytes) -> tuple[str | None, bytes]:
     return path, raw
 
 
-def _fetched(url: str) -> bytes:
+def _fetch(url: str) -> bytes:
     from ir_exec.ir.remote import RemoteFile  # few models are elsewhere
 
     remote = RemoteFile.open(url, most_bytes=MAX_XML_BYTES + 1)
@@ -136,18 +136,18 @@ def parse(raw: bytes) -> Markup:
         ParseError: IR002 not well-formed, IR003 refused markup, IR004 another kind of file.
         ResourceError: IR006 nested too deep, or a text too long.
     """
-    found = recognise(raw)
-    if found is not None:
-        raise found
-    whole = _to_utf8(raw)
-    text = _without_surroundings(whole)
+    fault = recognise(raw)
+    if fault is not None:
+        raise fault
+    encoded = _to_utf8(raw)
+    text = _without_surroundings(encoded)
     markup = _without_asides(text)
     root = _element_tree(text)
     if root.getroottree().docinfo.internalDTD is not None:
-        raise _refused("a DOCTYPE", 1)
+        raise _refuse("a DOCTYPE", 1)
     if str(root.tag).startswith("{"):
         _drop_namespace(root)
-    return Markup(root, _line_finder(root, markup), _warnings(whole))
+    return Markup(root, _line_finder(root, markup), _warnings(encoded))
 
 
 def _check_size(size: int, path: str | None) -> None:
@@ -214,7 +214,7 @@ def _warnings(text: bytes) -> tuple[ParseError, ...]:
     if further is None:
         return ()
     start = text.index(b"<", further.start(1))
-    place = Location(line=1 + text.count(b"\n", 0, start))
+    location = Location(line=1 + text.count(b"\n", 0, start))
     error = ParseError(
         "a second XML declaration",
         expected="one",
@@ -222,7 +222,7 @@ def _warnings(text: bytes) -> tuple[ParseError, ...]:
         code=Code.not_well_formed,
         severity="warning",
         hint="remove all <?xml ... ?> except the first",
-        location=place,
+        location=location,
     )
     return (error,)
 
@@ -241,7 +241,7 @@ def _without_asides(text: bytes) -> bytes:
     while (match := _ASIDE_OR_DECLARATION.search(text, position)) is not None:
         closing = _ASIDE.get(match[0])
         if closing is None:
-            raise _refused(f"a {match[0][2:].decode()}", text.count(b"\n", 0, match.start()) + 1)
+            raise _refuse(f"a {match[0][2:].decode()}", text.count(b"\n", 0, match.start()) + 1)
         end = text.find(closing, match.end())
         if end < 0:
             break  # not well-formed, as the parser will report
@@ -257,7 +257,7 @@ def _drop_namespace(root: etree._Element) -> None:
         element.tag = str(element.tag).removeprefix(namespace)
 
 
-def _refused(what: str, line: int) -> IRError:
+def _refuse(what: str, line: int) -> IRError:
     return ParseError(
         f"the file contains {what}, which IR does not need and which may make a reader fetch or expand data",
         code=Code.refused_markup,
@@ -408,10 +408,10 @@ def recognise(raw: bytes) -> IRError | None:
     if _HTML.match(text):
         return _not_ir(*_BY_ROOT["html"])
     if raw.startswith(_ZIP):
-        return _not_ir(*next((kind, hint) for member, kind, hint in _BY_MEMBER if member in start))
-    for first_bytes, kind, hint in _BY_FIRST_BYTES:
+        return _not_ir(*next((file_format, hint) for member, file_format, hint in _BY_MEMBER if member in start))
+    for first_bytes, file_format, hint in _BY_FIRST_BYTES:
         if text.startswith(first_bytes) or raw.startswith(first_bytes):
-            return _not_ir(kind, hint)
+            return _not_ir(file_format, hint)
     if start[4:8] == b"TFL3":
         return _not_ir("a TensorFlow Lite model", "convert the model to IR first")
     if _ONNX.match(start):
@@ -427,9 +427,9 @@ def recognise(raw: bytes) -> IRError | None:
 def recognise_root(tag: str) -> IRError:
     """The error for an XML file whose root element is not `<net>`."""
     local_name = tag.rpartition("}")[2]
-    found = _BY_ROOT.get(local_name.lower())
-    if found is not None:
-        return _not_ir(*found)
+    entry = _BY_ROOT.get(local_name.lower())
+    if entry is not None:
+        return _not_ir(*entry)
     return ParseError(
         "not an IR file: its root element is", actual=f"<{local_name[:80]}>", expected="<net>", code=Code.not_ir
     )
@@ -442,5 +442,5 @@ def _is_text(start: bytes) -> bool:
     return odd * 50 <= len(start)
 
 
-def _not_ir(kind: str, hint: str | None) -> IRError:
-    return ParseError(f"not an IR file: it is {kind}", code=Code.not_ir, hint=hint)
+def _not_ir(file_format: str, hint: str | None) -> IRError:
+    return ParseError(f"not an IR file: it is {file_format}", code=Code.not_ir, hint=hint)

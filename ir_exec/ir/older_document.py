@@ -17,7 +17,7 @@ from pydantic_core import ValidationError
 from ir_exec.codes import Code
 from ir_exec.errors import Location, ReportFault, ResourceError
 from ir_exec.ir.document import Edge, PortMapEntry, RtInfo, _Id, _Int, _Line, _Model, _Number
-from ir_exec.ir.faults import Plain, mended
+from ir_exec.ir.faults import Plain, mend_plain
 from ir_exec.ir.markup import Markup
 from ir_exec.ir.reader import MAX_BODY_DEPTH
 
@@ -118,7 +118,7 @@ def read_older_document(markup: Markup, path: str | None, report: ReportFault) -
         return OlderDocument.model_validate(plain, strict=False)
     except ValidationError as error:
         errors = error.errors(include_url=False, include_context=False, include_input=False)
-    faults = mended(plain, errors, markup)
+    faults = mend_plain(plain, errors, markup)
     for fault in sorted(faults, key=lambda fault: fault.location.line or 0):
         report(fault)
     return OlderDocument.model_validate({**plain, "is_complete": False}, strict=False)
@@ -207,18 +207,18 @@ class _OlderWalk:
     def _bodies(self, element: etree._Element, body: etree._Element, layer: Plain) -> list[Plain]:
         if self._depth == MAX_BODY_DEPTH:
             message = f"bodies are nested deeper than {MAX_BODY_DEPTH}"
-            place = Location(self._path, layer["line"], layer["id"], layer["name"], layer["type"])
-            self._report(ResourceError(message, code=Code.limit_exceeded, location=place))
+            location = Location(self._path, layer["line"], layer["id"], layer["name"], layer["type"])
+            self._report(ResourceError(message, code=Code.limit_exceeded, location=location))
             return []
         self._depth += 1
         plain: Plain = {"name": "body", "line": self._line(body), **self._network(body)}
         self._depth -= 1
         if (port_map := element.find("port_map")) is not None:
             plain["port_map"] = [
-                self._port_map_entry(one) for one in port_map.iterchildren() if one.tag in ("input", "output")
+                self._port_map_entry(child) for child in port_map.iterchildren() if child.tag in ("input", "output")
             ]
         if (back_edges := element.find("back_edges")) is not None:
-            plain["back_edges"] = [self._back_edge(one) for one in back_edges.iterchildren("edge")]
+            plain["back_edges"] = [self._back_edge(child) for child in back_edges.iterchildren("edge")]
         return [plain]
 
     def _port_map_entry(self, element: etree._Element) -> Plain:

@@ -100,7 +100,7 @@ def decode(
     dtype = element_type.dtype
     if sys.byteorder == "big" and dtype.itemsize > 1:
         return stored.reshape(-1, dtype.itemsize)[:, ::-1].copy().view(dtype).reshape(shape)
-    return _viewed(stored, dtype).reshape(shape)
+    return _view_as(stored, dtype).reshape(shape)
 
 
 def encode(array: Array, order: BitOrder = CURRENT_ORDER) -> bytes:
@@ -116,7 +116,7 @@ def encode(array: Array, order: BitOrder = CURRENT_ORDER) -> bytes:
     return flat.tobytes()
 
 
-def _viewed(stored: Array, dtype: np.dtype[Any] | str) -> Array:
+def _view_as(stored: Array, dtype: np.dtype[Any] | str) -> Array:
     """The bytes as elements of this dtype, copied only for another alignment or byte order."""
     elements = stored.view(dtype)
     return elements if elements.flags.aligned else elements.copy()
@@ -179,7 +179,7 @@ def _fields(stored: Array, bits: int, *, high_first: bool) -> Array:
     return result
 
 
-def _joined(fields: Array, bits: int, *, high_first: bool) -> Array:
+def _join_fields(fields: Array, bits: int, *, high_first: bool) -> Array:
     """Bytes from fields along the last axis, the reverse of `_fields`."""
     result: Array = np.bitwise_or.reduce(fields << _shifts(bits, high_first=high_first), axis=-1)
     return result
@@ -192,10 +192,10 @@ def _pack(element_type: ElementType, values: Array, order: BitOrder) -> Array:
     if element_type in _GROUPS_OF_THREE_BYTES:
         low_bits, high_bits = 16 // group, 8 // group
         low = (rows & np.uint8(2**low_bits - 1)).reshape(len(rows), 2, group // 2)
-        low_bytes = _joined(low, low_bits, high_first=True)
-        high_bytes = _joined(rows >> np.uint8(low_bits), high_bits, high_first=True)
+        low_bytes = _join_fields(low, low_bits, high_first=True)
+        high_bytes = _join_fields(rows >> np.uint8(low_bits), high_bits, high_first=True)
         return np.concatenate([low_bytes, high_bytes[:, None]], axis=1)
-    return _joined(rows, element_type.bits, high_first=_high_first(element_type, order))
+    return _join_fields(rows, element_type.bits, high_first=_high_first(element_type, order))
 
 
 def decode_strings(stored: Array, shape: tuple[int, ...]) -> Array:
@@ -205,10 +205,10 @@ def decode_strings(stored: Array, shape: tuple[int, ...]) -> Array:
         WeightsError: IR206 for damaged data, before allocating memory for it.
     """
     count = math.prod(shape)
-    words = _viewed(stored[: len(stored) // 4 * 4], "<i4")
+    words = _view_as(stored[: len(stored) // 4 * 4], "<i4")
     if len(words) < 2 + count or int(words[0]) != count:
-        found = f"it says {int(words[0])}" if len(words) else "it is too short for a count"
-        raise _damaged_strings(f"the shape needs {count} strings, {found}, in {len(stored)} bytes")
+        actual = f"it says {int(words[0])}" if len(words) else "it is too short for a count"
+        raise _damaged_strings(f"the shape needs {count} strings, {actual}, in {len(stored)} bytes")
     ends = words[1 : 2 + count].astype(np.int64)
     text = stored[4 * (2 + count) :]
     if ends[0] != 0 or np.any(ends[1:] < ends[:-1]) or ends[-1] > len(text):

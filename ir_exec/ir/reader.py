@@ -20,7 +20,7 @@ from pydantic_core import ErrorDetails, ValidationError
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, Location, ParseError, ReportFault, ResourceError, raise_error
 from ir_exec.ir.document import Document, Edge, Layer, split_names
-from ir_exec.ir.faults import Plain, mended, shown
+from ir_exec.ir.faults import Plain, mend_plain, quote
 from ir_exec.ir.markup import Markup, load, parse, recognise_root
 from ir_exec.ir.pairing import WeightsDigest, digest_in, without_digest
 
@@ -137,7 +137,7 @@ def _read_damaged(markup: Markup, path: str | None) -> tuple[Document, list[IREr
     except ValidationError as error:
         errors = error.errors(include_url=False, include_context=False, include_input=False)
         _refuse_other_versions(markup, errors)
-        faults += mended(plain, errors, markup)
+        faults += mend_plain(plain, errors, markup)
     return Document.model_validate(plain, strict=False), faults
 
 
@@ -149,7 +149,7 @@ def _refuse_other_versions(markup: Markup, errors: Iterable[ErrorDetails]) -> No
         hint = "convert the original model again: version 7 and older have a different layout" if older else None
         raise ParseError(
             "the version of the IR is",
-            actual=shown(markup.root.get("version"))[1:-1],
+            actual=quote(markup.root.get("version"))[1:-1],
             expected="10 or 11",
             code=Code.ir_version,
             hint=hint,
@@ -204,11 +204,11 @@ class _ElementWalk:
         """The layers and edges of a net or a body."""
         plain: Plain = {}
         if (layers := element.find("layers")) is not None:
-            made, layer = self._made_layer, self._layer
-            plain["layers"] = [made(layer(child)) for child in _children(layers) if child.tag == "layer"]
+            make, layer = self._made_layer, self._layer
+            plain["layers"] = [make(layer(child)) for child in _children(layers) if child.tag == "layer"]
         if (edges := element.find("edges")) is not None:
-            made, edge = self._made_edge, self._edge
-            plain["edges"] = [made(edge(child)) for child in _children(edges) if child.tag == "edge"]
+            make, edge = self._made_edge, self._edge
+            plain["edges"] = [make(edge(child)) for child in _children(edges) if child.tag == "edge"]
         return plain
 
     def _layer(self, element: etree._Element) -> Plain:
@@ -310,6 +310,6 @@ _MANY = 256
 
 def attributes_of(element: etree._Element) -> dict[str, str]:
     if len(element.attrib) > _MANY:
-        found: Any = element.xpath("@*")
-        return {value.attrname: str(value) for value in found}
+        attributes: Any = element.xpath("@*")
+        return {value.attrname: str(value) for value in attributes}
     return dict(element.items())  # type: ignore[arg-type]  # bytes are for Python 2

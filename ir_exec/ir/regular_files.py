@@ -17,6 +17,6 @@ def open_regular(path: str | os.PathLike[str]) -> BufferedReader:
     """
     status = os.stat(path)
     if not stat.S_ISREG(status.st_mode):
-        kind = "a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
-        raise OSError(f"the path is {kind}")
+        what = "a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
+        raise OSError(f"the path is {what}")
     return open(path, "rb")

@@ -72,8 +72,8 @@ def is_there(url: str) -> bool:
     """Return True if the file or folder exists; False if this cannot be determined."""
     try:
         with _errors(url):
-            system, place = _system(url)
-            return bool(_in_time(SECONDS, lambda: system.exists(place)))
+            system, path = _system(url)
+            return bool(_in_time(SECONDS, lambda: system.exists(path)))
     except OSError:
         return False
 
@@ -93,15 +93,15 @@ def files_below(url: str) -> list[str] | None:
     Raises:
         OSError: If the folder cannot be read.
     """
-    name, rest = name_and_rest(url)
+    name, suffix = name_and_rest(url)
     with _errors(url):
-        system, place = _system(url)
-        if "*" not in name and not _in_time(SECONDS, lambda: system.isdir(place)):
+        system, folder = _system(url)
+        if "*" not in name and not _in_time(SECONDS, lambda: system.isdir(folder)):
             return None
         find = system.glob if "*" in name else system.find
-        found = sorted(_in_time(_FIND_SECONDS, lambda: find(place)))
-        names = [str(system.unstrip_protocol(path)) for path in found if not _is_hidden(path, place)]
-        return [name + rest for name in names]
+        files = sorted(_in_time(_FIND_SECONDS, lambda: find(folder)))
+        names = [str(system.unstrip_protocol(path)) for path in files if not _is_hidden(path, folder)]
+        return [name + suffix for name in names]
 
 
 def _is_hidden(path: str, top: str) -> bool:
@@ -121,17 +121,17 @@ class RemoteFile:
         version: Reported by the server, or None.
     """
 
-    def __init__(self, url: str, system: Any, place: str, size: int, version: str | None) -> None:
+    def __init__(self, url: str, system: Any, path: str, size: int, version: str | None) -> None:
         self.url = url
         self.size = size
         self.version = version
-        self._system, self._place = system, place
+        self._system, self._place = system, path
         folder = _folder() if version is not None else tempfile.mkdtemp(prefix="remote-", dir=_temporary().name)
         key = sha256(f"{url}\0{size}\0{version}".encode("utf-8", "surrogatepass")).hexdigest()[:40]
         # Readers are selected by the end of the name.
         self.path = os.path.join(folder, key + suffix_of(url))
-        self._content = _mapped(self.path, size)
-        self._has = _mapped(os.path.join(folder, f"{key}.blocks"), -(-size // BLOCK))
+        self._content = _map_file(self.path, size)
+        self._has = _map_file(os.path.join(folder, f"{key}.blocks"), -(-size // BLOCK))
         self.stored = self._content.view()
         self.stored.flags.writeable = False
 
@@ -146,8 +146,8 @@ class RemoteFile:
             OSError: If the file does not exist, or is larger than permitted.
         """
         with _errors(url):
-            system, place = _system(url)
-            facts = _in_time(SECONDS, lambda: system.info(place))
+            system, path = _system(url)
+            facts = _in_time(SECONDS, lambda: system.info(path))
             if facts.get("type") == "directory":
                 raise IsADirectoryError(errno.EISDIR, "it is a folder", url)
             versions = {name: str(facts[name]) for name in _VERSIONS if facts.get(name) is not None}
@@ -155,17 +155,17 @@ class RemoteFile:
             if facts.get("size") is None:
                 # A server that does not report the size sends the whole file at once.
                 most = undeclared if most_bytes is None else min(most_bytes, undeclared)
-                return cls._of_stream(url, system, place, most)
+                return cls._of_stream(url, system, path, most)
             size = _checked_size(facts, undeclared)
-            return cls(url, system, place, size, repr(sorted(versions.items())) if versions else None)
+            return cls(url, system, path, size, repr(sorted(versions.items())) if versions else None)
 
     @classmethod
-    def _of_stream(cls, url: str, system: Any, place: str, most_bytes: int) -> RemoteFile:
+    def _of_stream(cls, url: str, system: Any, path: str, most_bytes: int) -> RemoteFile:
         with tempfile.TemporaryFile(dir=_temporary().name) as stored:
-            with _opened(system, place) as file:
+            with _open(system, path) as file:
                 for chunk in _chunks(file, url, most_bytes):
                     stored.write(chunk)
-            opened = cls(url, system, place, stored.tell(), None)
+            opened = cls(url, system, path, stored.tell(), None)
             stored.seek(0)
             for start in range(0, opened.size, BLOCK):
                 opened._keep(start, stored.read(BLOCK))
@@ -203,7 +203,7 @@ class RemoteFile:
     def _stream(self, start: int, stop: int) -> None:
         """Write a range to the disk while it arrives; a server without ranges sends everything."""
         headers = {"Range": f"bytes={start}-{stop - 1}", "Accept-Encoding": "identity"}
-        with _opened(self._system, self._place, headers=headers) as file:
+        with _open(self._system, self._place, headers=headers) as file:
             if file.r.status != http.HTTPStatus.PARTIAL_CONTENT:
                 start, stop = 0, self.size
             at, pending = start, bytearray()
@@ -254,12 +254,12 @@ def _is_http(system: Any) -> bool:
 
 
 @contextmanager
-def _opened(system: Any, place: str, **options: Any) -> Iterator[Any]:
+def _open(system: Any, path: str, **options: Any) -> Iterator[Any]:
     """A file that is read from its start; options: of a request by HTTP, whose response is in `r`."""
     if _is_http(system):
         # Without blocks the response is read while it arrives; the size only avoids another request.
         options |= {"block_size": 0, "size": 1}
-    file = _in_time(SECONDS, lambda: system.open(place, "rb", **options))
+    file = _in_time(SECONDS, lambda: system.open(path, "rb", **options))
     try:
         yield file
     finally:
@@ -310,7 +310,7 @@ def _require_disk(folder: str, size: int) -> None:
         raise OSError(errno.ENOSPC, f"the file takes {size:,} bytes, but {folder} has {free:,}")
 
 
-def _mapped(path: str, size: int) -> Array:
+def _map_file(path: str, size: int) -> Array:
     """A file of this size, created with zeros if missing, as bytes to read and write."""
     if size == 0:
         with open(path, "ab"):
@@ -349,16 +349,16 @@ def _system(url: str) -> tuple[Any, str]:
         from fsspec.core import url_to_fs
     except ImportError:
         raise OSError(f"URLs require fsspec, which is not installed: {install_hint('remote')}") from None
-    found: tuple[Any, str]
+    resolved: tuple[Any, str]
     try:
-        found = url_to_fs(url)
+        resolved = url_to_fs(url)
     except ValueError:
-        archive, chained, rest = url.partition("::")
+        archive, chained, inner = url.partition("::")
         if not chained:
             raise
         # Archives are read from their end, which a server without ranges does not allow: fetch the whole file.
-        found = url_to_fs(f"{archive}::file://{fetch(rest) if is_url(rest) else rest}")
-    return found
+        resolved = url_to_fs(f"{archive}::file://{fetch(inner) if is_url(inner) else inner}")
+    return resolved
 
 
 @contextmanager

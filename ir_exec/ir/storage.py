@@ -98,8 +98,8 @@ def replacing_all(targets: Sequence[tuple[str, str]], *, is_guarded: bool = True
                 guard(path, content)
             replacements.append(stack.enter_context(_replacement(path)))
         yield tuple([replacement.file for replacement in replacements])
-        for one in replacements:
-            one.complete()
+        for file in replacements:
+            file.complete()
         if len(replacements) == 1:
             replacements[0].replace()
             return
@@ -110,13 +110,13 @@ def replacing_all(targets: Sequence[tuple[str, str]], *, is_guarded: bool = True
 def _replace_all(replacements: Sequence[Replacement]) -> None:
     done: list[Replacement] = []
     try:
-        for one in replacements:
-            one.back_up()
-            done.append(one)
-            one.replace()
+        for replacement in replacements:
+            replacement.back_up()
+            done.append(replacement)
+            replacement.replace()
     except BaseException:
-        for one in reversed(done):
-            one.restore()
+        for replacement in reversed(done):
+            replacement.restore()
         raise
 
 

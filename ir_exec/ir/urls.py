@@ -22,13 +22,13 @@ def suffix_of(path: str) -> str:
 
 def replaced_suffix(path: str, suffix: str) -> str:
     """Return the path or URL with another suffix of the file's name."""
-    name, rest = name_and_rest(path)
-    return os.path.splitext(name)[0] + suffix + rest
+    name, ending = name_and_rest(path)
+    return os.path.splitext(name)[0] + suffix + ending
 
 
 def name_and_rest(path: str) -> tuple[str, str]:
     """The name of the file, and the rest of a URL after it: a chain or a query."""
     if not is_url(path):
         return path, ""
-    end = min((place for mark in ("::", "?", "#") if (place := path.find(mark)) > 0), default=len(path))
+    end = min((position for mark in ("::", "?", "#") if (position := path.find(mark)) > 0), default=len(path))
     return path[:end], path[end:]

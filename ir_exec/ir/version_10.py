@@ -60,20 +60,20 @@ class _Upgrade:
     weights: Weights | None
     report: ReportFault
     layers: dict[str, Layer] = field(default_factory=dict)
-    kept: list[Layer] = field(default_factory=list)
+    retained: list[Layer] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         for layer in self.source.layers:
             # Edges refer to the first of several layers with one id; the others are kept, to be reported.
             if self.layers.setdefault(layer.id, layer) is not layer:
-                self.kept.append(layer)
+                self.retained.append(layer)
         self.edges = list(self.source.edges)
         numbers = (number for id in self.layers if (number := id_number(id)) is not None)
         self.next_id = max(numbers, default=-1) + 1
 
     def document(self) -> Document:
-        layers = (*self.layers.values(), *self.kept)
+        layers = (*self.layers.values(), *self.retained)
         return self.source.changed(version=11, layers=layers, edges=tuple(self.edges), pre_process=None)
 
     def name_ports(self) -> None:
@@ -101,7 +101,7 @@ class _Upgrade:
             port = layer.outputs[0]
             to_f16 = {"destination_type": "f16"}
             as_f32 = port.changed(precision="FP32")
-            convert = self.add_layer("Convert", f"{layer.name}/Convert", layer, to_f16, [as_f32], _unnamed(port))
+            convert = self.add_layer("Convert", f"{layer.name}/Convert", layer, to_f16, [as_f32], _remove_names(port))
             self.insert_behind(layer.id, port.id, convert)
             data = {**layer.data, "element_type": "f32"}
             self.layers[layer.id] = layer.changed(data=data, outputs=(as_f32,))
@@ -114,24 +114,26 @@ class _Upgrade:
             port = next((port for port in source.outputs if port.id == edge.from_port), None) if source else None
             if source is None or port is None or inferred in _NOT_CONVERTED:
                 continue
-            wanted = ElementType.i32 if inferred in _TO_I32 else ElementType.f32
-            if inferred is wanted:
+            expected = ElementType.i32 if inferred in _TO_I32 else ElementType.f32
+            if inferred is expected:
                 continue
-            place = edge.from_layer, edge.from_port
-            if place not in converts:
+            source_port = edge.from_layer, edge.from_port
+            if source_port not in converts:
                 # The port has no declared type: a wrong declaration is reported only at the source.
-                given, converted = port.changed(precision=None), port.changed(precision=wanted.precision)
-                data = {"destination_type": wanted.name}
-                converts[place] = self.add_layer("Convert", f"{source.name}/Convert", source, data, [given], converted)
-                outputs = tuple(_unnamed(other) if other is port else other for other in source.outputs)
+                original, converted = port.changed(precision=None), port.changed(precision=expected.precision)
+                data = {"destination_type": expected.name}
+                converts[source_port] = self.add_layer(
+                    "Convert", f"{source.name}/Convert", source, data, [original], converted
+                )
+                outputs = tuple(_remove_names(other) if other is port else other for other in source.outputs)
                 self.layers[source.id] = source.changed(outputs=outputs)
-                self.connect(*place, converts[place], 0)
-            convert = converts[place]
+                self.connect(*source_port, converts[source_port], 0)
+            convert = converts[source_port]
             self.edges[self.edges.index(edge)] = edge.changed(from_layer=convert.id, from_port=convert.outputs[0].id)
             result = self.layers[edge.to_layer]
             unconverted = {port.precision, inferred.precision, inferred.name}
             inputs = tuple(
-                input.changed(precision=wanted.precision) if input.precision in unconverted else input
+                input.changed(precision=expected.precision) if input.precision in unconverted else input
                 for input in result.inputs
             )
             self.layers[result.id] = result.changed(inputs=inputs)
@@ -140,9 +142,9 @@ class _Upgrade:
         tree = self.source.pre_process
         if tree is None:
             return
-        wanted = tree.attributes.get("reference-layer-name")
+        layer_name = tree.attributes.get("reference-layer-name")
         inputs = [layer for layer in self.layers.values() if layer.is_parameter and len(layer.outputs) == 1]
-        named = [layer for layer in inputs if layer.name == wanted] if wanted else inputs[:1]
+        named = [layer for layer in inputs if layer.name == layer_name] if layer_name else inputs[:1]
         means = [child for child in tree.children if child.name == "channel" and child.child("mean") is not None]
         if not named or not means:
             return
@@ -150,21 +152,26 @@ class _Upgrade:
         try:
             channels = sorted(means, key=lambda channel: int(channel.attributes.get("id", "0") or 0))
             mean = np.stack([self.mean(channel, tree, port) for channel in channels])
-            kind = ElementType.parse(port.precision or "")
-            stored = mean.astype(kind.dtype).tobytes()
+            element_type = ElementType.parse(port.precision or "")
+            stored = mean.astype(element_type.dtype).tobytes()
         except (IRError, ValueError, TypeError, OverflowError) as error:
             fault = ParseError(f"the mean of <pre-process> cannot be read: {error}", code=Code.unreadable_number)
             self.report(fault.located(Location(self.source.path, tree.line, layer.id, layer.name, layer.type)))
             return
         weights = self.weights or Weights.of_bytes(b"")
         shape = ",".join(map(str, mean.shape))
-        data = {"element_type": kind.name, "shape": shape, "offset": str(weights.size), "size": str(len(stored))}
-        self.weights = weights.appended(stored)
+        data = {
+            "element_type": element_type.name,
+            "shape": shape,
+            "offset": str(weights.size),
+            "size": str(len(stored)),
+        }
+        self.weights = weights.append(stored)
         mean_port = port.changed(dims=mean.shape, names=())
         const = self.add_layer("Const", f"{layer.name}/mean", layer, data, [], mean_port)
         attributes = {"auto_broadcast": "numpy"}
         subtract = self.add_layer(
-            "Subtract", f"{layer.name}/Subtract", layer, attributes, [port, mean_port], _unnamed(port)
+            "Subtract", f"{layer.name}/Subtract", layer, attributes, [port, mean_port], _remove_names(port)
         )
         self.insert_behind(layer.id, port.id, subtract)
         self.connect(const.id, const.outputs[0].id, subtract, 1)
@@ -177,16 +184,16 @@ class _Upgrade:
             return np.full((1, 1), float(entry.attributes["value"]))
         if self.weights is None or len(port.dims) < 2:
             raise ValueError("a mean image needs weights and an input with height and width")
-        kind = ElementType.parse(tree.attributes.get("mean-precision", "FP32"))
+        element_type = ElementType.parse(tree.attributes.get("mean-precision", "FP32"))
         offset, size = int(entry.attributes.get("offset", "-1")), int(entry.attributes.get("size", "-1"))
         height, width = port.dims[-2:]
-        return self.weights.read(kind, (height, width), offset, size).astype(np.float64)
+        return self.weights.read(element_type, (height, width), offset, size).astype(np.float64)
 
     def add_layer(
-        self, type: str, name: str, place: Layer, data: dict[str, str], inputs: list[Port], output: Port
+        self, type: str, name: str, origin: Layer, data: dict[str, str], inputs: list[Port], output: Port
     ) -> Layer:
         """A new layer at the line of an old one, without edges; its ports are like `inputs` and `output`."""
-        ports = tuple(_unnamed(port).changed(id=str(index)) for index, port in enumerate(inputs))
+        ports = tuple(_remove_names(port).changed(id=str(index)) for index, port in enumerate(inputs))
         layer = Layer(
             id=str(self.next_id),
             name=name,
@@ -195,8 +202,8 @@ class _Upgrade:
             data=data,
             inputs=ports,
             outputs=(output.changed(id=str(len(inputs))),),
-            line=place.line,
-            data_line=place.data_line,
+            line=origin.line,
+            data_line=origin.data_line,
         )
         self.next_id += 1
         self.layers[layer.id] = layer
@@ -222,5 +229,5 @@ class _Upgrade:
                 yield edge
 
 
-def _unnamed(port: Port) -> Port:
+def _remove_names(port: Port) -> Port:
     return port.changed(names=())

@@ -157,12 +157,12 @@ class Weights:
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.path is None:
-            return _unpickled, (self._bytes.tobytes(), None, None, self._appended.tobytes(), self.order)
+            return _unpickle, (self._bytes.tobytes(), None, None, self._appended.tobytes(), self.order)
         if self._remote is not None and self._remote.version is not None:
             return _fetched_again, (self.path, self._remote.version, self._appended.tobytes(), self.order)
         path = self.path if self._remote is not None else os.path.abspath(self.path)
         stamp = None if self._mapped is None else self._mapped.stamp
-        return _unpickled, (b"", path, self._sha256(), self._appended.tobytes(), self.order, stamp)
+        return _unpickle, (b"", path, self._sha256(), self._appended.tobytes(), self.order, stamp)
 
     def _sha256(self) -> str:
         from hashlib import sha256  # not needed for reading a model
@@ -187,7 +187,7 @@ class Weights:
         """Return True if the bytes at an offset are appended ones."""
         return len(self._bytes) <= offset < self.size
 
-    def appended(self, extra: bytes) -> Weights:
+    def append(self, extra: bytes) -> Weights:
         """Return the weights with more bytes appended; neither is copied."""
         longer = Weights(self._bytes, self.path, self.order)
         longer._mapped = self._mapped
@@ -245,7 +245,7 @@ class Weights:
             array = np.empty(shape, element_type.dtype)
         else:
             needed = size - spare_bytes(element_type, shape, offset, size)
-            stored = self._stored(offset, needed)
+            stored = self._read_bytes(offset, needed)
             array = decode(element_type, shape, stored, self.order)
             if self._mapped is not None and not np.may_share_memory(array, stored):
                 self._mapped.forget(offset, needed)
@@ -256,9 +256,9 @@ class Weights:
 
     def slice(self, offset: int, size: int) -> memoryview:
         """The bytes themselves, up to the end of the weights."""
-        return self._stored(offset, size).data
+        return self._read_bytes(offset, size).data
 
-    def _stored(self, offset: int, size: int) -> Array:
+    def _read_bytes(self, offset: int, size: int) -> Array:
         end = len(self._bytes)
         self.require_unchanged()
         self._require_here(offset, size)
@@ -288,7 +288,7 @@ class Weights:
         self._decoded.clear()
 
 
-def _unpickled(
+def _unpickle(
     stored: bytes, path: str | None, digest: str | None, appended: bytes, order: BitOrder, stamp: Stamp | None = None
 ) -> Weights:
     weights = Weights.of_bytes(stored, order=order) if path is None else Weights.open(path, order=order)
@@ -297,7 +297,7 @@ def _unpickled(
     if digest is not None and weights._sha256() != digest:
         message = "the weights have changed since the model was pickled"
         raise WeightsError(message, hint="read the model again", location=Location(path=path))
-    return weights.appended(appended) if appended else weights
+    return weights.append(appended) if appended else weights
 
 
 def _fetched_again(url: str, version: str, appended: bytes, order: BitOrder) -> Weights:
@@ -305,7 +305,7 @@ def _fetched_again(url: str, version: str, appended: bytes, order: BitOrder) -> 
     if weights._remote is None or weights._remote.version != version:
         message = "the weights have changed since the model was pickled"
         raise WeightsError(message, hint="read the model again", location=Location(path=url))
-    return weights.appended(appended) if appended else weights
+    return weights.append(appended) if appended else weights
 
 
 def _unreadable(path: str, error: OSError | ValueError) -> WeightsError:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ir_exec.kernels.gemm.product import for_blas, matrix_product
 from ir_exec.kernels.gemm.sharing import batches_at, product_nanoseconds, share_products
-from ir_exec.kernels.precision import rounded, widened
+from ir_exec.kernels.precision import round_to, widen
 from ir_exec.kernels.softmax import exponentiate
 from ir_exec.tuning import thresholds
 from ir_exec.types import Array
@@ -63,16 +63,16 @@ class Attention:
             + thresholds.SLOW_ELEMENT_NANOSECONDS * scores
         )
         shared = min(int(self._nanoseconds / thresholds.SHARED_NANOSECONDS), thresholds.MOST_CHUNKS)
-        wanted = max(-(-scores // thresholds.CHUNK_ELEMENTS), shared, 1)
+        chunks = max(-(-scores // thresholds.CHUNK_ELEMENTS), shared, 1)
         # Counted from the last axis: other arrays may have fewer batch axes.
         self._axis = max(range(-len(batch) - 2, -2), key=lambda axis: batch[axis + 2], default=-3)
         size = batch[self._axis + 2] if batch else 1
-        self._batches = -(-size // min(wanted, size))
+        self._batches = -(-size // min(chunks, size))
         groups = -(-size // self._batches)
         a_row = max(scores // (rows * size) * self._batches, 1)
         least = min(thresholds.FEW_LINES, rows)
         fitting = max(thresholds.WORKING_ELEMENTS // a_row, 1)
-        self._rows = min(max(-(-rows // -(-wanted // groups)), least), fitting)
+        self._rows = min(max(-(-rows // -(-chunks // groups)), least), fitting)
         self._blocks = -(-rows // self._rows)
         self._keys = keys
         self._count = groups * self._blocks
@@ -91,7 +91,7 @@ class Attention:
         Args:
             scale: One element; 1 / sqrt(E) without it.
         """
-        queries, keys, values = widened(query), widened(key).swapaxes(-1, -2), widened(value)
+        queries, keys, values = widen(query), widen(key).swapaxes(-1, -2), widen(value)
         if self._is_nothing:
             return np.zeros(self._result, query.dtype)
         # Fewer multiplications than for the scores.
@@ -100,7 +100,7 @@ class Attention:
             queries = np.multiply(queries, factor, dtype=queries.dtype)
         if self._repeats:
             queries = np.broadcast_to(queries, self._queries)
-        sinks = None if sink is None else widened(sink)
+        sinks = None if sink is None else widen(sink)
         if mask is not None:
             # A scalar has no axis of keys to slice.
             mask = np.atleast_1d(mask)
@@ -109,7 +109,7 @@ class Attention:
             total = self._exponentiate(scores, mask, sinks, 0)
             attended = matrix_product(scores, values)
             attended /= total
-            return rounded(attended, query.dtype)
+            return round_to(attended, query.dtype)
         queries, keys, values = for_blas(queries), for_blas(keys), for_blas(values)
         output = np.empty(self._result, values.dtype)
         # No query of a causal chunk depends on keys after its last one.
@@ -128,7 +128,7 @@ class Attention:
             np.divide(attended, total, out=_part(output, some, rows))
 
         share_products(self._count, lambda: work, nanoseconds=self._nanoseconds)
-        return rounded(output, query.dtype)
+        return round_to(output, query.dtype)
 
     def _part(self, number: int) -> tuple[_Batches, slice]:
         """The batches and the rows of a chunk."""
@@ -148,7 +148,7 @@ class Attention:
         elif mask is not None and mask.dtype == np.bool_:
             np.copyto(scores, -np.inf, where=~mask)
         elif mask is not None:
-            scores += widened(mask)
+            scores += widen(mask)
         return exponentiate(scores, -1, out=scores, sink=sink)
 
 

@@ -34,13 +34,13 @@ def convolve_bits(axes: Sequence[SlidingAxis], bits: Array, filters: Array, padd
 
 def packed_filters(filters: Array) -> Array:
     """Filters [outputs, channels, kernel...] of booleans as rows of u64 with their bits: [outputs, n]."""
-    rows = _packed(filters).reshape(len(filters), -1)
+    rows = _pack_bits(filters).reshape(len(filters), -1)
     words = np.zeros((len(filters), -(-rows.shape[1] // 8) * 8), np.uint8)
     words[:, : rows.shape[1]] = rows
     return words.view(np.uint64)
 
 
-def _packed(bits: Array) -> Array:
+def _pack_bits(bits: Array) -> Array:
     """[n, channels, spatial...] as bytes [n, spatial..., channels / 8]; the padding bits of a byte are 0."""
     # Along any other axis NumPy is five times slower.
     return np.packbits(np.ascontiguousarray(np.moveaxis(bits, 1, -1)), axis=-1)
@@ -49,7 +49,7 @@ def _packed(bits: Array) -> Array:
 def _covering(bits: Array, axes: Sequence[SlidingAxis], padding: bool) -> Array:
     """The covered elements of the windows, eight channels in a byte: [batch, covered..., bytes]."""
     inside, target, shape = covered_part(axes)
-    part = _packed(bits[(..., *inside)])
+    part = _pack_bits(bits[(..., *inside)])
     if part.shape[1:-1] == shape:
         return part
     channels = bits.shape[1]

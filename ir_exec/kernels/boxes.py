@@ -58,16 +58,16 @@ def box_areas(boxes: Array, margin: float = 0.0) -> Array:
     return areas
 
 
-def intersections(one: Array, others: Array, margin: float = 0.0, *, touching: bool = True) -> Array:
+def intersections(boxes: Array, others: Array, margin: float = 0.0, *, touching: bool = True) -> Array:
     """The common area of boxes; the rows of both are broadcast together.
 
     Args:
         touching: Boxes at a distance below the margin still have a common area.
     """
     extra, least = others.dtype.type(margin), others.dtype.type(0.0 if touching else margin)
-    width, height = np.minimum(one[2], others[2]), np.minimum(one[3], others[3])
-    width -= np.maximum(one[0], others[0])
-    height -= np.maximum(one[1], others[1])
+    width, height = np.minimum(boxes[2], others[2]), np.minimum(boxes[3], others[3])
+    width -= np.maximum(boxes[0], others[0])
+    height -= np.maximum(boxes[1], others[1])
     if margin:
         width += extra
         height += extra
@@ -100,12 +100,12 @@ def overlaps_of(common: Array, area: Any, areas: Array) -> Array:
 class Overlaps:
     """Intersection over union of boxes at two arrays of positions, which are broadcast together."""
 
-    def __call__(self, one: Array, other: Array) -> Array:
+    def __call__(self, first: Array, second: Array) -> Array:
         raise NotImplementedError
 
-    def reach(self, one: Array, other: Array, limit: np.float32) -> Array:
+    def reach(self, first: Array, second: Array, limit: np.float32) -> Array:
         """Return True where the overlaps are at least `limit`, a number above 0; False for NaN."""
-        far: Array = self(one, other) >= limit
+        far: Array = self(first, second) >= limit
         return far
 
     def groups(self, boxes: Array, least: int) -> Array | None:
@@ -126,24 +126,24 @@ class CornerOverlaps(Overlaps):
         self._areas = box_areas(boxes, margin)
         self._reaches: dict[float, Array] = {}
 
-    def __call__(self, one: Array, other: Array) -> Array:
+    def __call__(self, first: Array, second: Array) -> Array:
         # Unlike an index, it makes the elements of a row adjacent.
-        these, others = self._boxes.take(one, axis=1), self._boxes.take(other, axis=1)
+        these, others = self._boxes.take(first, axis=1), self._boxes.take(second, axis=1)
         common = intersections(these, others, self._margin, touching=self._touching)
         areas = self._areas
-        return overlaps_of(common, areas[one], areas[other])
+        return overlaps_of(common, areas[first], areas[second])
 
-    def reach(self, one: Array, other: Array, limit: np.float32) -> Array:
-        shape = np.broadcast_shapes(one.shape, other.shape)
+    def reach(self, first: Array, second: Array, limit: np.float32) -> Array:
+        shape = np.broadcast_shapes(first.shape, second.shape)
         if prod(shape) < thresholds.FEW_ELEMENTS:
-            return super().reach(one, other, limit)
-        is_far = self.may_reach(one, other, float(limit))
+            return super().reach(first, second, limit)
+        is_far = self.may_reach(first, second, float(limit))
         # np.nonzero is ten times slower for several axes.
         places = np.flatnonzero(is_far)
         if len(places) * thresholds.KEPT_SHARE > is_far.size:
-            return super().reach(one, other, limit)
-        place = np.unravel_index(places, shape)
-        ones, others = (np.broadcast_to(numbers, shape)[place] for numbers in (one, other))
+            return super().reach(first, second, limit)
+        index = np.unravel_index(places, shape)
+        ones, others = (np.broadcast_to(numbers, shape)[index] for numbers in (first, second))
         is_far.reshape(-1)[places] = super().reach(ones, others, limit)
         return is_far
 
@@ -156,16 +156,16 @@ class CornerOverlaps(Overlaps):
         is_first = np.zeros(len(order), np.bool_)
         is_first[1:] = low[order[1:]] > np.maximum.accumulate(high[order])[:-1]
         end = 0
-        for place in np.flatnonzero(is_first).tolist():
-            is_first[place] = place - end >= least
-            end = place if is_first[place] else end
+        for position in np.flatnonzero(is_first).tolist():
+            is_first[position] = position - end >= least
+            end = position if is_first[position] else end
         if not end:
             return None
-        found = np.empty(len(order), np.int64)
-        found[order] = np.cumsum(is_first)
-        return found
+        group_of = np.empty(len(order), np.int64)
+        group_of[order] = np.cumsum(is_first)
+        return group_of
 
-    def may_reach(self, one: Array, other: Array, limit: float) -> Array:
+    def may_reach(self, first: Array, second: Array, limit: float) -> Array:
         """Return True where an overlap may be `limit` or more, ten times faster than the overlaps.
 
         The common area is then, along each axis, at least that fraction of both boxes.
@@ -173,7 +173,7 @@ class CornerOverlaps(Overlaps):
         reach = self._reaches.get(limit)
         if reach is None:
             reach = self._reaches[limit] = self._reach(limit)
-        corners, bounds = self._boxes.take(other, axis=1), reach.take(one, axis=1)
+        corners, bounds = self._boxes.take(second, axis=1), reach.take(first, axis=1)
         may: Array = corners[2] >= bounds[0]
         may &= corners[3] >= bounds[1]
         may &= corners[0] <= bounds[2]
@@ -268,27 +268,29 @@ def keep_best_of_classes(
         and count <= 4 * thresholds.BOXES_AT_ONCE
         and count**2 < sum([n * min(n, block) for n in counts])
     )
-    kept: list[list[int]] = []
+    retained: list[list[int]] = []
     if is_shrinking:
         falling = np.float32(shrink)
-        kept += [_keep_shrinking(own[:n], overlaps, limit, most, falling) for own, n in zip(moved, counts, strict=True)]
+        retained += [
+            _keep_shrinking(own[:n], overlaps, limit, most, falling) for own, n in zip(moved, counts, strict=True)
+        ]
     elif together:
         every = np.arange(count)
         removed = _removals(_too_far(overlaps, every[:, np.newaxis], every, limit))
-        kept += [_keep_in_order(order[:n], removed, most) for order, n in zip(orders.tolist(), counts, strict=True)]
+        retained += [_keep_in_order(order[:n], removed, most) for order, n in zip(orders.tolist(), counts, strict=True)]
     else:
         for some in parts_of_classes(classes, block):
             first = moved[some, :block]
             removed = _removals(_too_far(overlaps, first[:, :, np.newaxis], first[:, np.newaxis], limit))
-            for place, (order, n) in enumerate(zip(moved[some], counts[some], strict=True)):
-                best = _keep_in_order(range(min(n, block)), removed[place * block : (place + 1) * block], most)
+            for row, (order, n) in enumerate(zip(moved[some], counts[some], strict=True)):
+                best = _keep_in_order(range(min(n, block)), removed[row * block : (row + 1) * block], most)
                 _keep_more(best, block, order[:n], overlaps, limit, most)
-                kept.append(best)
-    labels, found = (
-        np.repeat(np.arange(classes), list(map(len, kept))),
-        np.array(list(chain.from_iterable(kept)), np.int64),
+                retained.append(best)
+    labels, positions = (
+        np.repeat(np.arange(classes), list(map(len, retained))),
+        np.array(list(chain.from_iterable(retained)), np.int64),
     )
-    return labels, found if together else orders[labels, found]
+    return labels, positions if together else orders[labels, positions]
 
 
 def _keep_of_groups(
@@ -301,8 +303,8 @@ def _keep_of_groups(
     _, boxes = keep_best_of_classes(candidates, overlaps, threshold, count=count)
     places = np.zeros(count, np.int64)
     places[order] = np.arange(len(order))
-    kept = order[np.sort(places[boxes])[:most]]
-    return np.zeros(len(kept), np.int64), kept
+    retained = order[np.sort(places[boxes])[:most]]
+    return np.zeros(len(retained), np.int64), retained
 
 
 def parts_of_classes(classes: int, most: int) -> Iterator[slice]:
@@ -313,19 +315,19 @@ def parts_of_classes(classes: int, most: int) -> Iterator[slice]:
         yield slice(start, start + each)
 
 
-def _keep_more(kept: list[int], start: int, order: Array, overlaps: Overlaps, limit: np.float32, most: int) -> None:
+def _keep_more(retained: list[int], start: int, order: Array, overlaps: Overlaps, limit: np.float32, most: int) -> None:
     """Add the places in `order` that `keep_best` keeps to the ones kept before `start`."""
     size = _boxes_at_once(most)
     for begin in range(start, len(order), size):
-        if len(kept) >= most:
+        if len(retained) >= most:
             break
         check_time()
         block = np.arange(begin, min(begin + size, len(order)))
-        if kept:
-            block = block[~_too_far(overlaps, order[block, np.newaxis], order[kept], limit).any(axis=1)]
+        if retained:
+            block = block[~_too_far(overlaps, order[block, np.newaxis], order[retained], limit).any(axis=1)]
         boxes = order[block]
         removed = _removals(_too_far(overlaps, boxes[:, np.newaxis], boxes, limit))
-        kept += block[_keep_in_order(range(len(block)), removed, most - len(kept))].tolist()
+        retained += block[_keep_in_order(range(len(block)), removed, most - len(retained))].tolist()
 
 
 def _boxes_at_once(most: int) -> int:
@@ -343,53 +345,53 @@ def _removals(is_far: Array) -> list[int]:
         numbers: list[int] = words.view("<u8")[:, 0].tolist()
         return numbers
     data = bits.tobytes()
-    return [int.from_bytes(data[place : place + width], "little") for place in range(0, len(data), width)]
+    return [int.from_bytes(data[start : start + width], "little") for start in range(0, len(data), width)]
 
 
 def _keep_in_order(boxes: Iterable[int], removals: list[int], most: int) -> list[int]:
     """The boxes, best first, that no preceding one removes: at most `most`."""
-    kept: list[int] = []
+    retained: list[int] = []
     removed = 0
     for box in boxes:
         if removed >> box & 1:
             continue
-        if len(kept) >= most:
+        if len(retained) >= most:
             break
-        kept.append(box)
+        retained.append(box)
         removed |= removals[box]
-    return kept
+    return retained
 
 
-def _too_far(overlaps: Overlaps, one: Array, other: Array, limit: np.float32) -> Array:
+def _too_far(overlaps: Overlaps, first: Array, second: Array, limit: np.float32) -> Array:
     """Return True where boxes overlap enough for removal; their numbers are broadcast together."""
     if not limit > 0:
         # Every overlap, even 0, is too large.
-        return np.ones(np.broadcast_shapes(one.shape, other.shape), np.bool_)
-    return overlaps.reach(one, other, limit)
+        return np.ones(np.broadcast_shapes(first.shape, second.shape), np.bool_)
+    return overlaps.reach(first, second, limit)
 
 
 def _keep_shrinking(order: Array, overlaps: Overlaps, limit: np.float32, most: int, shrink: np.float32) -> list[int]:
     """`keep_best` with a decreasing limit: each box is compared with the limit in effect at its turn."""
-    kept: list[int] = []
+    retained: list[int] = []
     for start in range(0, len(order), thresholds.BOXES_AT_ONCE):
         check_time()
         block = np.arange(start, min(start + thresholds.BOXES_AT_ONCE, len(order)))
-        before = order[np.array(kept, np.int64), np.newaxis]
+        before = order[np.array(retained, np.int64), np.newaxis]
         worst = np.fmax.reduce(overlaps(before, order[block]), axis=0, initial=0)
-        if kept:
+        if retained:
             stays = worst < limit
             block, worst = block[stays], worst[stays]
         common = overlaps(order[block, np.newaxis], order[block])
         for i, box in enumerate(block.tolist()):
-            if kept and not worst[i] < limit:
+            if retained and not worst[i] < limit:
                 continue
-            if len(kept) == most:
-                return kept
-            kept.append(box)
+            if len(retained) == most:
+                return retained
+            retained.append(box)
             if limit > 0.5:
                 limit *= shrink
             np.fmax(worst[i + 1 :], common[i, i + 1 :], out=worst[i + 1 :])
-    return kept
+    return retained
 
 
 def keep_decaying(
@@ -401,21 +403,21 @@ def keep_decaying(
     removed.
     """
     scale, limit = np.float32(-0.5) / np.float32(sigma), np.float32(score_threshold)
-    rest, scores = np.arange(len(scores)), scores.copy()
-    kept: list[int] = []
+    remaining, scores = np.arange(len(scores)), scores.copy()
+    retained: list[int] = []
     final: list[Any] = []
-    while rest.size and len(kept) < most:
+    while remaining.size and len(retained) < most:
         check_time()
         best = int(np.argmax(scores))
-        box = int(rest[best])
-        kept.append(box)
+        box = int(remaining[best])
+        retained.append(box)
         final.append(scores[best])
-        rest, scores = np.delete(rest, best), np.delete(scores, best)
-        common = np.fmax(overlaps(np.array(box), rest), 0)
+        remaining, scores = np.delete(remaining, best), np.delete(scores, best)
+        common = np.fmax(overlaps(np.array(box), remaining), 0)
         scores *= np.exp(scale * common * common)
         stays = scores > limit
-        rest, scores = rest[stays], scores[stays]
-    return np.array(kept, np.int64), np.array(final, np.float32)
+        remaining, scores = remaining[stays], scores[stays]
+    return np.array(retained, np.int64), np.array(final, np.float32)
 
 
 ROW_BYTES = 64
@@ -439,7 +441,7 @@ class Selected(NamedTuple):
         return Selected(batches, label, box, score)
 
     @staticmethod
-    def joined(parts: list[Selected]) -> Selected:
+    def concatenate(parts: list[Selected]) -> Selected:
         """All arrays concatenated.
 
         Raises:
@@ -452,7 +454,7 @@ class Selected(NamedTuple):
         empty = Selected(nothing, nothing, nothing, np.zeros(0, np.float32))
         return Selected(*map(np.concatenate, zip(empty, *parts, strict=True)))
 
-    def ordered(self, *keys: Array) -> Selected:
+    def sort_by(self, *keys: Array) -> Selected:
         """Sorted by the first key, then by the second, and so on."""
         return self.take(np.lexsort(keys[::-1]))
 
@@ -473,13 +475,13 @@ def best_of_classes(scores: Array, least: Any, most: int | None = None, *, witho
         without: The number of a class without candidates, if it exists.
     """
     boxes = scores.shape[1]
-    kept = boxes if most is None else min(most, boxes)
-    if boxes > 4 * thresholds.BOXES_AT_ONCE and kept * thresholds.KEPT_SHARE > boxes:
-        found = [np.flatnonzero(own > least) for own in scores]
-        best = candidates_of([some[best_first(own[some], kept)] for own, some in zip(scores, found, strict=True)])
+    count = boxes if most is None else min(most, boxes)
+    if boxes > 4 * thresholds.BOXES_AT_ONCE and count * thresholds.KEPT_SHARE > boxes:
+        candidates = [np.flatnonzero(own > least) for own in scores]
+        best = candidates_of([some[best_first(own[some], count)] for own, some in zip(scores, candidates, strict=True)])
     else:
-        counts = np.minimum(np.add.reduce(scores > least, axis=1), kept).tolist()
-        best = Candidates(least_indices(-scores, kept, 1)[:, : max(counts, default=0)], counts)
+        counts = np.minimum(np.add.reduce(scores > least, axis=1), count).tolist()
+        best = Candidates(least_indices(-scores, count, 1)[:, : max(counts, default=0)], counts)
     if 0 <= without < len(scores):
         best.counts[without] = 0
     return best
@@ -496,8 +498,8 @@ def keep_few_of_classes(
     if most < few and few * thresholds.KEPT_SHARE <= count:
         candidates = best_of_classes(scores, least, few)
         labels, boxes = keep_best_of_classes(candidates, overlaps, threshold, count=count, most=most)
-        kept = np.bincount(labels, minlength=len(scores))
-        if np.all((kept >= most) | (np.array(candidates.counts) < few)):
+        selected = np.bincount(labels, minlength=len(scores))
+        if np.all((selected >= most) | (np.array(candidates.counts) < few)):
             return labels, boxes
     return keep_best_of_classes(best_of_classes(scores, least), overlaps, threshold, count=count, most=most)
 

@@ -18,7 +18,7 @@ __all__ = [
     "by_chunks",
     "by_rows",
     "by_slices",
-    "converted",
+    "convert_by_chunks",
     "empty_in_layout_of",
     "item_dtype",
 ]
@@ -103,12 +103,12 @@ def by_chunks(write: Callable[[Array, Array], object], data: Array, output: Arra
 
 def empty_in_layout_of(data: Array) -> Array:
     """An empty array of the shape and the dtype of data, with its memory order if data is a transposed tensor."""
-    found = np.empty_like(data)
-    lies = [own == other for size, own, other in zip(data.shape, found.strides, data.strides, strict=True) if size > 1]
-    return found if all(lies) else np.empty(data.shape, data.dtype)
+    result = np.empty_like(data)
+    lies = [own == other for size, own, other in zip(data.shape, result.strides, data.strides, strict=True) if size > 1]
+    return result if all(lies) else np.empty(data.shape, data.dtype)
 
 
-def converted(data: Array, target: ElementType) -> Array:
+def convert_by_chunks(data: Array, target: ElementType) -> Array:
     """`convert`, in chunks on several threads for many elements."""
     if data.size < thresholds.SPLIT_ELEMENTS or not data.flags.c_contiguous or data.dtype == target.dtype:
         return convert(data, target)

@@ -75,7 +75,7 @@ class CompressedMatrix:
     @staticmethod
     def of(
         stored: Array,
-        kind: ElementType,
+        element_type: ElementType,
         columns: int,
         *,
         scale: Array | None = None,
@@ -86,11 +86,11 @@ class CompressedMatrix:
         """The matrix, or None if products with it are not supported.
 
         Args:
-            kind: The element type of the codes.
+            element_type: The element type of the codes.
             high_first: The first of two elements in a byte is in the high half.
             table: For non-integer types shorter than 16 bits, the f32 values of all 256 bytes, [256, elements].
         """
-        codec = _codec(stored, kind, columns, high_first, table)
+        codec = _codec(stored, element_type, columns, high_first, table)
         return None if codec is None else CompressedMatrix(stored, columns, codec, scale, zero)
 
     @property
@@ -152,15 +152,15 @@ def _with_scaled_sums(spread: Array, matrix: CompressedMatrix, groups: int, out:
         if matrix.codec.is_small and factor == 1:
             codes *= _WIDE_EXPONENT
         grouped = codes.reshape(planes, -1, groups, width // groups).swapaxes(1, 2)
-        found = matrix_product(grouped, right, np.empty((*grouped.shape[:-1], tokens), np.float32), is_chunk=True)
-        found = found[0] if planes == 1 else found.sum(0)
+        products = matrix_product(grouped, right, np.empty((*grouped.shape[:-1], tokens), np.float32), is_chunk=True)
+        products = products[0] if planes == 1 else products.sum(0)
         if factor != 1:
-            found *= factor
+            products *= factor
         if zero is not None and sums is not None:
-            found -= zero[rows].T[..., np.newaxis].astype(np.float32) * sums
+            products -= zero[rows].T[..., np.newaxis].astype(np.float32) * sums
         if scale is not None:
-            found *= scale[rows].T[..., np.newaxis].astype(np.float32)
-        out[:, rows] = (found[0] if groups == 1 else found.sum(0)).T
+            products *= scale[rows].T[..., np.newaxis].astype(np.float32)
+        out[:, rows] = (products[0] if groups == 1 else products.sum(0)).T
 
     return lambda: multiply
 
@@ -173,7 +173,7 @@ def _is_moderate(largest: Array) -> bool:
 def _with_scaled_weights(spread: Array, matrix: CompressedMatrix, groups: int, out: Array) -> Callable[[], _Multiply]:
     """Apply scales and zero points to the weights, which many tokens share."""
     tokens, planes, width = spread.shape
-    whole = spread.reshape(tokens, -1)
+    flat = spread.reshape(tokens, -1)
 
     def multiply(codes: Array, rows: slice) -> None:
         if matrix.codec.is_small:
@@ -184,9 +184,9 @@ def _with_scaled_weights(spread: Array, matrix: CompressedMatrix, groups: int, o
                 apply(grouped, numbers[rows].astype(np.float32)[:, np.newaxis, :, np.newaxis], out=grouped)
         weights = codes.reshape(-1, planes * width)
         if tokens < thresholds.MANY_ROWS:
-            out[:, rows] = np.matmul(weights, whole.T).T
+            out[:, rows] = np.matmul(weights, flat.T).T
         else:
-            np.matmul(whole, weights.T, out=out[:, rows])
+            np.matmul(flat, weights.T, out=out[:, rows])
 
     return lambda: multiply
 
@@ -215,8 +215,8 @@ def multiply_columns(a: Array, matrix: CompressedMatrix, out: Array) -> Array:
                     grouped = codes.reshape(planes, len(numbers), -1, count // planes)
                     own = _spread(numbers[:, columns].astype(np.float32), planes).swapaxes(0, 1)
                     apply(grouped, own[:, :, np.newaxis], out=grouped)
-            found = matrix_product(a, codes, np.empty((planes, len(a), count // planes), np.float32), is_chunk=True)
-            out[:, columns] = found.transpose(1, 2, 0).reshape(len(a), count)
+            products = matrix_product(a, codes, np.empty((planes, len(a), count // planes), np.float32), is_chunk=True)
+            out[:, columns] = products.transpose(1, 2, 0).reshape(len(a), count)
 
         return work
 
@@ -265,23 +265,27 @@ def _spread(a: Array, planes: int) -> Array:
     return np.ascontiguousarray(a.reshape(len(a), -1, planes).swapaxes(1, 2))
 
 
-def _codec(stored: Array, kind: ElementType, columns: int, high_first: bool, table: Array | None) -> _Codec | None:
+def _codec(
+    stored: Array, element_type: ElementType, columns: int, high_first: bool, table: Array | None
+) -> _Codec | None:
     """The codec for the codes of a row; None for unsupported types and sizes."""
-    if kind.bits == 4 and columns % 2:
+    if element_type.bits == 4 and columns % 2:
         return None
     if table is not None:
         return _Codec(1, _by_table(table))
-    if kind.name in ("u4", "i4"):
-        return _Codec(2, _nibbles(is_signed=kind.is_signed, first=int(high_first)))
-    if kind.name in ("u8", "i8"):
-        return _Codec(1, _as_they_are(kind.dtype))
-    if kind.bits != 16 or not kind.is_float:
+    if element_type.name in ("u4", "i4"):
+        return _Codec(2, _nibbles(is_signed=element_type.is_signed, first=int(high_first)))
+    if element_type.name in ("u8", "i8"):
+        return _Codec(1, _as_they_are(element_type.dtype))
+    if element_type.bits != 16 or not element_type.is_float:
         return None
     if columns % 2:
-        return _Codec(1, _as_they_are(kind.dtype))
-    if kind is ElementType.bf16:
+        return _Codec(1, _as_they_are(element_type.dtype))
+    if element_type is ElementType.bf16:
         return _Codec(2, _decode_bf16)
-    return _Codec(2, _decode_f16, is_small=True) if _is_finite_f16(stored) else _Codec(1, _as_they_are(kind.dtype))
+    return (
+        _Codec(2, _decode_f16, is_small=True) if _is_finite_f16(stored) else _Codec(1, _as_they_are(element_type.dtype))
+    )
 
 
 def _nibbles(*, is_signed: bool, first: int) -> _Decoder:
@@ -291,17 +295,17 @@ def _nibbles(*, is_signed: bool, first: int) -> _Decoder:
         first: The plane of the low halves.
     """
 
-    def unsigned(stored: Array, out: Array) -> None:
+    def decode_unsigned(stored: Array, out: Array) -> None:
         halves = np.bitwise_and(stored, 15)
         np.copyto(out[first], halves)
         np.copyto(out[1 - first], np.right_shift(stored, 4, out=halves))
 
-    def signed(stored: Array, out: Array) -> None:
+    def decode_signed(stored: Array, out: Array) -> None:
         halves = np.left_shift(stored, 4).view(np.int8)
         np.copyto(out[first], np.right_shift(halves, 4, out=halves))
         np.copyto(out[1 - first], np.right_shift(stored.view(np.int8), 4, out=halves))
 
-    return signed if is_signed else unsigned
+    return decode_signed if is_signed else decode_unsigned
 
 
 def _as_they_are(dtype: np.dtype[Any]) -> _Decoder:

@@ -23,7 +23,7 @@ from numpy.lib import introspect
 from ir_exec.kernels.chunks import by_chunks, by_rows, empty_in_layout_of
 from ir_exec.kernels.parallel import for_ranges
 from ir_exec.tuning import thresholds
-from ir_exec.types import Array, ElementType, convert, saturated
+from ir_exec.types import Array, ElementType, convert, saturate
 
 __all__ = [
     "EXPONENT",
@@ -62,23 +62,23 @@ Function: TypeAlias = Callable[..., Any]
 """An element-wise function of arrays: a ufunc, or an expression of ufuncs."""
 
 
-def _to_nearest(numbers: Array, kind: ElementType) -> Array:
+def _to_nearest(numbers: Array, element_type: ElementType) -> Array:
     """Real numbers as integers; see the module for values out of range."""
-    whole = np.rint(numbers)
-    result = saturated(whole, kind)
-    if not kind.is_signed and kind.bits > 8:
-        result = np.where(whole < 0, whole.astype(np.int64).astype(kind.dtype), result)
+    integers = np.rint(numbers)
+    result = saturate(integers, element_type)
+    if not element_type.is_signed and element_type.bits > 8:
+        result = np.where(integers < 0, integers.astype(np.int64).astype(element_type.dtype), result)
     return result
 
 
 @cache
 def working_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The dtype in which elements of this dtype are computed."""
-    kind = ElementType.of_dtype(dtype)
-    if kind.is_float:
-        return dtype if kind.bits >= 32 else np.dtype(np.float32)
-    if kind.is_integer and kind.bits < 8:
-        return np.dtype(np.int8 if kind.is_signed else np.uint8)
+    element_type = ElementType.of_dtype(dtype)
+    if element_type.is_float:
+        return dtype if element_type.bits >= 32 else np.dtype(np.float32)
+    if element_type.is_integer and element_type.bits < 8:
+        return np.dtype(np.int8 if element_type.is_signed else np.uint8)
     return dtype
 
 
@@ -95,10 +95,10 @@ def apply_elementwise(function: Function, *arrays: Array, out: Array | None = No
             return in_parts(function, arrays, np.empty(shape, dtype) if out is None else out)
         if out is not None and isinstance(function, np.ufunc):
             return np.asarray(function(*arrays, out=out))
-        return _written(np.asarray(function(*arrays), dtype), out)
+        return _store_result(np.asarray(function(*arrays), dtype), out)
     working = working_dtype(dtype)
     result = np.asarray(function(*[array.astype(working) for array in arrays]))
-    return _written(convert(result, ElementType.of_dtype(dtype)), out)
+    return _store_result(convert(result, ElementType.of_dtype(dtype)), out)
 
 
 def in_parts(function: Function, arrays: tuple[Array, ...], out: Array) -> Array:
@@ -110,11 +110,11 @@ def in_parts(function: Function, arrays: tuple[Array, ...], out: Array) -> Array
     if not out.size:
         return out
     axis = next(axis for axis, size in enumerate(out.shape) if size > 1)
-    whole = (slice(None),) * axis
+    leading = (slice(None),) * axis
 
     def cut(array: Array, start: int, stop: int) -> Array:
-        place = axis - out.ndim + array.ndim
-        return array if place < 0 or array.shape[place] == 1 else array[(*whole[:place], slice(start, stop))]
+        dim = axis - out.ndim + array.ndim
+        return array if dim < 0 or array.shape[dim] == 1 else array[(*leading[:dim], slice(start, stop))]
 
     def work(start: int, stop: int) -> None:
         function(*[cut(array, start, stop) for array in arrays], out=cut(out, start, stop))
@@ -123,7 +123,7 @@ def in_parts(function: Function, arrays: tuple[Array, ...], out: Array) -> Array
     return out
 
 
-def _written(result: Array, out: Array | None) -> Array:
+def _store_result(result: Array, out: Array | None) -> Array:
     if out is None:
         return result
     out[...] = result
@@ -138,14 +138,14 @@ def apply_real(function: Function, data: Array, out: Array | None = None) -> Arr
         out: As for `apply_elementwise`.
     """
     dtype = data.dtype
-    kind = ElementType.of_dtype(dtype)
-    working = working_dtype(dtype) if kind.is_float else np.dtype(np.float64)
+    element_type = ElementType.of_dtype(dtype)
+    working = working_dtype(dtype) if element_type.is_float else np.dtype(np.float64)
     if isinstance(function, np.ufunc) and (working is dtype or _has_half_loop(function, dtype)):
         return apply_elementwise(function, data, out=out)
 
     def of_part(part: Array) -> Array:
         result = function(part.astype(working))
-        return convert(result, kind) if kind.is_float else _to_nearest(result, kind)
+        return convert(result, element_type) if element_type.is_float else _to_nearest(result, element_type)
 
     if data.size <= thresholds.CHUNK_ELEMENTS and out is None:
         return of_part(data.reshape(-1)).reshape(data.shape)
@@ -169,9 +169,9 @@ def of_copy(function: Function, data: Array, *, out: Array | None = None) -> Arr
     elif out is not data:
         out[...] = by_rows(data)
     vector = out.ravel("K")
-    found = function(vector)
-    if found is not vector:
-        vector[...] = found
+    values = function(vector)
+    if values is not vector:
+        vector[...] = values
     return out
 
 
@@ -209,23 +209,23 @@ def select(cond: Array, then: Array, else_: Array, out: Array | None = None) -> 
     """
     shape = np.broadcast_shapes(cond.shape, then.shape, else_.shape)
     if then.dtype.hasobject or prod(shape) <= thresholds.CALL_ELEMENTS:
-        return _written(np.where(cond, then, else_), out)
-    kind = f"i{then.itemsize}"
+        return _store_result(np.where(cond, then, else_), out)
+    integer_dtype = f"i{then.itemsize}"
 
     def of_part(cond: Array, then: Array, else_: Array, out: Array) -> None:
         # All bits where cond is true, for any byte that means true.
         masks = np.equal(cond.view(np.int8), 0).view(np.int8) - np.int8(1)
         np.bitwise_xor(then, else_, out=out)
-        np.bitwise_and(out, masks.astype(kind), out=out)
+        np.bitwise_and(out, masks.astype(integer_dtype), out=out)
         np.bitwise_xor(out, else_, out=out)
 
-    found = np.empty(shape, then.dtype) if out is None else out
-    parts = (cond, then.view(kind), else_.view(kind))
-    if found.size < thresholds.SPLIT_ELEMENTS:
-        of_part(*parts, found.view(kind))
+    result = np.empty(shape, then.dtype) if out is None else out
+    parts = (cond, then.view(integer_dtype), else_.view(integer_dtype))
+    if result.size < thresholds.SPLIT_ELEMENTS:
+        of_part(*parts, result.view(integer_dtype))
     else:
-        in_parts(of_part, parts, found.view(kind))
-    return found
+        in_parts(of_part, parts, result.view(integer_dtype))
+    return result
 
 
 def at_least(data: Array, least: float, out: Array | None = None) -> Array:
@@ -247,7 +247,7 @@ def numbers(*values: float) -> dict[str, tuple[Array, ...]]:
 
     NumPy converts a Python number in every call, which takes as long as a short call itself.
     """
-    return {kind: tuple([np.array(value, kind) for value in values]) for kind in "fd"}
+    return {code: tuple([np.array(value, code) for value in values]) for code in "fd"}
 
 
 _OF_SIGMOID = numbers(-EXPONENT, 1)
@@ -256,13 +256,13 @@ _OF_SIGMOID = numbers(-EXPONENT, 1)
 def sigmoid(x: Array, out: Array | None = None) -> Array:
     """1 / (1 + exp(-x)), in place of x, an array of f32 or f64, or in `out`."""
     out = x if out is None else out
-    opposite, one = _OF_SIGMOID[out.dtype.char]
+    opposite, unit = _OF_SIGMOID[out.dtype.char]
     np.multiply(x, opposite, out=out)
     # An exponential that overflows is infinite, and the quotient is correctly 0.
     power(out, out=out)
-    np.add(out, one, out=out)
+    np.add(out, unit, out=out)
     # np.reciprocal is two times slower.
-    return np.asarray(np.divide(one, out, out=out))
+    return np.asarray(np.divide(unit, out, out=out))
 
 
 def sigmoid_of(x: Array, *, out: Array | None = None) -> Array:
@@ -297,12 +297,12 @@ def truncated_remainder(a: Array, b: Array, out: Array | None = None) -> Array:
 
 
 def _remainder(
-    function: np.ufunc, whole: Callable[..., Any], signed: int, a: Array, b: Array, out: Array | None
+    function: np.ufunc, rounding: Callable[..., Any], signed: int, a: Array, b: Array, out: Array | None
 ) -> Array:
     """The remainder of a division.
 
     Args:
-        whole: Rounds quotients to integers.
+        rounding: Rounds quotients to integers.
         signed: The one of a and b with the sign of the remainder.
     """
 
@@ -312,7 +312,7 @@ def _remainder(
         if not -_EXACT_QUOTIENT < quotients.min() <= quotients.max() < _EXACT_QUOTIENT:
             function(a, b, out=out)
             return
-        whole(quotients, out=quotients)
+        rounding(quotients, out=quotients)
         quotients *= b
         np.subtract(a, quotients, out=quotients)
         if np.isnan(quotients.sum()):
@@ -321,8 +321,8 @@ def _remainder(
             return
         np.copysign(quotients, (a, b)[signed], out=out, casting="same_kind")
 
-    found = np.empty(np.broadcast_shapes(a.shape, b.shape), a.dtype) if out is None else out
-    if found.size <= thresholds.CALL_ELEMENTS:
-        function(a, b, out=found)
-        return found
-    return in_parts(of_part, (a, b), found)
+    result = np.empty(np.broadcast_shapes(a.shape, b.shape), a.dtype) if out is None else out
+    if result.size <= thresholds.CALL_ELEMENTS:
+        function(a, b, out=result)
+        return result
+    return in_parts(of_part, (a, b), result)

@@ -77,7 +77,9 @@ _ERF_F64 = _Rational(
 
 def _log_odds(rational: _Rational) -> _Rational:
     """-2 · R(x² / 2) / √2 · EXPONENT, in x²."""
-    numerator, denominator = ([coefficient / 2**power for power, coefficient in enumerate(one)] for one in rational)
+    numerator, denominator = (
+        [coefficient / 2**power for power, coefficient in enumerate(coefficients)] for coefficients in rational
+    )
     return _Rational([-sqrt(2) * EXPONENT * coefficient for coefficient in numerator], denominator)
 
 

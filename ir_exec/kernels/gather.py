@@ -127,12 +127,14 @@ def _move_by_tiles(data: Array, indices: Array, way: AlongAxis, output: Array) -
             else:
                 width, elements = way.after, flat[before.start * way.size * way.after + afters.start :]
             for tile in group:
-                found = offsets(chosen[tile], width)
+                positions = offsets(chosen[tile], width)
                 into = target[tile]
                 if into.flags.c_contiguous:
-                    np.take(elements, found, out=into, mode="clip")
+                    np.take(elements, positions, out=into, mode="clip")
                 else:
-                    into[...] = np.take(elements, found, out=spare[: found.size].reshape(found.shape), mode="clip")
+                    into[...] = np.take(
+                        elements, positions, out=spare[: positions.size].reshape(positions.shape), mode="clip"
+                    )
 
         return work
 

@@ -111,12 +111,12 @@ class Limits:
         if not owner.flags.writeable or key in excluded:
             return
         size = max(owner.nbytes + OVERHEAD - planned, 0)
-        kept = self._kept.get(key)
-        if kept is None:
-            kept = self._kept[key] = _Kept(owner, _freed)
-            kept.key, kept.limits, kept.size = key, self, 0
-        self._counted += size - kept.size
-        kept.size = size
+        entry = self._kept.get(key)
+        if entry is None:
+            entry = self._kept[key] = _Kept(owner, _release_entry)
+            entry.key, entry.limits, entry.size = key, self, 0
+        self._counted += size - entry.size
+        entry.size = size
         if self.planned + self._counted + self._budget.constants > self._budget.max_memory:
             self.require(0)
 
@@ -155,9 +155,9 @@ class Limits:
         self._kept.clear()
         self._counted = 0
 
-    def release(self, kept: _Kept) -> None:
-        if self._kept.pop(kept.key, None) is not None:
-            self._counted -= kept.size
+    def release(self, entry: _Kept) -> None:
+        if self._kept.pop(entry.key, None) is not None:
+            self._counted -= entry.size
 
 
 class _Kept(ref[Array]):
@@ -169,9 +169,9 @@ class _Kept(ref[Array]):
     size: int
 
 
-def _freed(kept: ref[Array]) -> None:
-    assert isinstance(kept, _Kept)
-    kept.limits.release(kept)
+def _release_entry(entry: ref[Array]) -> None:
+    assert isinstance(entry, _Kept)
+    entry.limits.release(entry)
 
 
 LIMITS: ContextVar[Limits | None] = ContextVar("LIMITS", default=None)

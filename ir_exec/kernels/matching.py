@@ -80,9 +80,9 @@ class MatchTimer:
                 return match(min(factor * left, _LONGEST_TRY))
             except TimeoutError:
                 factor *= 2
-        place = position()
-        shown = repr(text[place : place + _SHOWN_TEXT])
-        message = f"the pattern takes longer than {self._seconds:g} seconds, at character {place} of the text, {shown}"
+        offset = position()
+        shown = repr(text[offset : offset + _SHOWN_TEXT])
+        message = f"the pattern takes longer than {self._seconds:g} seconds, at character {offset} of the text, {shown}"
         hint = "simplify the pattern, or set max_seconds of compile_model to more seconds"
         raise ResourceError(message, hint=hint)
 
@@ -190,8 +190,8 @@ def find_spans(search: Any, text: str, timer: MatchTimer, *, with_groups: bool =
 
 def _collect(spans: array[int], search: Any, text: str, timeout: float | None) -> None:
     meter, counted = None, _COUNTED_SPANS
-    for one in search.finditer(text, timeout=timeout):
-        span = one.span()
+    for match in search.finditer(text, timeout=timeout):
+        span = match.span()
         if span[0] == span[1]:
             break
         spans.extend(span)
@@ -203,11 +203,11 @@ def _collect(spans: array[int], search: Any, text: str, timeout: float | None) -
 
 def _collect_groups(spans: array[int], search: Any, text: str, timeout: float | None) -> None:
     meter, counted = None, _COUNTED_SPANS
-    for one in search.finditer(text, timeout=timeout):
-        span = one.span()
+    for match in search.finditer(text, timeout=timeout):
+        span = match.span()
         if span[0] == span[1]:
             break
-        group = one.span(one.lastindex) if one.lastindex else span
+        group = match.span(match.lastindex) if match.lastindex else span
         spans.extend(span)
         spans.extend(group if group[0] != group[1] else span)
         if len(spans) > counted:

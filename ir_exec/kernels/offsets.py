@@ -123,8 +123,8 @@ class AlongAxis:
                 fits = self.size * line * itemsize <= 2 * thresholds.WORKING_ELEMENTS
                 columns = line if fits else min(self.after, most)
         rows = min(self.length, max(1, most // max(columns, 1)))
-        whole = columns == self.after and rows == self.length
-        return (min(self.before, max(1, most // max(rows * columns, 1))) if whole else 1), rows, columns
+        is_complete = columns == self.after and rows == self.length
+        return (min(self.before, max(1, most // max(rows * columns, 1))) if is_complete else 1), rows, columns
 
     def _near_columns(self, itemsize: int) -> int:
         """The number of columns of the tensor that fit a core's private cache, in whole cache lines, at least one."""
@@ -165,17 +165,17 @@ class AxisOffsets:
         Raises:
             OutOfRangeError: If an index is out of range.
         """
-        found = indices if lie_within(indices, self._size) else self._count_from_front(indices)
-        before = found.shape[0]
+        positions = indices if lie_within(indices, self._size) else self._count_from_front(indices)
+        before = positions.shape[0]
         if columns == 1 and before == 1:
-            return found
+            return positions
         # Half as many bytes take half the time, and the offsets within all but the largest chunks fit i32.
-        narrow = found.dtype == np.int32 and before * self._size * columns < 2**31
+        narrow = positions.dtype == np.int32 and before * self._size * columns < 2**31
         buffer = self._buffer.view(np.int32) if narrow else self._buffer
-        offsets = buffer[: found.size].reshape(found.shape)
+        offsets = buffer[: positions.size].reshape(positions.shape)
         if columns > 1:
-            found = np.multiply(found, columns, out=offsets, dtype=offsets.dtype)
-        return np.add(found, _grid(found.shape, self._size * columns, offsets.dtype), out=offsets)
+            positions = np.multiply(positions, columns, out=offsets, dtype=offsets.dtype)
+        return np.add(positions, _grid(positions.shape, self._size * columns, offsets.dtype), out=offsets)
 
     def _count_from_front(self, indices: Array) -> Array:
         if not self._negative:

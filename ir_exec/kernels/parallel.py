@@ -64,12 +64,12 @@ def for_ranges(total: int, size: int, work: Callable[[int, int], None], *, nanos
     for_each(-(-total // size), lambda: chunk, nanoseconds=nanoseconds)
 
 
-def even_count(wanted: float) -> int:
+def even_count(count: float) -> int:
     """An even number of chunks near `count`.
 
     The number of threads is rarely odd: with three equal chunks, one of two threads would idle during the third.
     """
-    return 2 * max(round(wanted / 2), 1)
+    return 2 * max(round(count / 2), 1)
 
 
 class _Job:

@@ -12,7 +12,7 @@ import numpy as np
 from ir_exec.kernels.indices import element_offsets
 from ir_exec.kernels.limits import check_time
 from ir_exec.kernels.parallel import for_ranges
-from ir_exec.kernels.precision import rounded, type_limits
+from ir_exec.kernels.precision import round_to, type_limits
 from ir_exec.kernels.resample import copy_channels
 from ir_exec.kernels.sorting import comparable
 from ir_exec.kernels.windows import SlidingAxis
@@ -34,15 +34,15 @@ def pooled_along(ufunc: np.ufunc, data: Array, axis: SlidingAxis, position: int,
         return data
     shape = (*data.shape[:position], axis.count, *data.shape[position + 1 :])
     before = (slice(None),) * position
-    whole, partial = _elements(axis)
-    if len(whole) > 1:
+    complete, partial = _elements(axis)
+    if len(complete) > 1:
         result = np.empty(shape, data.dtype)
-        ufunc(data[(*before, whole[0])], data[(*before, whole[1])], out=result)
-        for elements in whole[2:]:
+        ufunc(data[(*before, complete[0])], data[(*before, complete[1])], out=result)
+        for elements in complete[2:]:
             ufunc(result, data[(*before, elements)], out=result)
     else:
         result = np.full(shape, start, data.dtype)
-        partial = (*partial, *[(slice(0, axis.count), elements) for elements in whole])
+        partial = (*partial, *[(slice(0, axis.count), elements) for elements in complete])
     for windows, elements in partial:
         target = result[(*before, windows)]
         ufunc(target, data[(*before, elements)], out=target)
@@ -57,8 +57,8 @@ def _elements(axis: SlidingAxis) -> tuple[tuple[slice, ...], tuple[tuple[slice, 
     """
     reached = [reach for k in axis.positions() if (reach := axis.reach(k)) is not None]
     every = slice(0, axis.count)
-    whole = tuple([elements for windows, elements in reached if windows == every])
-    return whole, tuple([reach for reach in reached if reach[0] != every])
+    complete = tuple([elements for windows, elements in reached if windows == every])
+    return complete, tuple([reach for reach in reached if reach[0] != every])
 
 
 def by_images(pool: Callable[[Array], Array], data: Array, axes: Sequence[SlidingAxis]) -> Array:
@@ -106,7 +106,7 @@ def greatest(data: Array, axes: Sequence[SlidingAxis]) -> Array:
             return images
         return np.asarray(greater(images, lowest))
 
-    return rounded(by_images(pool, wide, axes), data.dtype)
+    return round_to(by_images(pool, wide, axes), data.dtype)
 
 
 def greatest_and_places(data: Array, axes: Sequence[SlidingAxis]) -> tuple[Array, Array]:
@@ -121,37 +121,37 @@ def greatest_and_places(data: Array, axes: Sequence[SlidingAxis]) -> tuple[Array
         places = np.empty(0, np.int64)
         # Starting at the last axis: this keeps the first of equal elements of the flattened window.
         for position, axis in reversed(list(enumerate(axes, 1))):
-            found = greater(pooled_along(greater, images, axis, position, lowest), lowest)
-            chosen, missing = _first_equal(images, found, axis, position)
+            maxima = greater(pooled_along(greater, images, axis, position, lowest), lowest)
+            chosen, missing = _first_equal(images, maxima, axis, position)
             offsets = element_offsets(chosen, position, images.shape)
             places = np.take(places, offsets, mode="clip") if places.size else offsets
             if missing is not None:
                 places[missing] = -1
-            images = found
+            images = maxima
         values[some] = images
         firsts = np.arange(some.stop - some.start).reshape(-1, *[1] * len(axes)) * prod(sizes)
         np.add(np.maximum(places, firsts), some.start * prod(sizes), out=indices[some])
     shape = (*data.shape[:2], *shape[1:])
-    return rounded(values.reshape(shape), data.dtype), indices.reshape(shape)
+    return round_to(values.reshape(shape), data.dtype), indices.reshape(shape)
 
 
-def _first_equal(data: Array, found: Array, axis: SlidingAxis, position: int) -> tuple[Array, Array | None]:
+def _first_equal(data: Array, greatest: Array, axis: SlidingAxis, position: int) -> tuple[Array, Array | None]:
     """The index along one axis of the first element of each window that equals the result there.
 
     The second array is True where there is none, or None if there always is one.
     """
     positions = list(axis.positions())
     # Numbers of few bytes are compared many at a time: 0 means no element, 1 the last of the window.
-    numbers = np.zeros(found.shape, np.min_scalar_type(len(positions)))
+    numbers = np.zeros(greatest.shape, np.min_scalar_type(len(positions)))
     before: tuple[Any, ...] = (slice(None),) * position
     for number, k in enumerate(reversed(positions), 1):
         reach = axis.reach(k)
         if reach is not None:
             windows, elements = (*before, reach[0]), (*before, reach[1])
             target = numbers[windows]
-            np.maximum(target, (data[elements] == found[windows]) * numbers.dtype.type(number), out=target)
+            np.maximum(target, (data[elements] == greatest[windows]) * numbers.dtype.type(number), out=target)
     chosen = np.take(np.array([0, *reversed(positions)], np.int64) * axis.dilation - axis.pad, numbers)
-    chosen += (np.arange(axis.count) * axis.stride).reshape(-1, *[1] * (found.ndim - position - 1))
+    chosen += (np.arange(axis.count) * axis.stride).reshape(-1, *[1] * (greatest.ndim - position - 1))
     return chosen, None if numbers.all() else numbers == 0
 
 
@@ -186,15 +186,15 @@ def reduce_bins(
     # Tables of the greatest elements of rectangles with sides 1, 2, 4, ... at each position. Rectangles cover bins.
     sides = doublings + 1
     last = sides**2 * total
-    known = np.empty((last + 1, channels), places.dtype)
-    copy_channels(places, known[:total].reshape(places.shape))
-    tables = known[:last].reshape(sides, sides, total, channels)
+    table = np.empty((last + 1, channels), places.dtype)
+    copy_channels(places, table[:total].reshape(places.shape))
+    tables = table[:last].reshape(sides, sides, total, channels)
     for power in range(doublings):
         _join(tables[power, 0], tables[power + 1, 0], width << power)
     for power in range(doublings):
         _join(tables[:, power], tables[:, power + 1], 1 << power)
     # Bins are padded with the index of the last element, which is neutral.
-    known[last] = neutral
+    table[last] = neutral
     down_axis = _axis(rows, extents[0], starts[0], doublings, sides * total)
     across_axis = _axis(columns, extents[1], starts[1], doublings, total)
     # On one thread: NumPy's calls are so short here that a second thread slows them down.
@@ -205,8 +205,8 @@ def reduce_bins(
         row, column = _offsets(down_axis, some, width, last), _offsets(across_axis, some, 1, last)
         # Regions are the last axis, since there are rarely many bins.
         chosen = row[:, np.newaxis, :, np.newaxis] + column[:, np.newaxis]
-        taken = np.take(known, chosen.reshape(-1, *chosen.shape[2:]), axis=0, mode="clip")
-        reduced = ufunc.reduce(taken, axis=0, initial=places.dtype.type(neutral))
+        elements = np.take(table, chosen.reshape(-1, *chosen.shape[2:]), axis=0, mode="clip")
+        reduced = ufunc.reduce(elements, axis=0, initial=places.dtype.type(neutral))
         result[some] = reduced.transpose(2, 0, 1, 3)
     return result
 
@@ -255,14 +255,14 @@ def _axis(bins: Array, extents: Array, starts: Array, doublings: int, table: int
 
 def _offsets(axis: _Axis, some: Array, step: int, outside: int) -> Array:
     """The beginnings of the segments of each bin, padded with `outside`: [most, bins, regions]."""
-    (begins, ends), found = axis.bins[some].T, np.arange(axis.counts[some].max())[:, np.newaxis, np.newaxis]
+    (begins, ends), positions = axis.bins[some].T, np.arange(axis.counts[some].max())[:, np.newaxis, np.newaxis]
     if axis.sizes is None:
-        places = found = found + begins
+        places = positions = positions + begins
     else:
         sizes = axis.sizes[some].T
-        found = found * sizes + begins
-        places = np.minimum(found, ends - sizes)
-    return np.ascontiguousarray(np.where(found < ends, places * step + axis.starts[some].T, outside))
+        positions = positions * sizes + begins
+        places = np.minimum(positions, ends - sizes)
+    return np.ascontiguousarray(np.where(positions < ends, places * step + axis.starts[some].T, outside))
 
 
 def _alike(height: Array, breadth: Array, most: int) -> Iterator[Array]:
@@ -270,9 +270,9 @@ def _alike(height: Array, breadth: Array, most: int) -> Iterator[Array]:
     order = np.lexsort((breadth, height))
     sizes = zip(height[order].tolist(), breadth[order].tolist(), strict=True)
     start = widest = 0
-    for place, (high, wide) in enumerate(sizes):
+    for end, (high, wide) in enumerate(sizes):
         widest = wide if wide > widest else widest
-        if place > start and (place + 1 - start) * high * widest > most:
-            yield order[start:place]
-            start, widest = place, wide
+        if end > start and (end + 1 - start) * high * widest > most:
+            yield order[start:end]
+            start, widest = end, wide
     yield order[start:]

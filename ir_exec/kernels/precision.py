@@ -13,7 +13,7 @@ import numpy as np
 
 from ir_exec.types import FLOAT, NUMERIC, Array, ElementType, element_types
 
-__all__ = ["CALCULABLE", "CALCULABLE_FLOAT", "accumulator", "rounded", "type_limits", "widened"]
+__all__ = ["CALCULABLE", "CALCULABLE_FLOAT", "accumulator", "round_to", "type_limits", "widen"]
 
 CALCULABLE = NUMERIC - element_types("u1 u3 u6 nf4")
 """The numeric types whose dtypes have NumPy arithmetic; the others only store values."""
@@ -28,31 +28,31 @@ def accumulator(dtype: np.dtype[Any]) -> np.dtype[Any]:
     Integers of 8 bits and fewer are converted to f64, where sums of their products are exact and matrix products are
     fast.
     """
-    kind = ElementType.of_dtype(dtype)
-    if kind.is_float:
-        return dtype if kind.bits >= 32 else np.dtype(np.float32)
-    if kind.is_integer and kind.bits <= 8:
+    element_type = ElementType.of_dtype(dtype)
+    if element_type.is_float:
+        return dtype if element_type.bits >= 32 else np.dtype(np.float32)
+    if element_type.is_integer and element_type.bits <= 8:
         return np.dtype(np.float64)
-    return np.dtype(np.int64) if kind.bits == 16 else dtype
+    return np.dtype(np.int64) if element_type.bits == 16 else dtype
 
 
-def widened(array: Array) -> Array:
+def widen(array: Array) -> Array:
     """The array in the dtype in which its elements are added; the array itself if this is its dtype."""
     return array.astype(accumulator(array.dtype), copy=False)
 
 
-def rounded(array: Array, dtype: np.dtype[Any]) -> Array:
+def round_to(array: Array, dtype: np.dtype[Any]) -> Array:
     """The array in the dtype of an output; for integers, fractions are truncated."""
     if array.dtype == dtype:
         return array
-    kind = ElementType.of_dtype(dtype)
-    if not kind.is_integer:
+    element_type = ElementType.of_dtype(dtype)
+    if not element_type.is_integer:
         return array.astype(dtype)
-    if kind.bits <= 8:
+    if element_type.bits <= 8:
         lowest, highest = type_limits(dtype)
         return np.asarray(np.clip(np.trunc(array), lowest, highest).astype(dtype))
     # A float beyond the range of its integer type has no defined value; via 64 bits it wraps.
-    return np.asarray(array.astype(np.int64 if kind.is_signed else np.uint64).astype(dtype))
+    return np.asarray(array.astype(np.int64 if element_type.is_signed else np.uint64).astype(dtype))
 
 
 @cache

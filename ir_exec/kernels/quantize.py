@@ -43,7 +43,7 @@ class Levels(NamedTuple):
     first: Any | None
     last: tuple[Any, Any] | None
 
-    def quantized(self, data: Array, out: Array | None = None) -> Array:
+    def quantize(self, data: Array, out: Array | None = None) -> Array:
         """The data, f32 or f64, rounded; the levels are in its dtype.
 
         Args:
@@ -59,8 +59,8 @@ class Levels(NamedTuple):
         places = _parts(target.shape, thresholds.CHUNK_ELEMENTS)
 
         def work(number: int) -> None:
-            place = places[number]
-            self._cut(place)._write(source[place], target[place])
+            block = places[number]
+            self._cut(block)._write(source[block], target[block])
 
         for_each(len(places), lambda: work, nanoseconds=data.size * thresholds.ELEMENT_NANOSECONDS)
         return result
@@ -72,18 +72,18 @@ class Levels(NamedTuple):
         ends = () if self.last is None else (self.least, self.most, *self.last)
         return all(array is None or not array.ndim for array in (*arrays, *ends))
 
-    def _cut(self, place: _Place) -> Levels:
+    def _cut(self, block: _Place) -> Levels:
         """The levels for a block of the data."""
         if self._is_one:
             return self
         low, span, step, first = [
-            array if array is None or not array.ndim else _cut(array, place)
+            array if array is None or not array.ndim else _cut(array, block)
             for array in (self.low, self.span, self.step, self.first)
         ]
         cut = self._replace(low=low, span=span, step=step, first=first)
         if self.last is None:
             return cut
-        least, most, *last = [_cut(array, place) for array in (self.least, self.most, *self.last)]
+        least, most, *last = [_cut(array, block) for array in (self.least, self.most, *self.last)]
         return cut._replace(least=least, most=most, last=(last[0], last[1]))
 
     def _write(self, data: Array, out: Array) -> None:
@@ -146,10 +146,10 @@ def _of_rank(limit: Array, rank: int) -> Array:
 _ALL = slice(None)
 
 
-def _cut(array: Array, place: _Place) -> Array:
+def _cut(array: Array, block: _Place) -> Array:
     """The block of an array for this place of the data; it has the rank of the data and broadcasts to it."""
     sizes = array.shape
-    return array[tuple([_ALL if size == 1 else some for size, some in zip(sizes, place, strict=True)])]
+    return array[tuple([_ALL if size == 1 else some for size, some in zip(sizes, block, strict=True)])]
 
 
 @lru_cache(256)

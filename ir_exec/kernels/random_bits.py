@@ -42,19 +42,19 @@ def philox(key: int, counter: int, first: int, count: int) -> Array:
     number = np.arange(count, dtype=np.uint64)
     number += np.uint64(first % 2**64)
     # Two words of every block are multiplied in a round, and two are not.
-    one, kept, other, also_kept, free = np.empty((5, count), np.uint64)
-    np.bitwise_and(number, _LOW_BITS, out=one)
-    np.right_shift(number, _SHIFT, out=kept)
-    other[...], also_kept[...] = counter & _LOW, counter >> 32
+    c0, c1, c2, c3, free = np.empty((5, count), np.uint64)
+    np.bitwise_and(number, _LOW_BITS, out=c0)
+    np.right_shift(number, _SHIFT, out=c1)
+    c2[...], c3[...] = counter & _LOW, counter >> 32
     keys = (np.array([key & _LOW, key >> 32], np.uint64) + _KEY_STEPS) & _LOW_BITS
     for number_of_round in range(_ROUNDS):
-        one *= _ONE_FACTOR
-        other *= _OTHER_FACTOR
-        _cross(other, kept, keys[number_of_round, 0, ...], out=free)
-        _cross(one, also_kept, keys[number_of_round, 1, ...], out=kept)
-        one, kept, other, also_kept, free = free, other, kept, one, also_kept
+        c0 *= _ONE_FACTOR
+        c2 *= _OTHER_FACTOR
+        _cross(c2, c1, keys[number_of_round, 0, ...], out=free)
+        _cross(c0, c3, keys[number_of_round, 1, ...], out=c1)
+        c0, c1, c2, c3, free = free, c2, c1, c0, c3
     pairs = np.empty((count, 2), np.uint64)
-    for position, (first_word, second_word) in enumerate(((one, kept), (other, also_kept))):
+    for position, (first_word, second_word) in enumerate(((c0, c1), (c2, c3))):
         # Two 32-bit words at once: writes with a stride of four words take twice the time.
         low, high = (first_word, second_word) if sys.byteorder == "little" else (second_word, first_word)
         np.left_shift(high, _SHIFT, out=free)
@@ -94,8 +94,8 @@ def words_of_sequence(numbers: Sequence[int]) -> list[int]:
     for step in range(_WORDS):
         mixed = words[step] ^ words[(step + near) % _WORDS] ^ words[step - 1]
         first = 1664525 * (mixed ^ mixed >> 27) & _LOW
-        given = len(numbers) if step == 0 else step + (numbers[step - 1] if step <= len(numbers) else 0)
-        second = first + given & _LOW
+        increment = len(numbers) if step == 0 else step + (numbers[step - 1] if step <= len(numbers) else 0)
+        second = first + increment & _LOW
         words[(step + near) % _WORDS] = words[(step + near) % _WORDS] + first & _LOW
         words[(step + far) % _WORDS] = words[(step + far) % _WORDS] + second & _LOW
         words[step] = second

@@ -15,25 +15,34 @@ from ir_exec.kernels.precision import accumulator
 from ir_exec.tuning import thresholds
 from ir_exec.types import Array, ElementType
 
-__all__ = ["layer_normalized", "mean", "reduce_rows", "reduced", "reducing", "rms_normalized", "summed", "summing"]
+__all__ = [
+    "layer_normalized",
+    "mean",
+    "reduce_along",
+    "reduce_rows",
+    "reducing",
+    "rms_normalized",
+    "sum_along",
+    "summing",
+]
 
 
 def mean(data: Array, axes: tuple[int, ...], keep_dims: bool = True) -> Array:
     """The mean along axes in the accumulator of data, truncated towards zero for integers; 0 for no elements."""
     count = max(prod([data.shape[axis] for axis in axes]), 1)
     if accumulator(data.dtype).kind not in "iu":
-        total = summed(data, axes, keep_dims)
+        total = sum_along(data, axes, keep_dims)
         return np.asarray(np.divide(total, total.dtype.type(count), out=total))
     # With sums of 64 bits, no mean of shorter integers overflows.
     dtype = np.dtype(np.int64 if ElementType.of(data).is_signed else np.uint64)
-    total = reduced(np.add, data, axes, keep_dims, dtype)
+    total = reduce_along(np.add, data, axes, keep_dims, dtype)
     divisor = dtype.type(count)
     return np.asarray((total - np.fmod(total, divisor)) // divisor)
 
 
-def summed(data: Array, axes: tuple[int, ...], keep_dims: bool) -> Array:
+def sum_along(data: Array, axes: tuple[int, ...], keep_dims: bool) -> Array:
     """The sum along axes in the accumulator of data."""
-    return reduced(np.add, data, axes, keep_dims, accumulator(data.dtype))
+    return reduce_along(np.add, data, axes, keep_dims, accumulator(data.dtype))
 
 
 def summing(sizes: tuple[int, ...], axes: tuple[int, ...], keep_dims: bool) -> Callable[[Array], Any]:
@@ -45,9 +54,9 @@ def summing(sizes: tuple[int, ...], axes: tuple[int, ...], keep_dims: bool) -> C
     if not axes or not 1 < behind <= thresholds.RUN_ELEMENTS or prod(sizes) < thresholds.CALL_ELEMENTS:
         return reducing(np.add, sizes, axes, keep_dims)
     letters = list(range(len(sizes)))
-    kept = [axis for axis in letters if axis not in axes]
+    remaining = [axis for axis in letters if axis not in axes]
     shape = [1 if axis in axes else size for axis, size in enumerate(sizes) if keep_dims or axis not in axes]
-    return lambda data: np.einsum(data, letters, kept).reshape(shape)
+    return lambda data: np.einsum(data, letters, remaining).reshape(shape)
 
 
 def reducing(ufunc: np.ufunc, sizes: tuple[int, ...], axes: tuple[int, ...], keep_dims: bool) -> Callable[[Array], Any]:
@@ -64,7 +73,7 @@ def _are_short(size: int, count: int) -> bool:
     return count >= thresholds.MANY_ROWS and 1 < size <= thresholds.RUN_ELEMENTS
 
 
-def reduced(
+def reduce_along(
     ufunc: np.ufunc, data: Array, axes: tuple[int, ...], keep_dims: bool, dtype: np.dtype[Any] | None = None
 ) -> Array:
     """ufunc.reduce along axes, as an array.
@@ -96,7 +105,7 @@ def reduce_rows(ufunc: np.ufunc, data: Array, keep_dims: bool = True) -> Array:
             return _reduced_columns(ufunc, rows).reshape(shape)
         if ufunc is np.add:
             return np.asarray(np.einsum(rows, [0, 1], [0])).reshape(shape)
-    return reduced(ufunc, data, (-1,), keep_dims)
+    return reduce_along(ufunc, data, (-1,), keep_dims)
 
 
 def _reduced_columns(ufunc: np.ufunc, rows: Array) -> Array:

@@ -16,7 +16,7 @@ import numpy as np
 from ir_exec.errors import EvaluationError
 from ir_exec.kernels.gemm.product import matrix_product
 from ir_exec.tuning import thresholds
-from ir_exec.types import Array, ElementType, saturated
+from ir_exec.types import Array, ElementType, saturate
 
 __all__ = [
     "Coordinates",
@@ -55,15 +55,15 @@ class TapTable:
 
     def matrix(self, size: int, dtype: np.dtype[Any]) -> Array:
         """The weights as a dense matrix, [size of the output, size of the input], for an input of this size."""
-        known = self._matrices.get(dtype)
-        if known is None:
+        dense = self._matrices.get(dtype)
+        if dense is None:
             assert self.weights is not None
-            known = self._matrices[dtype] = np.zeros((len(self.indices), size), dtype)
+            dense = self._matrices[dtype] = np.zeros((len(self.indices), size), dtype)
             # A clipped tap may occur more than once.
             np.add.at(
-                known, (np.arange(len(known))[:, np.newaxis], self.indices), self.weights.astype(dtype, copy=False)
+                dense, (np.arange(len(dense))[:, np.newaxis], self.indices), self.weights.astype(dtype, copy=False)
             )
-        return known
+        return dense
 
     @cached_property
     def _matrices(self) -> dict[np.dtype[Any], Array]:
@@ -191,22 +191,22 @@ def _resample(data: Array, axis: int, table: TapTable) -> Array:
     before, size = prod(shape[:axis]), data.shape[axis]
     rows = data.reshape(before, size, -1)
     if table.weights is None:
-        return _copied(rows, table.indices[:, 0]).reshape(shape)
+        return _repeat_rows(rows, table.indices[:, 0]).reshape(shape)
     weights = table.weights.astype(rows.dtype, copy=False)
     taps = weights.shape[1]
     small = size <= 4 * thresholds.ELEMENTS_A_CALL * taps and size * len(table.indices) <= thresholds.WORKING_ELEMENTS
     # In a product 0 * inf would spread NaN over the whole axis; the sum shows if there is any such element.
     if small and np.isfinite(rows.sum()):
         return _product(rows, table.matrix(size, rows.dtype)).reshape(shape)
-    return _weighted(rows, table.indices, weights).reshape(shape)
+    return _interpolate_rows(rows, table.indices, weights).reshape(shape)
 
 
-def _copied(rows: Array, indices: Array) -> Array:
+def _repeat_rows(rows: Array, indices: Array) -> Array:
     """rows[:, indices], where rows are (before, axis, after)."""
     before, size, after = rows.shape
-    times, rest = divmod(len(indices), size)
+    times, remainder = divmod(len(indices), size)
     output = np.empty((before, len(indices), after), rows.dtype)
-    if after == 1 and times and not rest and np.array_equal(indices, np.arange(len(indices)) // times):
+    if after == 1 and times and not remainder and np.array_equal(indices, np.arange(len(indices)) // times):
         # Every element is repeated equally often: strided copies are faster than single look-ups.
         for offset in range(times):
             output[:, offset::times] = rows
@@ -223,13 +223,13 @@ def _product(rows: Array, matrix: Array) -> Array:
     return matrix_product(flat, matrix.T).reshape(before, after, len(matrix)).swapaxes(1, 2)
 
 
-def _weighted(rows: Array, indices: Array, weights: Array) -> Array:
+def _interpolate_rows(rows: Array, indices: Array, weights: Array) -> Array:
     output = np.zeros((rows.shape[0], len(indices), rows.shape[2]), rows.dtype)
-    taken = np.empty_like(output)
+    elements = np.empty_like(output)
     for tap, factors in zip(indices.T, weights.T, strict=True):
-        np.take(rows, tap, axis=1, out=taken, mode="clip")
-        taken *= factors[:, np.newaxis]
-        output += taken
+        np.take(rows, tap, axis=1, out=elements, mode="clip")
+        elements *= factors[:, np.newaxis]
+        output += elements
     return output
 
 
@@ -294,19 +294,19 @@ def interpolate(
         # The axis that shrinks most comes first, of equal ones the last: this moves the least data.
         steps.sort(key=lambda step: (step[1] / max(data.shape[step[0]], 1), -step[0]))
     antialias = how.antialias and any(scale < 1 for scale in scales)
-    kind = ElementType.of(data)
+    element_type = ElementType.of(data)
     if how.mode == "nearest":
         for axis, size, scale in steps:
             data = _resample(data, axis, how.table(data.shape[axis], size, scale, antialias))
         return data
     for axis, size, scale in steps:
         table = how.table(data.shape[axis], size, scale, antialias)
-        data = _resample(data.astype(_working_dtype(kind, how), copy=False), axis, table)
-        if kind.is_integer and how.of_pillow:
-            data = saturated(np.trunc(data + np.copysign(0.5, data)), kind)
-    if kind.is_integer:
-        return saturated(np.rint(data) if data.dtype.kind == "f" else data, kind)
-    return data.astype(kind.dtype, copy=False)
+        data = _resample(data.astype(_working_dtype(element_type, how), copy=False), axis, table)
+        if element_type.is_integer and how.of_pillow:
+            data = saturate(np.trunc(data + np.copysign(0.5, data)), element_type)
+    if element_type.is_integer:
+        return saturate(np.rint(data) if data.dtype.kind == "f" else data, element_type)
+    return data.astype(element_type.dtype, copy=False)
 
 
 def count_taps(
@@ -327,10 +327,10 @@ def count_taps(
     return prod(counts)
 
 
-def _working_dtype(kind: ElementType, how: Filter) -> np.dtype[np.floating]:
+def _working_dtype(element_type: ElementType, how: Filter) -> np.dtype[np.floating]:
     """f32, or f64 if values or their halves need more digits."""
-    wide = kind.bits >= 32 and kind is not ElementType.f32
-    return np.dtype(np.float64 if wide or (kind.is_integer and how.of_pillow) else np.float32)
+    wide = element_type.bits >= 32 and element_type is not ElementType.f32
+    return np.dtype(np.float64 if wide or (element_type.is_integer and how.of_pillow) else np.float32)
 
 
 class Line(NamedTuple):

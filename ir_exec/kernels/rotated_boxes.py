@@ -27,16 +27,16 @@ class RotatedOverlaps(Overlaps):
         self._areas = width * height
         self._half = np.abs(width) / 2, np.abs(height) / 2
 
-    def __call__(self, one: Array, other: Array) -> Array:
+    def __call__(self, first: Array, second: Array) -> Array:
         angle, areas, (half_width, half_height) = self._angle, self._areas, self._half
-        turn, cosine, sine = angle[other] - angle[one], np.cos(angle[one]), np.sin(angle[one])
-        away_x, away_y = (centre[other] - centre[one] for centre in self._centre)
+        turn, cosine, sine = angle[second] - angle[first], np.cos(angle[first]), np.sin(angle[first])
+        away_x, away_y = (centre[second] - centre[first] for centre in self._centre)
         middle = np.stack([away_x * cosine + away_y * sine, away_y * cosine - away_x * sine])
-        right = np.stack([np.cos(turn), np.sin(turn)]) * half_width[other]
-        up = np.stack([-np.sin(turn), np.cos(turn)]) * half_height[other]
+        right = np.stack([np.cos(turn), np.sin(turn)]) * half_width[second]
+        up = np.stack([-np.sin(turn), np.cos(turn)]) * half_height[second]
         corners = np.stack([middle - right - up, middle + right - up, middle + right + up, middle - right + up])
-        common = _area_within(corners, half_width[one], half_height[one])
-        return overlaps_of(common, areas[one], areas[other]).astype(np.float32)
+        common = _area_within(corners, half_width[first], half_height[first])
+        return overlaps_of(common, areas[first], areas[second]).astype(np.float32)
 
 
 def _area_within(corners: Array, half_width: Any, half_height: Any) -> Array:

@@ -146,8 +146,8 @@ def _put_by_tiles(
 
             def pairs() -> Iterator[tuple[Array, Array]]:
                 for tile in group:
-                    found = offsets(chosen[tile], part.shape[2]).reshape(-1)
-                    yield found.astype(np.int64, copy=False), values[tile].reshape(-1)
+                    positions = offsets(chosen[tile], part.shape[2]).reshape(-1)
+                    yield positions.astype(np.int64, copy=False), values[tile].reshape(-1)
 
             update(part.reshape(-1), pairs, part.shape[0] * way.length * part.shape[2])
             if part is not into:
@@ -168,7 +168,7 @@ def slice_offsets(indices: Indices, sizes: tuple[int, ...]) -> Array:
     tuples = indices.array.reshape(prod(indices.array.shape[:-1]), len(sizes))
     if fits_tuple_table(tuples, sizes):
         return table_tuple_offsets(tuples, sizes)
-    found = np.empty(len(tuples), np.int64)
+    flat_offsets = np.empty(len(tuples), np.int64)
     step = chunk_size(len(tuples))
 
     def make_worker() -> Worker:
@@ -176,12 +176,12 @@ def slice_offsets(indices: Indices, sizes: tuple[int, ...]) -> Array:
 
         def work(number: int) -> None:
             part = slice(number * step, (number + 1) * step)
-            found[part] = offsets(tuples[part])
+            flat_offsets[part] = offsets(tuples[part])
 
         return work
 
     for_each(-(-len(tuples) // step), make_worker, nanoseconds=tuples.size * thresholds.ELEMENT_NANOSECONDS)
-    return found
+    return flat_offsets
 
 
 def put_tuples(

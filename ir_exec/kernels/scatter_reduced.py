@@ -40,9 +40,9 @@ class ReducingUpdate:
             self._reduce(target, pairs)
         elif count < target.size // 64:
             # Few updates: computing on a copy of the few touched elements saves memory.
-            found = [(offsets.copy(), values) for offsets, values in pairs()]
-            touched, inverse = np.unique(np.concatenate([offsets for offsets, _ in found]), return_inverse=True)
-            values = np.concatenate([values for _, values in found])
+            blocks = [(offsets.copy(), values) for offsets, values in pairs()]
+            touched, inverse = np.unique(np.concatenate([offsets for offsets, _ in blocks]), return_inverse=True)
+            values = np.concatenate([values for _, values in blocks])
             part = target[touched].astype(exact)
             self._reduce(part, lambda: iter([(inverse, values)]))
             target[touched] = part.astype(target.dtype)
@@ -58,7 +58,7 @@ class ReducingUpdate:
                 target[offsets] = self._neutral(target.dtype)
         counts = np.full(target.size, int(self.use_init_val)) if self.reduction == "mean" else None
         for offsets, values in pairs():
-            function.at(target, offsets, self._prepared(values, target.dtype))
+            function.at(target, offsets, self._prepare_values(values, target.dtype))
             if counts is not None:
                 counts += np.bincount(offsets, minlength=counts.size)
         if counts is not None:
@@ -78,24 +78,24 @@ class ReducingUpdate:
         for_ranges(groups.places.size, step, work, nanoseconds=cost)
 
     def _reduce_groups(self, target: Array, groups: _Groups, updates: Array) -> None:
-        found = target.take(groups.places, axis=0).astype(self._exact_dtype(target.dtype), copy=False)
-        function, results = self._function(found)
+        slices = target.take(groups.places, axis=0).astype(self._exact_dtype(target.dtype), copy=False)
+        function, results = self._function(slices)
         length = results.shape[1]
         wave, waves = 0, int(groups.sizes[0])
         # The number of groups decreases from wave to wave: the remaining ones are the first.
         while (count := groups.longer_than(wave)) * length >= thresholds.CALL_ELEMENTS or count > waves - wave:
-            values = self._prepared(updates.take(groups.wave(wave, count), axis=0), results.dtype)
+            values = self._prepare_values(updates.take(groups.wave(wave, count), axis=0), results.dtype)
             function(results[:count], values, out=results[:count])
             wave += 1
         for group in range(count):
-            self._reduce_rest(function, results[group], groups.rest(group, wave), updates)
-        assign_slices(target[np.newaxis], groups.places, found.astype(target.dtype, copy=False)[np.newaxis])
+            self._reduce_rest(function, results[group], groups.remaining_updates(group, wave), updates)
+        assign_slices(target[np.newaxis], groups.places, slices.astype(target.dtype, copy=False)[np.newaxis])
 
-    def _reduce_rest(self, function: np.ufunc, result: Array, rest: Array, updates: Array) -> None:
+    def _reduce_rest(self, function: np.ufunc, result: Array, remaining: Array, updates: Array) -> None:
         """Reduce many updates to one slice. NumPy reduces the first of two axes in order, slice by slice."""
         step = max(1, thresholds.CHUNK_ELEMENTS // result.size)
-        for first in range(0, rest.size, step):
-            values = self._prepared(updates.take(rest[first : first + step], axis=0), result.dtype)
+        for first in range(0, remaining.size, step):
+            values = self._prepare_values(updates.take(remaining[first : first + step], axis=0), result.dtype)
             function.reduce(np.concatenate([result[np.newaxis], values]), axis=0, dtype=result.dtype, out=result)
 
     def _function(self, target: Array) -> tuple[np.ufunc, Array]:
@@ -103,7 +103,7 @@ class ReducingUpdate:
             return _REDUCE_BOOLEANS[self.reduction], target.view(np.uint8)
         return _REDUCE[self.reduction], target
 
-    def _prepared(self, values: Array, dtype: np.dtype[Any]) -> Array:
+    def _prepare_values(self, values: Array, dtype: np.dtype[Any]) -> Array:
         values = values.view(np.uint8) if values.dtype == np.bool_ else values.astype(dtype, copy=False)
         if self.reduction in ("min", "max") and dtype.kind == "f" and values.size and np.isnan(values.max()):
             return np.where(np.isnan(values), self._neutral(dtype), values)
@@ -111,11 +111,11 @@ class ReducingUpdate:
 
     def _exact_dtype(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
         """The dtype of the computation: f32 for smaller floats, and for means of integers one that holds their sums."""
-        kind = ElementType.of_dtype(dtype)
-        if kind.is_float:
-            return dtype if kind.bits >= 32 else np.dtype(np.float32)
-        if self.reduction == "mean" or kind.bits < 8:
-            return np.dtype(np.int64 if kind.is_signed else np.uint64)
+        element_type = ElementType.of_dtype(dtype)
+        if element_type.is_float:
+            return dtype if element_type.bits >= 32 else np.dtype(np.float32)
+        if self.reduction == "mean" or element_type.bits < 8:
+            return np.dtype(np.int64 if element_type.is_signed else np.uint64)
         return dtype
 
     def _neutral(self, dtype: np.dtype[Any]) -> Array:
@@ -162,10 +162,10 @@ class _Groups:
 
     def wave(self, wave: int, count: int) -> Array:
         """The update of this number in each of the first groups."""
-        found: Array = self.order[self.starts[:count] + wave]
-        return found
+        updates: Array = self.order[self.starts[:count] + wave]
+        return updates
 
-    def rest(self, group: int, wave: int) -> Array:
+    def remaining_updates(self, group: int, wave: int) -> Array:
         """The updates of a group, starting at this number."""
         start, stop = self.starts[group], self.starts[group] + self.sizes[group]
         return self.order[start + wave : stop]

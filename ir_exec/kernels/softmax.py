@@ -6,7 +6,7 @@ import numpy as np
 
 from ir_exec.kernels.chunks import by_rows
 from ir_exec.kernels.elementwise import at_least
-from ir_exec.kernels.precision import rounded, widened
+from ir_exec.kernels.precision import round_to, widen
 from ir_exec.kernels.reduce import reduce_rows
 from ir_exec.tuning import thresholds
 from ir_exec.types import Array
@@ -28,18 +28,18 @@ _MASKED = -1000.0
 
 def softmax(data: Array, axis: int = 1) -> Array:
     """exp(data) / (sum of exp(data) along the axis), of the shape and dtype of data, any float."""
-    wide = by_rows(widened(data))
+    wide = by_rows(widen(data))
     result = np.empty(wide.shape, wide.dtype)
     result /= exponentiate(wide, axis, out=result)
-    return rounded(result, data.dtype)
+    return round_to(result, data.dtype)
 
 
 def log_softmax(data: Array, axis: int = 1) -> Array:
     """data - log(sum of exp(data) along the axis), of the shape and dtype of data, any float."""
-    wide = widened(data)
-    result = np.asarray(np.subtract(wide, _reduced(np.maximum, wide, axis)))
-    result -= np.log(_reduced(np.add, np.exp(result), axis))
-    return rounded(result, data.dtype)
+    wide = widen(data)
+    result = np.asarray(np.subtract(wide, _reduce_scores(np.maximum, wide, axis)))
+    result -= np.log(_reduce_scores(np.add, np.exp(result), axis))
+    return round_to(result, data.dtype)
 
 
 def exponentiate(scores: Array, axis: int, *, out: Array, sink: Array | None = None) -> Array:
@@ -60,7 +60,7 @@ def exponentiate(scores: Array, axis: int, *, out: Array, sink: Array | None = N
         total = _sums(out, axis)
         if out is scores or total.min() >= _LEAST_SUM:
             return total
-    greatest = _reduced(np.maximum, scores, axis)
+    greatest = _reduce_scores(np.maximum, scores, axis)
     if sink is not None:
         greatest = np.maximum(greatest, sink)
     np.subtract(scores, greatest, out=out)
@@ -104,7 +104,7 @@ def _sums(exponentials: Array, axis: int) -> Array:
     is_last = axis in (-1, exponentials.ndim - 1)
     if is_last and exponentials.size >= thresholds.CALL_ELEMENTS and size <= thresholds.SCORES_SUMMED_BY_BLAS:
         return added_by_blas(exponentials)
-    return _reduced(np.add, exponentials, axis)
+    return _reduce_scores(np.add, exponentials, axis)
 
 
 def added_by_blas(rows: Array) -> Array:
@@ -112,7 +112,7 @@ def added_by_blas(rows: Array) -> Array:
     return np.asarray(np.matmul(rows, np.ones((rows.shape[-1], 1), rows.dtype)))
 
 
-def _reduced(ufunc: np.ufunc, scores: Array, axis: int) -> Array:
+def _reduce_scores(ufunc: np.ufunc, scores: Array, axis: int) -> Array:
     if axis in (-1, scores.ndim - 1) and scores.size >= thresholds.MANY_ROWS * scores.shape[-1] > 0:
         return reduce_rows(ufunc, scores)
     # Without any score there is no greatest one.

@@ -15,8 +15,8 @@ __all__ = ["best_of_slices", "comparable", "least_indices", "search_sorted"]
 
 def search_sorted(sequence: Array, values: Array, *, right: bool) -> Array:
     """The places of values in a vector, before or after (`right`) equal elements; 0 for NaN."""
-    found = np.searchsorted(sequence, values, side="right" if right else "left")
-    return np.where(np.isnan(values), 0, found) if values.dtype.kind == "f" else found
+    positions = np.searchsorted(sequence, values, side="right" if right else "left")
+    return np.where(np.isnan(values), 0, positions) if values.dtype.kind == "f" else positions
 
 
 _SORTABLE = element_types("f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 string")
@@ -24,12 +24,12 @@ _SORTABLE = element_types("f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 string")
 
 def comparable(array: Array) -> Array:
     """The values in a dtype that NumPy can compare and sorts fast."""
-    kind = ElementType.of(array)
-    if kind in _SORTABLE:
+    element_type = ElementType.of(array)
+    if element_type in _SORTABLE:
         return array
-    if kind.is_float:
+    if element_type.is_float:
         return convert(array, ElementType.f32)
-    return convert(array, ElementType.i8 if kind.is_signed else ElementType.u8)
+    return convert(array, ElementType.i8 if element_type.is_signed else ElementType.u8)
 
 
 def best_of_slices(data: Array, axis: int, *, greatest: bool) -> tuple[Array, Array] | None:
@@ -41,8 +41,8 @@ def best_of_slices(data: Array, axis: int, *, greatest: bool) -> tuple[Array, Ar
     """
     keys = comparable(data)
     chosen: Array = keys.argmax(axis, keepdims=True) if greatest else keys.argmin(axis, keepdims=True)
-    found = data.reshape(-1).take(chosen) if chosen.size == 1 else take_along_axis(data, chosen, axis % data.ndim)
-    return None if (found != found).any() else (found, chosen)
+    best = data.reshape(-1).take(chosen) if chosen.size == 1 else take_along_axis(data, chosen, axis % data.ndim)
+    return None if (best != best).any() else (best, chosen)
 
 
 def least_indices(keys: Array, count: int, axis: int) -> Array:
@@ -100,9 +100,9 @@ def _least_of_rows(rows: Array, count: int) -> Array:
     # Rows with more elements that equal the last one kept, or with too few that are not NaN.
     irregular = np.flatnonzero(numbers != count)
     if len(irregular):
-        found = np.argsort(rows[irregular], axis=1, kind="stable")[:, :count]
+        least = np.argsort(rows[irregular], axis=1, kind="stable")[:, :count]
         is_kept[irregular] = False
-        is_kept[irregular[:, np.newaxis], found] = True
+        is_kept[irregular[:, np.newaxis], least] = True
     places = np.flatnonzero(is_kept)
     order = rows.reshape(-1)[places].reshape(-1, count).argsort(axis=1, kind="stable")
     order += np.arange(0, order.size, count)[:, np.newaxis]

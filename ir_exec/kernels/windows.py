@@ -97,10 +97,10 @@ class SlidingAxis:
         on_data = [k for k in self.positions() if self.reach(k) is not None] if self.count else []
         if not on_data:
             return slice(0, self.kernel), self
-        kept = slice(on_data[0], on_data[-1] + 1)
-        shift = kept.start * self.dilation
-        return kept, SlidingAxis(
-            self.size, kept.stop - kept.start, self.stride, self.dilation, self.pad - shift, self.count
+        elements = slice(on_data[0], on_data[-1] + 1)
+        shift = elements.start * self.dilation
+        return elements, SlidingAxis(
+            self.size, elements.stop - elements.start, self.stride, self.dilation, self.pad - shift, self.count
         )
 
     def part(self, windows: slice) -> SlidingAxis:
@@ -211,12 +211,12 @@ def covered_part(axes: Sequence[SlidingAxis]) -> Covered:
 
 def reached_elements(axes: Sequence[SlidingAxis]) -> list[Reached]:
     """For each element of a kernel of several axes, the windows in which it is inside the data, and the data there."""
-    found = []
+    reached = []
     for element in np.ndindex(*[axis.kernel for axis in axes]):
         pairs = [pair for axis, k in zip(axes, element, strict=True) if (pair := axis.reach(k)) is not None]
         if len(pairs) == len(axes):
-            found.append((element, tuple([windows for windows, _ in pairs]), tuple([data for _, data in pairs])))
-    return found
+            reached.append((element, tuple([windows for windows, _ in pairs]), tuple([data for _, data in pairs])))
+    return reached
 
 
 def is_finite(array: Array) -> bool:
@@ -263,6 +263,6 @@ def copy_rows(rows: Array, target: Array) -> None:
     NumPy needs some 10 ns for every row, and less for a single element of as many bytes.
     """
     if rows.size and rows.strides[-1] == target.strides[-1] == rows.itemsize:
-        whole = np.dtype((np.void, rows.shape[-1] * rows.itemsize))
-        rows, target = rows.view(whole), target.view(whole)
+        row_dtype = np.dtype((np.void, rows.shape[-1] * rows.itemsize))
+        rows, target = rows.view(row_dtype), target.view(row_dtype)
     target[...] = rows

@@ -32,9 +32,9 @@ class LayerAttributes:
 
     def text(self, name: str, default: str | None = None) -> str:
         """Return the attribute; raise InvalidAttributeError IR301 if it is missing and has no default."""
-        found = self._data.get(_one_spelling(name))
-        if found:
-            return found
+        value = self._data.get(_one_spelling(name))
+        if value:
+            return value
         if default is None:
             raise InvalidAttributeError(f"attribute {name} is missing", code=Code.missing_attribute)
         return default
@@ -94,7 +94,7 @@ def _one_spelling(name: str) -> str:
 
 
 def _items(text: str) -> list[str]:
-    return [one for one in re.split(r"[,\s]+", text.strip("[]() ")) if one]
+    return [item for item in re.split(r"[,\s]+", text.strip("[]() ")) if item]
 
 
 def _number(name: str, text: str) -> float:
@@ -108,16 +108,16 @@ def _number(name: str, text: str) -> float:
 
 def _integer(name: str, text: str) -> int:
     try:
-        found = int(text)
+        integer = int(text)
     except ValueError:
         number = _number(name, text)
         if number != number or not abs(number) < _MOST or number != int(number):
             raise InvalidAttributeError(
                 f"{name} is", actual=repr(text[:40]), expected="an integer", code=Code.invalid_attribute
             ) from None
-        found = int(number)
-    if not -_MOST <= found < _MOST:
+        integer = int(number)
+    if not -_MOST <= integer < _MOST:
         raise InvalidAttributeError(
             f"{name} is", actual=repr(text[:40]), expected="a 64-bit integer", code=Code.invalid_attribute
         )
-    return found
+    return integer

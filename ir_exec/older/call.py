@@ -35,14 +35,14 @@ def parsed_precision(text: str | None) -> ElementType | None:
     """
     if text is None or text.upper() in ("", "UNSPECIFIED", "MIXED", "CUSTOM"):
         return None
-    known = _PRECISIONS.get(text.lower())
+    alias = _PRECISIONS.get(text.lower())
     try:
-        kind = known or ElementType.parse(text)
-        if kind is ElementType.dynamic or kind in STRING:
+        element_type = alias or ElementType.parse(text)
+        if element_type is ElementType.dynamic or element_type in STRING:
             raise ValueError
     except ValueError:
         raise UnsupportedError(f"unknown precision {text[:40]!r}", code=Code.element_type_not_taken) from None
-    return kind
+    return element_type
 
 
 @dataclass(slots=True)
@@ -100,7 +100,7 @@ class LayerCall(LayerAttributes):
         """Report a warning about the layer."""
         self._warn(warning)
 
-    def declared(self, position: int = 0) -> tuple[int, ...] | None:
+    def declared_dims(self, position: int = 0) -> tuple[int, ...] | None:
         """The dims that the file declares for an output; None if it declares none or impossible ones."""
         if position >= len(self.layer.outputs):
             return None
@@ -129,10 +129,12 @@ class LayerCall(LayerAttributes):
     def blob_count(self, name: str) -> int:
         """The number of elements in the bytes of a blob."""
         blob = self._blob(name)
-        kind = self._kind(blob)
-        return blob.size // (kind.bits // 8) if kind.bits >= 8 else blob.size * 8 // kind.bits
+        element_type = self._element_type_of(blob)
+        return blob.size // (element_type.bits // 8) if element_type.bits >= 8 else blob.size * 8 // element_type.bits
 
-    def blob(self, name: str, *dims: int, kind: ElementType | None = None, may_be_longer: bool = False) -> Value:
+    def blob(
+        self, name: str, *dims: int, element_type: ElementType | None = None, may_be_longer: bool = False
+    ) -> Value:
         """A constant of these dims from the bytes of a blob; f16 becomes f32.
 
         The bytes are not read.
@@ -141,8 +143,8 @@ class LayerCall(LayerAttributes):
             WeightsError: IR204 if there are fewer bytes than the dims need, or more unless `may_be_longer`.
         """
         blob = self._blob(name)
-        stored = kind or self._kind(blob)
-        place = Location(line=blob.line or None, port=name)
+        stored = element_type or self._element_type_of(blob)
+        location = Location(line=blob.line or None, port=name)
         shape = [dim for dim in dims if not 0 <= dim <= _MOST_DIM]
         if shape or not 0 <= prod(dims) <= _MOST_DIM:
             raise WeightsError(
@@ -150,33 +152,33 @@ class LayerCall(LayerAttributes):
                 actual=list(dims),
                 expected="valid sizes",
                 code=Code.constant_offset,
-                location=place,
+                location=location,
             )
         needed = packed_size(stored, prod(dims))
         if blob.size < needed or (blob.size > needed and not may_be_longer):
             message = f"{stored}{list(dims)} takes {needed} bytes, but the size of {name} is {blob.size}"
-            raise WeightsError(message, code=Code.constant_size, location=place)
-        value = self._constant(blob, stored, dims, place)
+            raise WeightsError(message, code=Code.constant_size, location=location)
+        value = self._constant(blob, stored, dims, location)
         return build.convert(value, ElementType.f32) if stored is ElementType.f16 else value
 
-    def _constant(self, blob: Blob, kind: ElementType, dims: tuple[int, ...], place: Location) -> Value:
+    def _constant(self, blob: Blob, element_type: ElementType, dims: tuple[int, ...], location: Location) -> Value:
         weights = self._weights
         if blob.offset < 0:
             raise WeightsError(
-                "the offset is", actual=blob.offset, expected="0 or more", code=Code.constant_offset, location=place
+                "the offset is", actual=blob.offset, expected="0 or more", code=Code.constant_offset, location=location
             )
         if weights is not None:
             try:
-                weights.check(kind, dims, blob.offset, blob.size)
+                weights.check(element_type, dims, blob.offset, blob.size)
             except WeightsError:
                 weights = None  # reported by the graph
-        op = Const(element_type=kind, shape=Shape(dims), offset=blob.offset, size=blob.size)
-        told = {"shape": ",".join(map(str, dims)), "offset": str(blob.offset), "size": str(blob.size)}
-        attributes = {"element_type": kind.name, **told}
+        op = Const(element_type=element_type, shape=Shape(dims), offset=blob.offset, size=blob.size)
+        fields = {"shape": ",".join(map(str, dims)), "offset": str(blob.offset), "size": str(blob.size)}
+        attributes = {"element_type": element_type.name, **fields}
         name = f"{self.layer.name}/{blob.name}"
-        made = new_layer("Const", op, (), [op.infer(weights=weights)], name=name, attributes=attributes)
-        self.lines[made] = blob.line
-        return made.outputs[0]
+        constant = new_layer("Const", op, (), [op.infer(weights=weights)], name=name, attributes=attributes)
+        self.lines[constant] = blob.line
+        return constant.outputs[0]
 
     def _blob(self, name: str) -> Blob:
         blob = self._blobs.get(name)
@@ -184,8 +186,8 @@ class LayerCall(LayerAttributes):
             raise WeightsError(f"the layer has no blob {name}", code=Code.missing_markup)
         return blob
 
-    def _kind(self, blob: Blob) -> ElementType:
-        kind = parsed_precision(blob.precision) or self.precision
-        if kind is None:
+    def _element_type_of(self, blob: Blob) -> ElementType:
+        element_type = parsed_precision(blob.precision) or self.precision
+        if element_type is None:
             raise WeightsError(f"the file declares no precision for {blob.name}", code=Code.missing_markup)
-        return kind
+        return element_type

@@ -18,7 +18,7 @@ from ir_exec.older.call import parsed_precision
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import ElementType, Shape
 
-__all__ = ["preprocessed", "preprocessed_input"]
+__all__ = ["preprocessed_input", "subtract_mean"]
 
 
 def preprocessed_input(document: OlderDocument) -> OlderLayer | None:
@@ -27,14 +27,14 @@ def preprocessed_input(document: OlderDocument) -> OlderLayer | None:
     if tree is None:
         return None
     inputs = [layer for layer in document.layers if layer.type.lower() == "input" and layer.outputs]
-    wanted = tree.attributes.get("reference-layer-name", "").strip()
-    if wanted:
-        return next((layer for layer in inputs if layer.name == wanted), None)
+    reference_name = tree.attributes.get("reference-layer-name", "").strip()
+    if reference_name:
+        return next((layer for layer in inputs if layer.name == reference_name), None)
     images = [layer for layer in inputs if len(layer.outputs[0].dims) == 4]
     return next(iter(images or inputs), None)
 
 
-def preprocessed(tree: RtInfo, value: Value, weights: Weights | None) -> Value:
+def subtract_mean(tree: RtInfo, value: Value, weights: Weights | None) -> Value:
     """The input with the mean subtracted; the input itself if there is no mean.
 
     Raises:
@@ -63,12 +63,12 @@ def preprocessed(tree: RtInfo, value: Value, weights: Weights | None) -> Value:
     else:
         offset = _spread([_number(_mean(channel), "value") for channel in ordered], dims)
     data = value if value.element_type is ElementType.f32 else build.convert(value, ElementType.f32)
-    found = build.subtract(data, offset, name=f"{name}/Subtract")
-    given = [channel.child("scale") for channel in ordered]
-    scales = [1.0 if scale is None else _number(scale, "value") for scale in given]
+    centered = build.subtract(data, offset, name=f"{name}/Subtract")
+    scale_elements = [channel.child("scale") for channel in ordered]
+    scales = [1.0 if scale is None else _number(scale, "value") for scale in scale_elements]
     if any(scale != 1 for scale in scales):
-        found = build.divide(found, _spread(scales, dims), name=f"{name}/Divide")
-    return found
+        centered = build.divide(centered, _spread(scales, dims), name=f"{name}/Divide")
+    return centered
 
 
 def _channel_count(dims: tuple[int, ...]) -> int:
@@ -84,15 +84,15 @@ def _by_channel(channels: list[RtInfo]) -> list[RtInfo]:
     last = -1
     placed = []
     for channel in channels:
-        last = _whole(channel, "id", last + 1)
+        last = _integer(channel, "id", last + 1)
         placed.append((last, channel))
-    return [channel for _, channel in sorted(placed, key=lambda one: one[0]) if channel.child("mean") is not None]
+    return [channel for _, channel in sorted(placed, key=lambda entry: entry[0]) if channel.child("mean") is not None]
 
 
 def _mean(channel: RtInfo) -> RtInfo:
-    found = channel.child("mean")
-    assert found is not None, "channels without a mean are left out"
-    return found
+    mean = channel.child("mean")
+    assert mean is not None, "channels without a mean are left out"
+    return mean
 
 
 def _number(element: RtInfo, name: str, default: float | None = None) -> float:
@@ -100,8 +100,8 @@ def _number(element: RtInfo, name: str, default: float | None = None) -> float:
     try:
         if text is None and default is not None:
             return default
-        found = float(text or "")
-        if not np.isfinite(found):
+        number = float(text or "")
+        if not np.isfinite(number):
             raise ValueError
     except ValueError:
         raise ParseError(
@@ -111,10 +111,10 @@ def _number(element: RtInfo, name: str, default: float | None = None) -> float:
             code=Code.unreadable_number,
             location=Location(line=element.line),
         ) from None
-    return found
+    return number
 
 
-def _whole(element: RtInfo, name: str, default: int | None = None) -> int:
+def _integer(element: RtInfo, name: str, default: int | None = None) -> int:
     number = _number(element, name, default)
     if not abs(number) < 2**63:
         raise ParseError(
@@ -137,15 +137,15 @@ def _spread(numbers: list[float], dims: tuple[int, ...]) -> Value:
 
 def _images(means: list[RtInfo], tree: RtInfo, dims: tuple[int, ...], weights: Weights | None) -> Value:
     """The mean images of all channels, [channels, height, width]."""
-    kind = parsed_precision(tree.attributes.get("mean-precision")) or ElementType.f32
+    element_type = parsed_precision(tree.attributes.get("mean-precision")) or ElementType.f32
     parts = []
     for mean in means:
-        offset, size = _whole(mean, "offset"), _whole(mean, "size")
+        offset, size = _integer(mean, "offset"), _integer(mean, "size")
         shape = Shape((1, *dims[-2:]))
-        place = Location(line=mean.line)
+        location = Location(line=mean.line)
         try:
             if weights is not None:
-                weights.check(kind, shape.static, offset, size)
+                weights.check(element_type, shape.static, offset, size)
             elif offset < 0 or size < 0:
                 raise ParseError(
                     "the offset and the size are",
@@ -154,10 +154,15 @@ def _images(means: list[RtInfo], tree: RtInfo, dims: tuple[int, ...], weights: W
                     code=Code.constant_offset,
                 )
         except IRError as error:
-            raise error.located(place) from None
-        op = Const(element_type=kind, shape=shape, offset=offset, size=size)
-        told = {"element_type": kind.name, "shape": ",".join(map(str, shape)), "offset": str(offset), "size": str(size)}
-        made = new_layer("Const", op, (), [op.infer(weights=weights)], attributes=told)
-        parts.append(made.outputs[0])
+            raise error.located(location) from None
+        op = Const(element_type=element_type, shape=shape, offset=offset, size=size)
+        attributes = {
+            "element_type": element_type.name,
+            "shape": ",".join(map(str, shape)),
+            "offset": str(offset),
+            "size": str(size),
+        }
+        constant = new_layer("Const", op, (), [op.infer(weights=weights)], attributes=attributes)
+        parts.append(constant.outputs[0])
     image = build.concat(parts, 0)
-    return build.convert(image, ElementType.f32) if kind is not ElementType.f32 else image
+    return build.convert(image, ElementType.f32) if element_type is not ElementType.f32 else image

@@ -41,18 +41,18 @@ def load_older(
 ) -> Loaded | None:
     """Read a file of versions 2 to 7 as a model of current IR and report every fault; None if nothing can be read."""
 
-    def placed(error: IRError) -> None:
+    def report_in_file(error: IRError) -> None:
         report(error.located(Location(path)))
 
-    document = read_older_document(markup, path, placed)
+    document = read_older_document(markup, path, report_in_file)
     opened = opened_weights(path, weights, report, are_needed=_has_blobs(document))
-    report(_version_told(document, markup))
-    lowerer = OlderLowerer(document, opened, placed, raises=report is raise_error)
+    report(_version_warning(document, markup))
+    lowerer = OlderLowerer(document, opened, report_in_file, raises=report is raise_error)
     try:
         lowered = lowerer.network(document)
-        return _loaded(document, lowered, lowerer, opened, placed)
+        return _load(document, lowered, lowerer, opened, report_in_file)
     except IRError as error:
-        placed(error)
+        report_in_file(error)
         return None
 
 
@@ -71,36 +71,36 @@ def writer_of(document: OlderDocument) -> str | None:
     return f"Model Optimizer {release} ({version})" if release else f"Model Optimizer {short}"
 
 
-def _version_told(document: OlderDocument, markup: Markup) -> ParseError:
+def _version_warning(document: OlderDocument, markup: Markup) -> ParseError:
     """The warning IR005."""
     writer = writer_of(document)
     by = f", written by {writer}" if writer else ""
     message = f"IR version {document.version}{by} cannot be read by OpenVINO 2022.1 and later; ir_exec reads it"
     name = path_word(os.path.basename(document.path)) if document.path else "OLD.xml"
     hint = f"convert it to version 11: `ir-exec convert {name} -o NEW.xml`"
-    place = Location(document.path, markup.line_of(markup.root))
-    return ParseError(message, code=Code.ir_version, severity="warning", hint=hint, location=place)
+    location = Location(document.path, markup.line_of(markup.root))
+    return ParseError(message, code=Code.ir_version, severity="warning", hint=hint, location=location)
 
 
-def _loaded(
+def _load(
     document: OlderDocument, lowered: OlderNetwork, lowerer: OlderLowerer, weights: Weights | None, report: ReportFault
 ) -> Loaded | None:
     if not lowered.ends and not lowered.sinks:
-        place = Location(document.path)
-        report(GraphError("the model has no output", code=Code.no_result, location=place))
+        location = Location(document.path)
+        report(GraphError("the model has no output", code=Code.no_result, location=location))
         return None
     results = [_result(name, value, lowerer.tensor_names) for name, value in lowered.ends]
     needed = needed_layers([*results, *lowered.sinks, *lowered.inputs])
     network = assemble(needed, lowered.inputs, results, document.name)
     ends = {value.layer for value in (*lowered.inputs, *results)}
     ordered = [input.layer for input in lowered.inputs]
-    ordered += [one for one in needed if one not in ends]
+    ordered += [layer for layer in needed if layer not in ends]
     ordered += [result.layer for result in results]
     # Without the .bin no constant is known: the missing file is reported once.
     lacks_weights = weights is None and _has_blobs(document)
-    held = None if lacks_weights else ArrayWeights(network.constants, weights)
-    layers, edges = _Relabelling(lowerer, ordered).relabelled(network.layers, network.edges)
-    made = Document(
+    array_weights = None if lacks_weights else ArrayWeights(network.constants, weights)
+    layers, edges = _Relabelling(lowerer, ordered).relabel(network.layers, network.edges)
+    current_document = Document(
         name=document.name,
         version=11,
         layers=layers,
@@ -110,57 +110,57 @@ def _loaded(
         is_complete=document.is_complete and not lowerer.left_out,
     )
     shown = {"version": document.version, "meta_data": document.meta_data}
-    source = made.model_copy(update={**shown, "rt_info": RtInfo(name="rt_info")})
+    source = current_document.model_copy(update={**shown, "rt_info": RtInfo(name="rt_info")})
     if network.constants and weights is not None and not lowerer.left_out:
-        for fault in _unreferenced(layers, weights):
+        for fault in _unreferenced_bytes(layers, weights):
             report(fault)
-    graph = build_graph(made, held, report=_without_unknown(report))
-    return Loaded(made, graph, held, source, left_out=0)
+    graph = build_graph(current_document, array_weights, report=_without_unknown(report))
+    return Loaded(current_document, graph, array_weights, source, left_out=0)
 
 
-def _unreferenced(layers: Iterable[Layer], weights: Weights) -> Iterator[WeightsError]:
+def _unreferenced_bytes(layers: Iterable[Layer], weights: Weights) -> Iterator[WeightsError]:
     """IR207 if the weights continue after the last byte that a constant uses."""
     pending, end = list(layers), 0
     while pending:
         layer = pending.pop()
-        pending += [one for body in layer.bodies for one in body.layers]
+        pending += [inner for body in layer.bodies for inner in body.layers]
         if layer.is_constant and int(layer.data["offset"]) < weights.size:
             end = max(end, int(layer.data["offset"]) + int(layer.data["size"]))
     if 0 < end < weights.size:
         message = f"no constant uses the last {weights.size - end:,} of {weights.size:,} bytes of the weights"
-        place = Location(path=weights.path)
-        yield WeightsError(message, code=Code.unreferenced_weights, severity="info", location=place)
+        location = Location(path=weights.path)
+        yield WeightsError(message, code=Code.unreferenced_weights, severity="info", location=location)
 
 
-def _result(name: str, value: Value, taken: set[str]) -> Value:
+def _result(name: str, value: Value, names: set[str]) -> Value:
     """A Result named after its value; an input that is also an output needs a separate tensor."""
     if value.layer.type == "Parameter" or (value.tensor_names and name not in value.tensor_names):
         value = build.convert(value, value.element_type)
     if name not in value.tensor_names:
-        number = next(one for one in count() if f"{name}#{one}" not in taken)
-        name = name if name and name not in taken else f"{name}#{number}"
-        taken.add(name)
+        number = next(suffix for suffix in count() if f"{name}#{suffix}" not in names)
+        name = name if name and name not in names else f"{name}#{number}"
+        names.add(name)
     return result(value, tensor_names=(name,))
 
 
 def _without_unknown(report: ReportFault) -> ReportFault:
     """A report that omits the opset of layers that could not be lowered, which are already reported."""
 
-    def told(error: IRError) -> None:
+    def report_known(error: IRError) -> None:
         if error.code not in (Code.unknown_opset, Code.unknown_type, Code.extension_operator):
             report(error)
 
-    return told
+    return report_known
 
 
 def _rt_info(document: OlderDocument) -> RtInfo:
     from ir_exec import __version__
 
-    made = RtInfo(name="ir_exec_version", attributes={"value": __version__})
+    program = RtInfo(name="ir_exec_version", attributes={"value": __version__})
     version = RtInfo(name="source_ir_version", attributes={"value": str(document.version)})
     writer = writer_of(document)
-    told = (RtInfo(name="source_writer", attributes={"value": writer}),) if writer else ()
-    return RtInfo(name="rt_info", children=(made, version, *told))
+    writer_info = (RtInfo(name="source_writer", attributes={"value": writer}),) if writer else ()
+    return RtInfo(name="rt_info", children=(program, version, *writer_info))
 
 
 class _Relabelling:
@@ -171,37 +171,35 @@ class _Relabelling:
         self._lines = lowerer.lines
         self._origins = sorted(lowerer.origins, key=lambda origin: origin.first)
         self._firsts = np.array([origin.first for origin in self._origins], np.int64)
-        taken = [number for origin in self._origins if (number := id_number(origin.layer.id)) is not None]
-        self._next = max(taken, default=-1) + 1
+        numbers = [number for origin in self._origins if (number := id_number(origin.layer.id)) is not None]
+        self._next = max(numbers, default=-1) + 1
         self._used: set[str] = set()
 
-    def relabelled(
-        self, layers: tuple[Layer, ...], edges: tuple[Edge, ...]
-    ) -> tuple[tuple[Layer, ...], tuple[Edge, ...]]:
+    def relabel(self, layers: tuple[Layer, ...], edges: tuple[Edge, ...]) -> tuple[tuple[Layer, ...], tuple[Edge, ...]]:
         ids: dict[str, str] = {}
-        made = []
+        new_layers = []
         for built, layer in zip(self._ordered, layers, strict=True):
             origin = self._origin(built)
             ids[layer.id] = self._id(built, origin)
             line = self._lines.get(built) or (origin.layer.line if origin else 0)
             data_line = origin.layer.data_line if origin else line
-            outputs = self._declared(built, layer, origin)
+            outputs = self._declared_ports(built, layer, origin)
             update = {"id": ids[layer.id], "line": line, "data_line": data_line, "outputs": outputs}
-            made.append(layer.model_copy(update=update))
-        moved = [
+            new_layers.append(layer.model_copy(update=update))
+        new_edges = [
             edge.model_copy(update={"from_layer": ids[edge.from_layer], "to_layer": ids[edge.to_layer]})
             for edge in edges
         ]
-        return tuple(made), tuple(moved)
+        return tuple(new_layers), tuple(new_edges)
 
     def _origin(self, built: BuiltLayer) -> Origin | None:
         """The innermost layer of the file from which a layer was made."""
-        place = int(np.searchsorted(self._firsts, built.serial)) - 1
-        while place >= 0:
-            origin = self._origins[place]
+        index = int(np.searchsorted(self._firsts, built.serial)) - 1
+        while index >= 0:
+            origin = self._origins[index]
             if built.serial < origin.last:
                 return origin
-            place -= 1
+            index -= 1
         return None
 
     def _id(self, built: BuiltLayer, origin: Origin | None) -> str:
@@ -213,7 +211,7 @@ class _Relabelling:
         self._next += 1
         return str(self._next - 1)
 
-    def _declared(self, built: BuiltLayer, layer: Layer, origin: Origin | None) -> tuple[Port, ...]:
+    def _declared_ports(self, built: BuiltLayer, layer: Layer, origin: Origin | None) -> tuple[Port, ...]:
         """The output ports with the dims that the file declares, if they correspond to a port of the file."""
         if origin is None:
             return layer.outputs

@@ -76,11 +76,10 @@ def older_layer(*names: str) -> Callable[[Function], Function]:
 
     def decorate(function: Function) -> Function:
         for name in names:
-            known = _lowerings.setdefault(name.lower(), OlderLowering(name, function))
-            if known.function is not function:
-                raise TypeError(
-                    f"{name} is already registered as {known.function.__name__}; {function.__name__} cannot replace it"
-                )
+            lowering = _lowerings.setdefault(name.lower(), OlderLowering(name, function))
+            if lowering.function is not function:
+                current = lowering.function.__name__
+                raise TypeError(f"{name} is already registered as {current}; {function.__name__} cannot replace it")
         return function
 
     return decorate

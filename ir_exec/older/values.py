@@ -24,7 +24,7 @@ __all__ = [
     "number",
     "of_one_type",
     "rank_of",
-    "reshaped",
+    "reshape_to",
     "vector",
 ]
 
@@ -32,9 +32,9 @@ __all__ = [
 _LEAST_FLOAT = 1e-30
 
 
-def cast(value: Value, kind: ElementType) -> Value:
+def cast(value: Value, element_type: ElementType) -> Value:
     """The value in another element type; the value itself if it has this type."""
-    return value if value.element_type is kind else build.convert(value, kind)
+    return value if value.element_type is element_type else build.convert(value, element_type)
 
 
 def as_floats(value: Value) -> Value:
@@ -46,9 +46,9 @@ def as_integers(value: Value) -> Value:
     """The value as i64 unless it is an integer: indices and sizes are floats in files of one precision."""
     if value.element_type.is_integer:
         return value
-    known = value.constant
-    if known is not None:
-        numbers = np.ascontiguousarray(known)
+    constant = value.constant
+    if constant is not None:
+        numbers = np.ascontiguousarray(constant)
         # Some tools stored integers in a layer of floats: read as floats they are denormal or NaN.
         if numbers.dtype == np.float32 and not ((numbers == 0) | (np.abs(numbers) > _LEAST_FLOAT)).all():
             numbers = numbers.view(np.int32)
@@ -59,11 +59,11 @@ def as_integers(value: Value) -> Value:
 def of_one_type(values: Iterable[Value]) -> list[Value]:
     """The values in one element type: f32 if one of them is a float, else the type of the first."""
     listed = list(values)
-    kinds = {value.element_type for value in listed}
-    if len(kinds) == 1:
+    types = {value.element_type for value in listed}
+    if len(types) == 1:
         return listed
-    kind = ElementType.f32 if any(one.is_float for one in kinds) else listed[0].element_type
-    return [cast(value, kind) for value in listed]
+    common_type = ElementType.f32 if any(type.is_float for type in types) else listed[0].element_type
+    return [cast(value, common_type) for value in listed]
 
 
 def number(value: float, like: Value) -> Value:
@@ -121,17 +121,17 @@ def known_integers(value: Value, what: str) -> tuple[int, ...]:
     Raises:
         UnsupportedError: If the elements are known only at run time.
     """
-    known = value.constant
-    if known is None:
+    constant = value.constant
+    if constant is None:
         raise UnsupportedError(f"{what} must be a constant to lower the layer")
-    return tuple(int(one) for one in np.asarray(known).ravel())
+    return tuple(int(element) for element in np.asarray(constant).ravel())
 
 
-def reshaped(value: Value, *dims: int) -> Value:
+def reshape_to(value: Value, *dims: int) -> Value:
     """The value with these dims; -1 is the remaining size."""
     return build.reshape(value, vector(*dims), special_zero=False)
 
 
 def channel_constant(value: Value, rank: int) -> Value:
     """A vector for the channels, axis 1 of a tensor of this rank, reshaped to broadcast."""
-    return value if rank < 2 else reshaped(value, 1, -1, *[1] * (rank - 2))
+    return value if rank < 2 else reshape_to(value, 1, -1, *[1] * (rank - 2))

@@ -29,7 +29,7 @@ class Prepared(BackendRep):
     def __init__(self, proto: ModelProto, folder: str | None = None) -> None:
         self._proto = proto
         initialized = {tensor.name for tensor in proto.graph.initializer}
-        self._names = [one.name for one in proto.graph.input if one.name not in initialized]
+        self._names = [declared.name for declared in proto.graph.input if declared.name not in initialized]
         self._compiled = compile_model(model_of(OnnxFile(proto, folder)))
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
@@ -47,7 +47,10 @@ class Prepared(BackendRep):
         if unknown:
             raise EvaluationError(f"the input {unknown[0]!r} is missing")
         results = self._compiled({name: named[name] for name in self._names})
-        return tuple(_as_declared(_taken(results, one.name, one.type), one) for one in self._proto.graph.output)
+        return tuple(
+            _as_declared(_collect_output(results, declared.name, declared.type), declared)
+            for declared in self._proto.graph.output
+        )
 
 
 class Runtime(Backend):
@@ -103,12 +106,12 @@ def _normal(value: Any) -> Any:
     if value is None:
         return None
     if isinstance(value, (list, tuple)):
-        return [_normal(one) for one in value]
+        return [_normal(element) for element in value]
     array = np.asarray(value)
     if array.dtype.kind in "SU":
         array = array.astype(str).astype(object)
     elif array.dtype.kind == "O":
-        texts = [one.decode() if isinstance(one, bytes) else str(one) for one in array.ravel()]
+        texts = [element.decode() if isinstance(element, bytes) else str(element) for element in array.ravel()]
         array = np.array(texts, object).reshape(array.shape)
     code = onnx.helper.np_dtype_to_tensor_dtype(array.dtype)
     return array.astype(wider_type_of(code).dtype) if is_narrow(code) else array
@@ -122,19 +125,19 @@ def _as_declared(value: Any, declared: onnx.ValueInfoProto) -> Any:
     return value
 
 
-def _taken(results: Results, name: str, declared: onnx.TypeProto) -> Any:
+def _collect_output(results: Results, name: str, declared: onnx.TypeProto) -> Any:
     """An output: a tensor, the list of the results named "name/0", ..., or None for an empty optional."""
-    kind = declared.WhichOneof("value")
-    if kind == "optional_type":
+    field = declared.WhichOneof("value")
+    if field == "optional_type":
         is_there = name in results or f"{name}/0" in results
-        return _taken(results, name, declared.optional_type.elem_type) if is_there else None
-    if kind != "sequence_type":
+        return _collect_output(results, name, declared.optional_type.elem_type) if is_there else None
+    if field != "sequence_type":
         return results[name]
     inner = declared.sequence_type.elem_type
-    found: list[Any] = []
-    while f"{name}/{len(found)}" in results:
-        found.append(_taken(results, f"{name}/{len(found)}", inner))
-    return found
+    elements: list[Any] = []
+    while f"{name}/{len(elements)}" in results:
+        elements.append(_collect_output(results, f"{name}/{len(elements)}", inner))
+    return elements
 
 
 is_compatible = Runtime.is_compatible

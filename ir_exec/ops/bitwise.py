@@ -99,16 +99,16 @@ class _Shift(Binary):
 
 def _require_shifts(b: Array) -> None:
     """Raise EvaluationError IR704 for a shift by a negative number of bits, or by the width of the type or more."""
-    kind = ElementType.of(b)
-    is_outside = (b < 0) | (b >= kind.bits)
+    element_type = ElementType.of(b)
+    is_outside = (b < 0) | (b >= element_type.bits)
     if is_outside.any():
         count = int(b[is_outside].flat[0])
         raise EvaluationError(
             "a shift by",
             actual=count,
             detail="bits",
-            expected=f"0 to {kind.bits - 1}",
-            reason=f" for {kind}",
+            expected=f"0 to {element_type.bits - 1}",
+            reason=f" for {element_type}",
             code=Code.bad_value,
             port="b",
         )

@@ -33,7 +33,7 @@ class ElementComparison(Binary):
         return TensorType(ElementType.boolean, super().infer(a, b).shape)
 
     def evaluate(self, a: Array, b: Array) -> Array:  # type: ignore[override]  # the result does not fit into an input
-        return np.asarray(type(self).function(a, self.aligned(a, b)), np.bool_)
+        return np.asarray(type(self).function(a, self.align(a, b)), np.bool_)
 
     def plain_function(self, a: TensorType, b: TensorType) -> Function:
         return type(self).function
@@ -78,7 +78,7 @@ class Equal(ElementComparison):
 
     def evaluate_bounds(self, a: Bounds, b: Bounds) -> Bounds:
         """True where both are known and equal, false where their intervals do not overlap."""
-        b = (self.aligned(a[0], b[0]), self.aligned(a[0], b[1]))
+        b = (self.align(a[0], b[0]), self.align(a[0], b[1]))
         must_be = (a[0] == a[1]) & (b[0] == b[1]) & (a[0] == b[0])
         may_be = (a[0] <= b[1]) & (b[0] <= a[1])
         return np.asarray(must_be), np.asarray(may_be)

@@ -10,7 +10,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, IRError
 from ir_exec.kernels.elementwise import select
 from ir_exec.kernels.limits import current_limits
-from ir_exec.kernels.precision import CALCULABLE, widened
+from ir_exec.kernels.precision import CALCULABLE, widen
 from ir_exec.kernels.sorting import comparable, search_sorted
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool, IndexTypeName, Int, Named
@@ -59,9 +59,9 @@ class Select(Op):
     axis: Annotated[Int, Named("auto_broadcast.auto_broadcast_axis")] = 0
 
     def infer(self, cond: TensorType, then: TensorType, else_: TensorType) -> TensorType:
-        kind = then if then.element_type.is_known else else_
+        branch = then if then.element_type.is_known else else_
         both = broadcast_shapes(then.shape, else_.shape, self.auto_broadcast, self.axis)
-        return kind.with_shape(broadcast_shapes(both, cond.shape, self.auto_broadcast, self.axis))
+        return branch.with_shape(broadcast_shapes(both, cond.shape, self.auto_broadcast, self.axis))
 
     def evaluate(self, cond: Array, then: Array, else_: Array) -> Array:
         if self.auto_broadcast == "pdpd":
@@ -125,8 +125,8 @@ class NonZero(Op):
             count = int(np.count_nonzero(comparable(data)))
             return np.zeros((count, count), self.output_type.dtype)
         elements = comparable(data)
-        kept = np.dtype(np.int64).itemsize + self.output_type.dtype.itemsize
-        current_limits().require(int(np.count_nonzero(elements)) * data.ndim * kept)
+        bytes_per_index = np.dtype(np.int64).itemsize + self.output_type.dtype.itemsize
+        current_limits().require(int(np.count_nonzero(elements)) * data.ndim * bytes_per_index)
         indices = np.nonzero(elements)
         output = np.empty((data.ndim, len(indices[0])), self.output_type.dtype)
         for row, index in zip(output, indices, strict=True):
@@ -161,11 +161,13 @@ class Bucketize(Op):
         return TensorType(self.output_type, data.shape)
 
     def evaluate(self, data: Array, buckets: Array) -> Array:
-        values = widened(data)
-        found = search_sorted(widened(buckets), values.reshape(-1), right=not self.with_right_bound).reshape(data.shape)
+        values = widen(data)
+        positions = search_sorted(widen(buckets), values.reshape(-1), right=not self.with_right_bound).reshape(
+            data.shape
+        )
         if not self.with_right_bound and values.dtype.kind == "f":
-            found = np.where(np.isnan(values), len(buckets), found)
-        return found.astype(self.output_type.dtype)
+            positions = np.where(np.isnan(values), len(buckets), positions)
+        return positions.astype(self.output_type.dtype)
 
 
 @op("If", since=8)
@@ -197,12 +199,12 @@ class If(Op):
         self, condition: TensorType, *values: TensorType, bodies: tuple[TypedBody, ...]
     ) -> tuple[TensorType, ...]:
         require_one_element(condition, "condition")
-        known = known_truth(condition)
+        truth = known_truth(condition)
         types = [condition, *values]
-        if known is not None:
-            chosen, other = _branches(bodies, known)
-            given = _output_types(chosen, types)
-            return by_position({i: _lifted(type, other, i, types) for i, type in given.items()})
+        if truth is not None:
+            chosen, other = _branches(bodies, truth)
+            outputs = _output_types(chosen, types)
+            return by_position({i: _lift_scalar(type, other, i, types) for i, type in outputs.items()})
         then_types, else_types = (_output_types(body, types) for body in bodies)
         return by_position({i: _of_either(type, else_types.get(i, type), i) for i, type in then_types.items()})
 
@@ -210,7 +212,7 @@ class If(Op):
         body, other = _branches(bodies, bool(condition.ravel()[0]))
         arrays = [condition, *values]
         results = body.run(_arguments(body.ties, arrays))
-        found = {}
+        by_output = {}
         for tie in body.ties.outputs:
             if tie.position is not None:
                 result = results[tie.result]
@@ -220,8 +222,8 @@ class If(Op):
                     rank = _rank(other, [type.without_values() for type in types], tie.position)
                     rank = _rank(other, types, tie.position) if rank is None else rank
                     result = result.reshape(1) if rank == 1 else result
-                found[tie.position] = result
-        return tuple(found[position] for position in sorted(found))
+                by_output[tie.position] = result
+        return tuple(by_output[position] for position in sorted(by_output))
 
 
 _Body = TypeVar("_Body", TypedBody, RunningBody)
@@ -235,8 +237,8 @@ def _branches(bodies: tuple[_Body, ...], condition: bool) -> tuple[_Body, _Body]
 
 def _arguments(ties: Ties, values: list[AnyValue]) -> list[AnyValue]:
     """The values of a body's Parameters, each of which is an input of the layer."""
-    given = {tie.parameter: values[tie.position] for tie in ties.inputs if tie.position is not None}
-    return [given[parameter] for parameter in range(ties.parameters)]
+    arguments = {tie.parameter: values[tie.position] for tie in ties.inputs if tie.position is not None}
+    return [arguments[parameter] for parameter in range(ties.parameters)]
 
 
 def _output_types(body: TypedBody, types: list[TensorType]) -> dict[int, TensorType]:
@@ -245,7 +247,7 @@ def _output_types(body: TypedBody, types: list[TensorType]) -> dict[int, TensorT
     return {tie.position: results[tie.result] for tie in body.ties.outputs if tie.position is not None}
 
 
-def _lifted(type: TensorType, other: TypedBody, position: int, types: list[TensorType]) -> TensorType:
+def _lift_scalar(type: TensorType, other: TypedBody, position: int, types: list[TensorType]) -> TensorType:
     """The type of an output; a scalar becomes a vector of one element if the other body returns a vector."""
     return type.with_shape(Shape([1])) if type.rank == 0 and _rank(other, types, position) == 1 else type
 
@@ -259,16 +261,18 @@ def _rank(body: TypedBody, types: list[TensorType], position: int) -> int | None
         return None
 
 
-def _of_either(one: TensorType, other: TensorType, position: int) -> TensorType:
+def _of_either(then_type: TensorType, else_type: TensorType, position: int) -> TensorType:
     """A type that includes an output of then_body and one of else_body."""
-    kinds = {type.element_type for type in (one, other) if type.element_type.is_known}
+    kinds = {type.element_type for type in (then_type, else_type) if type.element_type.is_known}
     if len(kinds) > 1:
         raise ElementTypeError(
             f"output {position} of then_body and else_body is",
-            actual=f"{one.element_type} and {other.element_type}",
+            actual=f"{then_type.element_type} and {else_type.element_type}",
             expected="equal types",
             code=Code.element_types_differ,
         )
-    if {one.rank, other.rank} == {0, 1}:
-        one, other = (type.with_shape(Shape([1])) if type.rank == 0 else type for type in (one, other))
-    return either(one, other)
+    if {then_type.rank, else_type.rank} == {0, 1}:
+        then_type, else_type = (
+            type.with_shape(Shape([1])) if type.rank == 0 else type for type in (then_type, else_type)
+        )
+    return either(then_type, else_type)

@@ -15,7 +15,7 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
-from ir_exec.kernels.precision import CALCULABLE_FLOAT, rounded, widened
+from ir_exec.kernels.precision import CALCULABLE_FLOAT, round_to, widen
 from ir_exec.kernels.reduce import mean
 from ir_exec.ops.base import Family, In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool, Float, Ints, Positive, at_least
@@ -64,7 +64,7 @@ class GRN(Op):
         return int(inputs[0].shape[1])
 
     def evaluate(self, data: Array) -> Array:
-        return _normalized(data, (1,), self.bias, "add")
+        return _divide_by_norm(data, (1,), self.bias, "add")
 
 
 @op("NormalizeL2", since=1)
@@ -105,7 +105,7 @@ class NormalizeL2(Op):
     def evaluate(self, data: Array, axes: Array) -> Array:
         if not axes.size:
             return np.asarray(data != 0).astype(data.dtype)
-        return _normalized(data, axes_of(axes, data.ndim), self.eps, self.eps_mode)
+        return _divide_by_norm(data, axes_of(axes, data.ndim), self.eps, self.eps_mode)
 
 
 def _count_along(data: Array, axes: tuple[int, ...]) -> int:
@@ -120,13 +120,13 @@ def _check_axes(data: TensorType, axes: TensorType) -> None:
         distinct_axes(values, data.rank)
 
 
-def _normalized(data: Array, axes: tuple[int, ...], eps: float, eps_mode: str) -> Array:
+def _divide_by_norm(data: Array, axes: tuple[int, ...], eps: float, eps_mode: str) -> Array:
     """data divided by its L2 norm along the axes."""
-    wide = widened(data)
+    wide = widen(data)
     squares = np.sum(np.square(wide), axis=axes, keepdims=True)
     least = wide.dtype.type(eps)
     squares = squares + least if eps_mode == "add" else np.maximum(squares, least)
-    return rounded(np.asarray(wide / np.sqrt(squares)), data.dtype)
+    return round_to(np.asarray(wide / np.sqrt(squares)), data.dtype)
 
 
 @op("LRN", since=1)
@@ -169,14 +169,14 @@ class LRN(Op):
         return int(prod([min(data.shape[axis], longest) for axis in axes_of(axes, data.ndim)]))
 
     def evaluate(self, data: Array, axes: Array) -> Array:
-        around = axes_of(axes, data.ndim)
-        wide = widened(data)
+        window_axes = axes_of(axes, data.ndim)
+        wide = widen(data)
         total = np.square(wide)
-        for axis in around:
+        for axis in window_axes:
             total = _sum_around(total, axis, (self.size - 1) // 2)
-        total *= wide.dtype.type(self.alpha / float(self.size) ** len(around))
+        total *= wide.dtype.type(self.alpha / float(self.size) ** len(window_axes))
         total += wide.dtype.type(self.bias)
-        return rounded(np.asarray(wide / _power(total, self.beta)), data.dtype)
+        return round_to(np.asarray(wide / _power(total, self.beta)), data.dtype)
 
 
 def _power(base: Array, exponent: float) -> Array:
@@ -235,10 +235,10 @@ class MVN1(Op):
         return _count_along(inputs[0], self._axes(inputs[0].ndim))
 
     def evaluate(self, data: Array) -> Array:
-        result, variance = _centred(data, self._axes(data.ndim), self.normalize_variance)
+        result, variance = _center(data, self._axes(data.ndim), self.normalize_variance)
         if variance is not None:
             result /= np.sqrt(variance + variance.dtype.type(self.eps))
-        return rounded(result, data.dtype)
+        return round_to(result, data.dtype)
 
     def sum_magnitudes(self, inputs: Sequence[Array]) -> Array:
         data = inputs[0]
@@ -291,7 +291,7 @@ class MVN6(Op):
         return _count_along(inputs[0], axes_of(inputs[1], inputs[0].ndim))
 
     def evaluate(self, data: Array, axes: Array) -> Array:
-        return self._normalized(axes_of(axes, data.ndim), data)
+        return self._normalize(axes_of(axes, data.ndim), data)
 
     def sum_magnitudes(self, inputs: Sequence[Array]) -> Array:
         data, axes = inputs
@@ -302,20 +302,20 @@ class MVN6(Op):
         axes = known_ints(types[1])
         if axes is None or types[0].rank is None:
             return self.evaluate
-        return partial(self._normalized, distinct_axes(axes, types[0].rank))
+        return partial(self._normalize, distinct_axes(axes, types[0].rank))
 
-    def _normalized(self, reduced: tuple[int, ...], data: Array, axes: Array | None = None) -> Array:
-        result, variance = _centred(data, reduced, self.normalize_variance)
+    def _normalize(self, reduced: tuple[int, ...], data: Array, axes: Array | None = None) -> Array:
+        result, variance = _center(data, reduced, self.normalize_variance)
         if variance is None:
-            return rounded(result, data.dtype)
+            return round_to(result, data.dtype)
         eps = variance.dtype.type(self.eps)
         result /= np.sqrt(variance + eps) if self.eps_mode == "inside_sqrt" else np.sqrt(variance) + eps
-        return rounded(result, data.dtype)
+        return round_to(result, data.dtype)
 
 
-def _centred(data: Array, axes: tuple[int, ...], normalize_variance: bool) -> tuple[Array, Array | None]:
+def _center(data: Array, axes: tuple[int, ...], normalize_variance: bool) -> tuple[Array, Array | None]:
     """The elements minus the mean of their slice, and the variance of each slice if `normalize_variance`."""
-    wide = widened(data)
+    wide = widen(data)
     centred = np.asarray(wide - mean(wide, axes))
     return centred, mean(np.square(centred), axes) if normalize_variance else None
 
@@ -384,14 +384,14 @@ class GroupNormalization(Op):
 
     def evaluate(self, data: Array, scale: Array, bias: Array) -> Array:
         batch = len(data)
-        wide = widened(data)
+        wide = widen(data)
         groups = wide.reshape(batch, self.num_groups, data.size // max(batch * self.num_groups, 1))
         result = groups - mean(groups, (2,))
         result /= np.sqrt(mean(np.square(result), (2,)) + wide.dtype.type(self.epsilon))
         result = result.reshape(data.shape)
-        result *= _by_channel(widened(scale), data.ndim)
-        result += _by_channel(widened(bias), data.ndim)
-        return rounded(result, data.dtype)
+        result *= _by_channel(widen(scale), data.ndim)
+        result += _by_channel(widen(bias), data.ndim)
+        return round_to(result, data.dtype)
 
 
 class _BatchNorm(Family):
@@ -409,12 +409,12 @@ class _BatchNorm(Family):
         return data.with_shape(Shape([data.shape[0], channels, *data.shape[2:]]))
 
     def evaluate_inputs(self, *, data: Array, gamma: Array, beta: Array, mean: Array, variance: Array) -> Array:
-        wide = widened(data)
-        scale = widened(gamma) / np.sqrt(widened(variance) + wide.dtype.type(self.epsilon))
-        result = wide - _by_channel(widened(mean), data.ndim)
+        wide = widen(data)
+        scale = widen(gamma) / np.sqrt(widen(variance) + wide.dtype.type(self.epsilon))
+        result = wide - _by_channel(widen(mean), data.ndim)
         result *= _by_channel(scale, data.ndim)
-        result += _by_channel(widened(beta), data.ndim)
-        return rounded(result, data.dtype)
+        result += _by_channel(widen(beta), data.ndim)
+        return round_to(result, data.dtype)
 
 
 _VARIANCE = ValueRange(0.5, 2, "a variance", defined_above=0)

@@ -12,7 +12,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
 from ir_exec.kernels.choice import KernelChoice, choosing
 from ir_exec.kernels.chunks import by_chunks
-from ir_exec.kernels.precision import CALCULABLE, accumulator, rounded, type_limits, widened
+from ir_exec.kernels.precision import CALCULABLE, accumulator, round_to, type_limits, widen
 from ir_exec.kernels.quantize import Levels, level_numbers
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Int, at_least
@@ -94,7 +94,7 @@ class FakeQuantize(Op):
         self, data: Array, input_low: Array, input_high: Array, output_low: Array, output_high: Array
     ) -> Array:
         working = _working_dtype(data.dtype)
-        return _quantized(data, self._levels((input_low, input_high, output_low, output_high), working, data.ndim))
+        return _quantize(data, self._levels((input_low, input_high, output_low, output_high), working, data.ndim))
 
     def with_constants(self, constants: Mapping[int, Array]) -> Callable[..., Any] | None:
         """Precompute the values that depend on constant limits only."""
@@ -102,7 +102,7 @@ class FakeQuantize(Op):
         if len(limits) < len(self.inputs) - 1:
             return None
         levels = cache(partial(self._levels, limits))
-        return choosing(lambda data, *_: _quantized(data, levels(_working_dtype(data.dtype), data.ndim)), _KNOWN_LIMITS)
+        return choosing(lambda data, *_: _quantize(data, levels(_working_dtype(data.dtype), data.ndim)), _KNOWN_LIMITS)
 
     def _levels(self, limits: Sequence[Array], dtype: np.dtype[Any], rank: int) -> Levels:
         return level_numbers([limit.astype(dtype, copy=False) for limit in limits], self.levels - 1, rank)
@@ -119,9 +119,9 @@ def _working_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(np.float64) if ElementType.of_dtype(dtype).is_integer else accumulator(dtype)
 
 
-def _quantized(data: Array, levels: Levels) -> Array:
-    result = levels.quantized(data.astype(levels.steps.dtype, copy=False))
-    return rounded(np.rint(result) if ElementType.of(data).is_integer else result, data.dtype)
+def _quantize(data: Array, levels: Levels) -> Array:
+    result = levels.quantize(data.astype(levels.steps.dtype, copy=False))
+    return round_to(np.rint(result) if ElementType.of(data).is_integer else result, data.dtype)
 
 
 @op("FakeConvert", since=13)
@@ -170,40 +170,40 @@ class FakeConvert(Op):
 
     def evaluate(self, data: Array, scale: Array, shift: Array | None = None) -> Array:
         target = ElementType[self.destination_type]
-        factor, offset = widened(scale), None if shift is None else widened(shift)
+        factor, offset = widen(scale), None if shift is None else widen(shift)
         if factor.size > 1:
             return _fake_converted(data, target, factor, offset)
-        one, by = factor.ravel(), None if offset is None else offset.ravel()
+        factors, by = factor.ravel(), None if offset is None else offset.ravel()
 
         def write(part: Array, out: Array) -> None:
-            out[...] = _fake_converted(part, target, one, by)
+            out[...] = _fake_converted(part, target, factors, by)
 
         return by_chunks(write, data, np.empty(data.shape, data.dtype))
 
 
 def _fake_converted(data: Array, target: ElementType, factor: Array, offset: Array | None) -> Array:
-    result = np.asarray(widened(data) * factor)
+    result = np.asarray(widen(data) * factor)
     if offset is not None:
         result -= offset
     halves = result.astype(np.float16)
     if halves.size > thresholds.TABLE_ELEMENTS:
         result = _shortened_codes(target).take(halves.view(np.uint16), mode="clip")
     else:
-        result = _shortened(halves, target)
+        result = _round_to_float8(halves, target)
     if offset is not None:
         result += offset
     result /= factor
-    return rounded(result, data.dtype)
+    return round_to(result, data.dtype)
 
 
 @cache
 def _shortened_codes(target: ElementType) -> Array:
     """The result for every f16."""
     with np.errstate(invalid="ignore"):
-        return _shortened(np.arange(2**16).astype(np.uint16).view(np.float16), target)
+        return _round_to_float8(np.arange(2**16).astype(np.uint16).view(np.float16), target)
 
 
-def _shortened(halves: Array, target: ElementType) -> Array:
+def _round_to_float8(halves: Array, target: ElementType) -> Array:
     """f16 converted to an 8-bit float and then f32; too large values become the largest finite value."""
     largest = np.float16(type_limits(target.dtype)[1])
     return convert(convert(np.clip(halves, -largest, largest), target), ElementType.f32)

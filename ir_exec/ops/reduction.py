@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ir_exec.kernels.precision import CALCULABLE, accumulator, rounded, type_limits, widened
-from ir_exec.kernels.reduce import mean, reduced, reducing, summed, summing
+from ir_exec.kernels.precision import CALCULABLE, accumulator, round_to, type_limits, widen
+from ir_exec.kernels.reduce import mean, reduce_along, reducing, sum_along, summing
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool
 from ir_exec.ops.base.dims import AXES, axes_of, distinct_axes
@@ -98,7 +98,7 @@ class _Reduction(Op):
         As a kernel, this method also receives the input `axes` and ignores it.
         """
         result = self._reduce(data, along if data.ndim else ())
-        return rounded(np.asarray(result), data.dtype)
+        return round_to(np.asarray(result), data.dtype)
 
     def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
         """The reduced elements, in the type of data or a wider one."""
@@ -128,7 +128,7 @@ class ReduceSum(_Reduction):
     saturates = True
 
     def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
-        return summed(data, axes, self.keep_dims)
+        return sum_along(data, axes, self.keep_dims)
 
     def _of_floats(self, along: tuple[int, ...], data: TensorType) -> Callable[..., Any]:
         total = summing(data.shape.static, along, self.keep_dims)
@@ -171,7 +171,7 @@ class ReduceProd(_Reduction):
     saturates = True
 
     def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
-        return reduced(np.multiply, data, axes, self.keep_dims, accumulator(data.dtype))
+        return reduce_along(np.multiply, data, axes, self.keep_dims, accumulator(data.dtype))
 
 
 class _Extreme(_Reduction):
@@ -188,7 +188,7 @@ class _Extreme(_Reduction):
 
     def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
         if all(data.shape[axis] for axis in axes):
-            return reduced(self.extreme, data, axes, self.keep_dims)
+            return reduce_along(self.extreme, data, axes, self.keep_dims)
         shape = tuple(1 if axis in axes else size for axis, size in enumerate(data.shape))
         if not self.keep_dims:
             shape = tuple(size for axis, size in enumerate(data.shape) if axis not in axes)
@@ -240,7 +240,7 @@ class ReduceL1(_Reduction):
     """
 
     def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
-        return summed(np.abs(widened(data)), axes, self.keep_dims)
+        return sum_along(np.abs(widen(data)), axes, self.keep_dims)
 
 
 @op("ReduceL2", since=4)
@@ -252,8 +252,8 @@ class ReduceL2(_Reduction):
     """
 
     def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
-        wide = widened(data) if ElementType.of(data).is_float else data.astype(np.float64)
-        return np.asarray(np.sqrt(summed(np.square(wide), axes, self.keep_dims)))
+        wide = widen(data) if ElementType.of(data).is_float else data.astype(np.float64)
+        return np.asarray(np.sqrt(sum_along(np.square(wide), axes, self.keep_dims)))
 
 
 class _LogicalReduction(_Reduction):
@@ -269,7 +269,7 @@ class ReduceLogicalAnd(_LogicalReduction):
     """
 
     def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
-        return reduced(np.logical_and, data, axes, self.keep_dims)
+        return reduce_along(np.logical_and, data, axes, self.keep_dims)
 
 
 @op("ReduceLogicalOr", since=1)
@@ -280,4 +280,4 @@ class ReduceLogicalOr(_LogicalReduction):
     """
 
     def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
-        return reduced(np.logical_or, data, axes, self.keep_dims)
+        return reduce_along(np.logical_or, data, axes, self.keep_dims)

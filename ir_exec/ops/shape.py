@@ -71,15 +71,15 @@ class ShapeOf(Op):
         return np.array(data.shape, self.output_type.dtype)
 
 
-def _shape_as_value(shape: Shape, kind: ElementType) -> TensorType:
+def _shape_as_value(shape: Shape, element_type: ElementType) -> TensorType:
     """The type of the vector that holds a shape; the bounds of the dims are the bounds of its elements."""
     if shape.dims is None:
-        return TensorType(kind, Shape.of_rank(1))
+        return TensorType(element_type, Shape.of_rank(1))
     # The greatest value of the type means "not bounded"; for i64 it is UNBOUNDED itself.
-    end = np.iinfo(kind.dtype).max
-    lower = np.array([min(dim.lo, end) for dim in shape], kind.dtype)
-    upper = np.array([min(dim.hi, end) for dim in shape], kind.dtype)
-    return TensorType(kind, Shape([len(shape)])).with_bounds(lower, lower if shape.is_static else upper)
+    end = np.iinfo(element_type.dtype).max
+    lower = np.array([min(dim.lo, end) for dim in shape], element_type.dtype)
+    upper = np.array([min(dim.hi, end) for dim in shape], element_type.dtype)
+    return TensorType(element_type, Shape([len(shape)])).with_bounds(lower, lower if shape.is_static else upper)
 
 
 class _Squeeze(Op):
@@ -278,7 +278,7 @@ class Reshape(Op):
         if sizes is None:
             return data.with_shape(shape_of_length(shape))
         require_representable(len(sizes))
-        return data.with_shape(self._reshaped(data.shape, sizes))
+        return data.with_shape(self._output_shape(data.shape, sizes))
 
     def equal_sizes(self, *types: TensorType) -> Iterator[tuple[int, int]]:
         sizes, shape = types[0].shape.static, types[1].value
@@ -296,12 +296,12 @@ class Reshape(Op):
         try:
             if data.size == 0:
                 # NumPy does not support -1 for an array without elements.
-                return data.reshape(self._reshaped(Shape(data.shape), [(size, size) for size in sizes]).static)
+                return data.reshape(self._output_shape(Shape(data.shape), [(size, size) for size in sizes]).static)
             if min(sizes, default=0) < -1:
                 # NumPy treats any negative size as -1.
                 raise ValueError
             if self.special_zero:
-                sizes = tuple([size or data.shape[place] for place, size in enumerate(sizes)])
+                sizes = tuple([size or data.shape[position] for position, size in enumerate(sizes)])
             return data.reshape(sizes)
         except (ValueError, IndexError, ShapeError):
             raise EvaluationError(
@@ -311,53 +311,55 @@ class Reshape(Op):
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         return _reshaping(self, types)
 
-    def _reshaped(self, shape: Shape, sizes: Sequence[tuple[int, int]]) -> Shape:
+    def _output_shape(self, shape: Shape, sizes: Sequence[tuple[int, int]]) -> Shape:
         """The shape of the output for these bounds of the sizes."""
         dims: list[Dim] = []
-        given: list[Dim] = []
+        explicit: list[Dim] = []
         copied: set[int] = set()
-        rest = None
-        for place, (least, most) in enumerate(sizes):
+        inferred = None
+        for position, (least, most) in enumerate(sizes):
             if least == most == 0 and self.special_zero:
-                copied.add(place)
-                dims.append(_copied(shape, place))
+                copied.add(position)
+                dims.append(_copy_dim(shape, position))
                 continue
             if least == most == -1:
-                if rest is not None:
+                if inferred is not None:
                     raise ShapeError(
-                        "shape has -1 at", actual=f"{rest} and {place}", expected="at most one -1", port="shape"
+                        "shape has -1 at", actual=f"{inferred} and {position}", expected="at most one -1", port="shape"
                     )
-                rest = place
+                inferred = position
                 dims.append(Dim.any())
                 continue
             if most < 0:
-                raise ShapeError(f"element {place} of shape is", actual=most, expected="-1 or more", port="shape")
+                raise ShapeError(f"element {position} of shape is", actual=most, expected="-1 or more", port="shape")
             # A size that may be -1 gives no bounds.
             dims.append(Dim(least, most) if least >= 0 else Dim.any())
-            given.append(dims[-1])
+            explicit.append(dims[-1])
         if shape.dims is None:
             return Shape(dims)
-        left = [dim for place, dim in enumerate(shape) if place not in copied]
-        if rest is not None:
-            dims[rest] = _rest(left, given, shape)
-        elif Shape(left).size & Shape(given).size is None and not any(0 in dims[place] for place in copied):
+        left = [dim for position, dim in enumerate(shape) if position not in copied]
+        if inferred is not None:
+            dims[inferred] = _infer_dim(left, explicit, shape)
+        elif Shape(left).size & Shape(explicit).size is None and not any(0 in dims[position] for position in copied):
             # With a copied dim of 0 no sizes can be compared.
             raise ShapeError(f"data of shape {shape} does not fit {Shape(dims)}", port="shape")
         return Shape(dims)
 
 
-def _copied(shape: Shape, place: int) -> Dim:
+def _copy_dim(shape: Shape, position: int) -> Dim:
     if shape.dims is None:
         return Dim.any()
-    if place >= len(shape):
-        raise ShapeError(f"0 at {place} of shape copies a dim that data of shape {shape} does not have", port="shape")
-    return shape[place]
+    if position >= len(shape):
+        raise ShapeError(
+            f"0 at {position} of shape copies a dim that data of shape {shape} does not have", port="shape"
+        )
+    return shape[position]
 
 
-def _rest(left: list[Dim], given: list[Dim], shape: Shape) -> Dim:
+def _infer_dim(left: list[Dim], explicit: list[Dim], shape: Shape) -> Dim:
     """The size for -1: the product of the dims in `left` divided by the product of the given sizes."""
-    elements, parts = (prod([dim.lo for dim in dims if dim.is_static]) for dims in (left, given))
-    open_elements, open_parts = (Shape([dim for dim in dims if not dim.is_static]).size for dims in (left, given))
+    elements, parts = (prod([dim.lo for dim in dims if dim.is_static]) for dims in (left, explicit))
+    open_elements, open_parts = (Shape([dim for dim in dims if not dim.is_static]).size for dims in (left, explicit))
     if parts == 0 and elements != 0:
         if 0 in open_elements:
             return Dim.any()

@@ -15,7 +15,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError, Location, ShapeError
 from ir_exec.kernels.indices import as_integers
 from ir_exec.kernels.limits import require_temporary
-from ir_exec.kernels.precision import CALCULABLE_FLOAT, rounded, widened
+from ir_exec.kernels.precision import CALCULABLE_FLOAT, round_to, widen
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool
 from ir_exec.ops.base.facts import Accuracy
@@ -100,11 +100,11 @@ class _Fourier(Op):
         sizes = list(numbers)
         for position, axis in enumerate(axes):
             is_last = position == len(axes) - 1
-            whole = self._whole_signal(numbers[axis], is_last)
-            signal = whole if signal_size is None else Dim.any()
+            full = self._whole_signal(numbers[axis], is_last)
+            signal = full if signal_size is None else Dim.any()
             if bounds is not None:
-                least, most = _checked(bounds[position], position, ShapeError)
-                signal = whole if most == -1 else Dim(least, most) if least >= 0 else Dim(0, max(most, whole.hi))
+                least, most = _check_bounds(bounds[position], position, ShapeError)
+                signal = full if most == -1 else Dim(least, most) if least >= 0 else Dim(0, max(most, full.hi))
             sizes[axis] = self._output_size(signal, is_last)
         return sizes
 
@@ -142,25 +142,25 @@ class _Fourier(Op):
         except ShapeError as error:
             raise EvaluationError.of(error.fault).changed(code=Code.bad_value, location=Location(port="axes")) from None
         self._require_last(along, EvaluationError)
-        given = [-1] * len(along) if signal_size is None else as_integers(signal_size).tolist()
+        requested = [-1] * len(along) if signal_size is None else as_integers(signal_size).tolist()
         output, signal = list(shape), []
-        for position, (axis, size) in enumerate(zip(along, given, strict=True)):
+        for position, (axis, size) in enumerate(zip(along, requested, strict=True)):
             is_last = position == len(along) - 1
-            _checked((size, size), position, EvaluationError)
-            whole = self._whole_signal(Dim.of(shape[axis]), is_last) if size == -1 else Dim.of(size)
-            signal.append(whole.size)
-            output[axis] = self._output_size(whole, is_last).size
+            _check_bounds((size, size), position, EvaluationError)
+            full = self._whole_signal(Dim.of(shape[axis]), is_last) if size == -1 else Dim.of(size)
+            signal.append(full.size)
+            output[axis] = self._output_size(full, is_last).size
         if 0 in output:
             return np.zeros((*output, 2) if self.complex_output else output, data.dtype)
-        numbers = _as_complex(widened(data)) if self.complex_input else widened(data)
-        found = self._transform(numbers, signal, along) if along else numbers.copy()
-        return rounded(_as_parts(found) if self.complex_output else found, data.dtype)
+        numbers = _as_complex(widen(data)) if self.complex_input else widen(data)
+        transformed = self._transform(numbers, signal, along) if along else numbers.copy()
+        return round_to(_as_parts(transformed) if self.complex_output else transformed, data.dtype)
 
     def _transform(self, numbers: Array, signal: list[int], axes: tuple[int, ...]) -> Array:
         raise NotImplementedError
 
 
-def _checked(bounds: tuple[int, int], position: int, error: type[IRError]) -> tuple[int, int]:
+def _check_bounds(bounds: tuple[int, int], position: int, error: type[IRError]) -> tuple[int, int]:
     if bounds[1] < -1:
         raise error(
             f"signal_size[{position}] is",
@@ -172,8 +172,8 @@ def _checked(bounds: tuple[int, int], position: int, error: type[IRError]) -> tu
 
 
 def _as_complex(parts: Array) -> Array:
-    kind = np.complex128 if parts.dtype == np.float64 else np.complex64
-    return np.ascontiguousarray(parts).view(kind)[..., 0]
+    complex_dtype = np.complex128 if parts.dtype == np.float64 else np.complex64
+    return np.ascontiguousarray(parts).view(complex_dtype)[..., 0]
 
 
 def _as_parts(numbers: Array) -> Array:
@@ -299,7 +299,7 @@ def _check_frames(size: int | None, step: int | None, window: Dim | None, error:
         raise error("window has", actual=window, detail="elements", expected=f"1 to {most}", port="window")
 
 
-def _padded(window: Array, frame_size: int) -> Array:
+def _pad_window(window: Array, frame_size: int) -> Array:
     """The window in the middle of a frame of zeros; an odd zero follows it."""
     before = (frame_size - len(window)) // 2
     return np.pad(window, (before, frame_size - len(window) - before))
@@ -366,10 +366,10 @@ class STFT(Op):
                 expected=f"at most the length of the signal, {signal.shape[-1]}",
                 port="frame_size",
             )
-        every = np.lib.stride_tricks.sliding_window_view(widened(signal), size, axis=-1)
-        frames = every[..., ::step, :] * _padded(widened(window), size)
+        every = np.lib.stride_tricks.sliding_window_view(widen(signal), size, axis=-1)
+        frames = every[..., ::step, :] * _pad_window(widen(window), size)
         parts = _as_parts(np.fft.rfft(frames))
-        return rounded(np.ascontiguousarray(parts.swapaxes(-2, -3)) if self.transpose_frames else parts, signal.dtype)
+        return round_to(np.ascontiguousarray(parts.swapaxes(-2, -3)) if self.transpose_frames else parts, signal.dtype)
 
 
 @op("ISTFT", since=16)
@@ -465,10 +465,10 @@ class ISTFT(Op):
                 expected=f"frame_size // 2 + 1 = {size // 2 + 1}",
                 port="data",
             )
-        weights = _padded(widened(window), size)
-        frames = np.fft.irfft(_as_complex(widened(data)).swapaxes(-1, -2), size) * weights
-        signal = _overlapped(frames, step)
-        squares = _overlapped(np.broadcast_to(weights * weights, (data.shape[-2], size)), step)
+        weights = _pad_window(widen(window), size)
+        frames = np.fft.irfft(_as_complex(widen(data)).swapaxes(-1, -2), size) * weights
+        signal = _overlap_add(frames, step)
+        squares = _overlap_add(np.broadcast_to(weights * weights, (data.shape[-2], size)), step)
         if self.normalized:
             signal *= signal.dtype.type(sqrt(size))
         signal = np.divide(signal, squares, out=np.zeros_like(signal), where=squares != 0)
@@ -479,9 +479,9 @@ class ISTFT(Op):
             if length < 0:
                 raise EvaluationError("signal_length is", actual=length, expected="0 or more", port="signal_length")
         output = np.zeros((*signal.shape[:-1], length), signal.dtype)
-        kept = signal[..., margin : margin + length]
-        output[..., : kept.shape[-1]] = kept
-        return rounded(output, data.dtype)
+        trimmed = signal[..., margin : margin + length]
+        output[..., : trimmed.shape[-1]] = trimmed
+        return round_to(output, data.dtype)
 
 
 def _length_between(least: int, most: int) -> Dim:
@@ -490,7 +490,7 @@ def _length_between(least: int, most: int) -> Dim:
     return Dim(max(least, 0), most)
 
 
-def _overlapped(frames: Array, step: int) -> Array:
+def _overlap_add(frames: Array, step: int) -> Array:
     """The sum of frames [..., frames, size], each of which begins `step` elements after its predecessor."""
     *batch, count, size = frames.shape
     total = max(count - 1, 0) * step + size

@@ -15,7 +15,7 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, InvalidAttributeError, IRError
 from ir_exec.kernels.indices import find_indices
-from ir_exec.kernels.precision import accumulator, rounded
+from ir_exec.kernels.precision import accumulator, round_to
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER
 from ir_exec.ops.base.dims import merged_dims
@@ -75,10 +75,10 @@ class _Packed(Op):
         batch, size = indices.shape
         sizes = np.full(batch, size)
         weights = None if per_sample_weights is None else per_sample_weights.reshape(-1)
-        reduced = _summed(emb_table, indices.reshape(-1), sizes, weights)
+        reduced = _sum_bags(emb_table, indices.reshape(-1), sizes, weights)
         if self.reduction == "mean":
-            reduced = _divided(reduced, sizes)
-        return rounded(reduced, emb_table.dtype)
+            reduced = _divide(reduced, sizes)
+        return round_to(reduced, emb_table.dtype)
 
     def count_terms(self, inputs: Sequence[Array]) -> int:
         return int(inputs[1].shape[1])
@@ -165,10 +165,10 @@ class _Offsets(Op):
         sizes = _bag_sizes(offsets, len(indices))
         first = len(indices) - int(sizes.sum())
         weights = None if per_sample_weights is None else per_sample_weights[first:]
-        reduced = _summed(emb_table, indices[first:], sizes, weights)
+        reduced = _sum_bags(emb_table, indices[first:], sizes, weights)
         if self.reduction == "mean":
-            reduced = _divided(reduced, sizes)
-        return _filled(rounded(reduced, emb_table.dtype), sizes == 0, emb_table, default_index)
+            reduced = _divide(reduced, sizes)
+        return _fill_empty(round_to(reduced, emb_table.dtype), sizes == 0, emb_table, default_index)
 
     def count_terms(self, inputs: Sequence[Array]) -> int:
         _, indices, offsets = inputs[:3]
@@ -285,8 +285,8 @@ class EmbeddingSegmentsSum(Op):
         order = np.argsort(segments, kind="stable")
         weights = None if per_sample_weights is None else per_sample_weights[order]
         sizes = np.bincount(segments, minlength=count)
-        sums = _summed(emb_table, indices[order], sizes, weights)
-        return _filled(rounded(sums, emb_table.dtype), sizes == 0, emb_table, default_index)
+        sums = _sum_bags(emb_table, indices[order], sizes, weights)
+        return _fill_empty(round_to(sums, emb_table.dtype), sizes == 0, emb_table, default_index)
 
     def count_terms(self, inputs: Sequence[Array]) -> int:
         segments = segments_of(inputs[2], given_count(inputs[3]))
@@ -314,7 +314,7 @@ def _check_reduction(reduction: str, weights: TensorType | None) -> None:
 
 def _index_faults(emb_table: TensorType, indices: TensorType) -> list[IRError]:
     """The faults IR701 of known indices beyond the rows of the table."""
-    # The axis and the meaning of a negative index are as in `_summed`.
+    # The axis and the meaning of a negative index are as in `_sum_bags`.
     return known_faults(find_indices, indices, size=largest_dim(emb_table, 0), axis=0, negative="refused")
 
 
@@ -333,7 +333,7 @@ def _require_offsets(offsets: Array, count: int) -> None:
     require_rising(offsets, "offsets")
 
 
-def _summed(table: Array, indices: Array, sizes: Array, weights: Array | None) -> Array:
+def _sum_bags(table: Array, indices: Array, sizes: Array, weights: Array | None) -> Array:
     """The sums of the rows of table at `indices`, one for each bag.
 
     Args:
@@ -362,10 +362,10 @@ def _add_by_place(rows: Array, positions: Array, sizes: Array, weights: Array | 
     for begin in range(0, len(sums), step):
         some = slice(begin, begin + step)
         first, of_these, total = starts[some], sizes[some], sums[some]
-        for place in range(of_these.max(initial=0)):
-            has_one = of_these > place
+        for offset in range(of_these.max(initial=0)):
+            has_one = of_these > offset
             bags = slice(None) if has_one.all() else np.flatnonzero(has_one)
-            total[bags] += _weighted(rows, positions, weights, first[bags] + place, sums.dtype)
+            total[bags] += _take_weighted(rows, positions, weights, first[bags] + offset, sums.dtype)
 
 
 def _add_by_blocks(rows: Array, positions: Array, sizes: Array, weights: Array | None, sums: Array) -> None:
@@ -375,12 +375,12 @@ def _add_by_blocks(rows: Array, positions: Array, sizes: Array, weights: Array |
     for begin in range(0, len(positions), step):
         some = slice(begin, begin + step)
         starts = run_starts(bags[some])
-        chosen = _weighted(rows, positions, weights, some, sums.dtype)
+        chosen = _take_weighted(rows, positions, weights, some, sums.dtype)
         # Each bag occurs once here, but some of its rows may have been in the preceding block.
         sums[bags[some][starts]] += np.add.reduceat(chosen, starts, axis=0, dtype=sums.dtype)
 
 
-def _weighted(
+def _take_weighted(
     rows: Array, positions: Array, weights: Array | None, some: Array | slice, dtype: np.dtype[np.generic]
 ) -> Array:
     """The rows at some of the positions, times their weights."""
@@ -390,7 +390,7 @@ def _weighted(
     return chosen
 
 
-def _divided(sums: Array, counts: Array) -> Array:
+def _divide(sums: Array, counts: Array) -> Array:
     """Means from sums and counts; integers are truncated towards zero, and means of no elements are 0."""
     divisors = np.maximum(counts, 1).reshape(-1, *(1,) * (sums.ndim - 1)).astype(sums.dtype)
     if np.issubdtype(sums.dtype, np.integer):
@@ -398,7 +398,7 @@ def _divided(sums: Array, counts: Array) -> Array:
     return np.asarray(sums / divisors)
 
 
-def _filled(sums: Array, empty: Array, table: Array, default_index: Array | None) -> Array:
+def _fill_empty(sums: Array, empty: Array, table: Array, default_index: Array | None) -> Array:
     """The sums, with the row `default_index` of table where `empty`; without a default index they remain zeros."""
     default = -1 if default_index is None else int(default_index)
     if default != -1 and empty.any():
@@ -448,18 +448,18 @@ class SparseFillEmptyRows(Op):
                 "indices": (indices, ["M", "axes"]),
                 "default_value": (default_value, []),
             },
-            known={"axes": Dim(2)},
+            declared={"axes": Dim(2)},
         )
         require_convertible(default_value, values, "default_value", "values")
         rows = number_of_rows(dense_shape, "dense_shape")
-        taken = known_ints(indices)
+        coordinates = known_ints(indices)
         added = Dim(0, rows.hi)
-        if taken is not None and rows.is_static:
-            added = Dim(max(rows.lo - len(set(taken[::2])), 0))
+        if coordinates is not None and rows.is_static:
+            added = Dim(max(rows.lo - len(set(coordinates[::2])), 0))
         count = dims["M"] + added
-        kind = indices if indices.element_type.is_known else dense_shape
+        typed = indices if indices.element_type.is_known else dense_shape
         return (
-            kind.with_shape(Shape([count, Dim(2)])),
+            typed.with_shape(Shape([count, Dim(2)])),
             values.with_shape(Shape([count])),
             TensorType(ElementType.boolean, Shape([rows])),
         )

@@ -9,7 +9,7 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, EvaluationError, IRError
-from ir_exec.kernels.chunks import converted
+from ir_exec.kernels.chunks import convert_by_chunks
 from ir_exec.kernels.limits import MemoryMeter
 from ir_exec.kernels.strings import STRING_BYTES, encode_text, join_strings
 from ir_exec.ops.base import In, Op, op
@@ -28,7 +28,7 @@ from ir_exec.types import (
     Shape,
     TensorType,
     element_types,
-    saturated,
+    saturate,
 )
 
 __all__ = ["Convert", "ConvertLike", "ConvertPromoteTypes", "StringTensorPack", "StringTensorUnpack"]
@@ -82,14 +82,14 @@ class Convert(Op):
         return TensorType(self.destination_type, data.shape)
 
     def evaluate(self, data: Array) -> Array:
-        return converted(data, self.destination_type)
+        return convert_by_chunks(data, self.destination_type)
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         return _conversion(types[0], self.destination_type)
 
     def evaluate_bounds(self, data: Bounds) -> Bounds:
         """Bounds saturate, where values wrap: a bound that means "not bounded" must not become -1."""
-        return saturated(data[0], self.destination_type), saturated(data[1], self.destination_type)
+        return saturate(data[0], self.destination_type), saturate(data[1], self.destination_type)
 
 
 @op("ConvertLike", since=1)
@@ -124,7 +124,7 @@ class ConvertLike(Op):
         return TensorType(like.element_type, data.shape)
 
     def evaluate(self, data: Array, like: Array) -> Array:
-        return converted(data, ElementType.of(like))
+        return convert_by_chunks(data, ElementType.of(like))
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         data, like = types
@@ -141,14 +141,14 @@ def _require_convertible(target: ElementType) -> None:
 
 def _conversion(source: TensorType, target: ElementType) -> Callable[[Array], Array]:
     """`convert` for arrays of this type: NumPy's own conversion if it is equivalent."""
-    kind, dtype = source.element_type, target.dtype
-    if kind is target:
+    element_type, dtype = source.element_type, target.dtype
+    if element_type is target:
         return lambda data: data
-    into_integer = target in _ALIKE and target is not ElementType.boolean and kind in _ALIKE
-    into_float = target in (ElementType.f32, ElementType.f64) and kind in _ALIKE | _FLOATS
+    into_integer = target in _ALIKE and target is not ElementType.boolean and element_type in _ALIKE
+    into_float = target in (ElementType.f32, ElementType.f64) and element_type in _ALIKE | _FLOATS
     if (into_integer or into_float) and source.shape.size.lo < thresholds.SPLIT_ELEMENTS:
         return lambda data: data.astype(dtype)
-    return lambda data: converted(data, target)
+    return lambda data: convert_by_chunks(data, target)
 
 
 @op("ConvertPromoteTypes", since=14)
@@ -191,7 +191,7 @@ class ConvertPromoteTypes(Op):
 
     def evaluate(self, input_0: Array, input_1: Array) -> tuple[Array, Array]:
         common = self._common(TensorType.of(input_0), TensorType.of(input_1))
-        return converted(input_0, common), converted(input_1, common)
+        return convert_by_chunks(input_0, common), convert_by_chunks(input_1, common)
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         common = self._common(*types)
@@ -216,7 +216,7 @@ class ConvertPromoteTypes(Op):
         if kinds[0].is_signed is not kinds[1].is_signed:
             return self._signed_and_unsigned(*(kinds if kinds[0].is_signed else kinds[::-1]))
         if kinds[0].bits != kinds[1].bits:
-            return max(kinds, key=lambda kind: kind.bits)
+            return max(kinds, key=lambda element_type: element_type.bits)
         # The remaining cases are the two floats of 8 bits and the two of 16 bits; neither includes the other.
         if not self.promote_unsafe:
             raise _unsafe(*kinds)
@@ -305,14 +305,14 @@ class StringTensorPack(Op):
         symbols = types[2].shape
         if symbols.dims is None or not symbols[0].is_static:
             return []
-        found: list[IRError] = []
+        faults: list[IRError] = []
         for name, places in zip(("begins", "ends"), types[:2], strict=True):
             try:
                 if places.value is not None:
                     _check_places(places.value, symbols[0].size, name)
             except EvaluationError as error:
-                found.append(error)
-        return found
+                faults.append(error)
+        return faults
 
 
 def _check_places(places: Array, length: int, name: str) -> None:
@@ -351,12 +351,12 @@ class StringTensorUnpack(Op):
         strings = data.value
         length = Dim.of(0) if data.shape.size == 0 else Dim.any()
         if strings is not None:
-            length = Dim.of(sum(map(len, _encoded(strings))))
+            length = Dim.of(sum(map(len, _encode(strings))))
         return places, places, TensorType(ElementType.u8, Shape([length]))
 
     def evaluate(self, data: Array) -> tuple[Array, Array, Array]:
-        return join_strings(_encoded(data), data.shape)
+        return join_strings(_encode(data), data.shape)
 
 
-def _encoded(strings: Array) -> Iterator[bytes]:
+def _encode(strings: Array) -> Iterator[bytes]:
     return map(encode_text, strings.ravel())

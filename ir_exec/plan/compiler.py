@@ -243,7 +243,7 @@ class Compiler:
         types = setting.types
         if types is not None and all(types[value.number] == type for value, type in parameters.items()):
             return types
-        return infer_types(setting.graph, weights=setting.weights, given=parameters, ops=setting.ops)
+        return infer_types(setting.graph, weights=setting.weights, overrides=parameters, ops=setting.ops)
 
     @property
     def constant_bytes(self) -> int:

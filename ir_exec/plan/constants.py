@@ -102,5 +102,5 @@ class ModelConstants:
             return inferred_or_declared(node, inferred, errors)
 
         setting = self.setting
-        types = infer_types(setting.graph, weights=setting.weights, given={}, ops=setting.ops, settle=settle)
+        types = infer_types(setting.graph, weights=setting.weights, overrides={}, ops=setting.ops, settle=settle)
         return self.types if faults else types

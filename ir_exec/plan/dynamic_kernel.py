@@ -86,14 +86,14 @@ class DynamicKernel:
             view = self._view(*arrays)
             if view is not None:
                 return view
-        return self.accepted(arrays)(*arrays)
+        return self.accept(arrays)(*arrays)
 
-    def accepted(self, arrays: Sequence[Array]) -> Callable[..., Any]:
+    def accept(self, arrays: Sequence[Array]) -> Callable[..., Any]:
         """The kernel for these arrays; raises their faults."""
         key = self._key(arrays)
         seen = None if key is None else self._seen.get(key)
         if seen is None:
-            seen = self._inferred(arrays, key)
+            seen = self._infer(arrays, key)
         elif not seen.is_final:
             seen.kernel = self._kernel_for(arrays)
             seen.is_final = True
@@ -114,14 +114,16 @@ class DynamicKernel:
             key.append(array.tobytes())
         return tuple(key)
 
-    def _inferred(self, arrays: Sequence[Array], key: tuple[Any, ...] | None) -> _Seen:
+    def _infer(self, arrays: Sequence[Array], key: tuple[Any, ...] | None) -> _Seen:
         read = set(self._read)
-        types = [self._fixed.get(position) or _watched(array, position, read) for position, array in enumerate(arrays)]
+        types = [
+            self._fixed.get(position) or _watch_elements(array, position, read) for position, array in enumerate(arrays)
+        ]
         size = self._inferred_size(types)
         seen = _Seen(size, self._kernel, is_final=not self._better)
         if self._at_once and self._better:
-            known = read | self._fixed.keys() | self._constants
-            seen.kernel = self._op.kernel(*_with_values(types, known))
+            constant_positions = read | self._fixed.keys() | self._constants
+            seen.kernel = self._op.kernel(*_with_values(types, constant_positions))
             seen.is_final = True
         if not self._op.infer_context:
             if read != set(self._read):
@@ -136,8 +138,8 @@ class DynamicKernel:
     def _kernel_for(self, arrays: Sequence[Array]) -> Callable[..., Any]:
         """`Op.kernel`, which may rely on the elements in the key of these arrays."""
         types = [self._fixed.get(position) or TensorType.of(array) for position, array in enumerate(arrays)]
-        found: Callable[..., Any] = self._op.kernel(*_with_values(types, self._fixed.keys() | set(self._read)))
-        return found
+        kernel: Callable[..., Any] = self._op.kernel(*_with_values(types, self._fixed.keys() | set(self._read)))
+        return kernel
 
     def _inferred_size(self, types: list[TensorType]) -> int:
         """The bytes of the outputs that are not views."""
@@ -165,7 +167,7 @@ def _with_values(types: Sequence[TensorType], positions: Container[int]) -> list
     return [type if position in positions else type.without_values() for position, type in enumerate(types)]
 
 
-def _watched(array: Array, position: int, read: set[int]) -> TensorType:
+def _watch_elements(array: Array, position: int, read: set[int]) -> TensorType:
     """The type of an array, which records in `read` that its elements were used."""
 
     def bounds() -> Bounds:

@@ -115,18 +115,18 @@ class PlanReport(Record):
 def reported_plan(compiler: Compiler, plan: Plan) -> PlanReport:
     """The plan with a line for each layer."""
     names = dict(layer_names(compiler.setting.graph))
-    every = [(step, one is not plan) for one in (plan, plan.prologue) if one is not None for step in one.steps]
-    found = {node: layer for step, is_once in every for node, layer in _of_step(step, names, is_once=is_once)}
-    for packed in _packed(compiler):
-        for node in found.keys() & packed.left_out:
-            others = (*found[node].alternatives, f"{packed.form}: not enough memory for packed weights")
-            found[node] = found[node].model_copy(update={"alternatives": others})
-    layers = [found.get(node) or _not_run(compiler, plan, node, names) for node in names]
+    every = [(step, stage is not plan) for stage in (plan, plan.prologue) if stage is not None for step in stage.steps]
+    reports = {node: layer for step, is_once in every for node, layer in _of_step(step, names, is_once=is_once)}
+    for packed in _packed_weights(compiler):
+        for node in reports.keys() & packed.left_out:
+            others = (*reports[node].alternatives, f"{packed.form}: not enough memory for packed weights")
+            reports[node] = reports[node].model_copy(update={"alternatives": others})
+    layers = [reports.get(node) or _not_run(compiler, plan, node, names) for node in names]
     passes = tuple(_passes(compiler, plan, layers, names))
     return PlanReport(steps=len(plan.steps), layers=tuple(layers), passes=passes, note=compiler.failed)
 
 
-def _packed(compiler: Compiler) -> Sequence[PackedWeights]:
+def _packed_weights(compiler: Compiler) -> Sequence[PackedWeights]:
     return () if compiler.constants is None else compiler.constants.packed
 
 
@@ -134,18 +134,22 @@ def _passes(
     compiler: Compiler, plan: Plan, layers: Sequence[LayerPlan], names: Mapping[Node, str]
 ) -> Iterator[PassPlan]:
     counts = Counter(layer.made_by for layer in layers)
-    for one in PASSES:
-        skipped = tuple(_near_match(found, names) for found in plan.skipped if found.pass_name == one.name)
-        error = compiler.broken.get(one.name)
-        if counts[one.name] or skipped or error is not None:
+    for plan_pass in PASSES:
+        skipped = tuple(_near_match(skip, names) for skip in plan.skipped if skip.pass_name == plan_pass.name)
+        error = compiler.broken.get(plan_pass.name)
+        if counts[plan_pass.name] or skipped or error is not None:
             yield PassPlan(
-                name=one.name, exactness=one.exactness, layers=counts[one.name], skipped=skipped, error=error
+                name=plan_pass.name,
+                exactness=plan_pass.exactness,
+                layers=counts[plan_pass.name],
+                skipped=skipped,
+                error=error,
             )
 
 
-def _near_match(found: Skipped, names: Mapping[Node, str]) -> NearMatch:
-    node = found.node.members[-1] if isinstance(found.node, FusedNode) else found.node
-    return NearMatch(layer=names.get(node, node.name), expected=found.expected, found=found.found)
+def _near_match(skip: Skipped, names: Mapping[Node, str]) -> NearMatch:
+    node = skip.node.members[-1] if isinstance(skip.node, FusedNode) else skip.node
+    return NearMatch(layer=names.get(node, node.name), expected=skip.expected, found=skip.found)
 
 
 def layer_names(graph: Graph) -> Iterator[tuple[Node, str]]:
@@ -162,7 +166,7 @@ _EFFECTS = {entry.name: entry.effect for entry in PASSES}
 
 
 def _of_step(step: Step, names: Mapping[Node, str], *, is_once: bool) -> Iterator[tuple[Node, LayerPlan]]:
-    _, place = shown_kernel(step.evaluate)
+    _, original = shown_kernel(step.evaluate)
     kernel = shown_variant(step)
     made_by = step.made_by or ("hoist_loop_invariants" if is_once else None)
     chosen = _choice(step)
@@ -193,7 +197,7 @@ def _of_step(step: Step, names: Mapping[Node, str], *, is_once: bool) -> Iterato
                 made_by=made_by,
                 reason=chosen.reason if chosen else _EFFECTS.get(made_by or ""),
                 alternatives=chosen.alternatives if chosen else (),
-                in_place_of=place,
+                in_place_of=original,
             ),
         )
 
@@ -219,7 +223,7 @@ def _not_run(compiler: Compiler, plan: Plan, node: Node, names: Mapping[Node, st
         fate, made_by = ("constant" if is_kept else "folded"), "fold_constants"
     elif any(plan.slots[number] is not None for number in numbers):
         fate, made_by = "known from shapes", "fold_shapes"
-    for packed in _packed(compiler):
+    for packed in _packed_weights(compiler):
         if any(value in packed.values for value in node.outputs):
             fate, made_by = "folded", packed.made_by
     return LayerPlan(name=names[node], type=node.type, fate=fate, made_by=made_by, reason=_EFFECTS[made_by])
@@ -233,10 +237,10 @@ def shown_variant(step: Step) -> str:
 
 def shown_kernel(kernel: Any) -> tuple[str, int | None]:
     """The name of a kernel, and the input whose memory its output reuses."""
-    place = None
+    original = None
     if isinstance(kernel, partial) and getattr(kernel.func, "__name__", "") == "overwrite_input":
-        kernel, place = kernel.args[0], kernel.args[1]
-    return kernel_name(kernel), place
+        kernel, original = kernel.args[0], kernel.args[1]
+    return kernel_name(kernel), original
 
 
 def kernel_name(kernel: Any) -> str:

@@ -16,7 +16,7 @@ __all__ = [
     "FusedNode",
     "Fusion",
     "PlanGraph",
-    "changed",
+    "convert_op",
     "is_known",
     "is_users",
     "is_vector",
@@ -33,11 +33,11 @@ def is_users(op: Op) -> bool:
     return not type(op).__module__.startswith("ir_exec.")
 
 
-def changed(op: Op, cls: type[Op], values: Mapping[str, Any]) -> Op:
+def convert_op(op: Op, cls: type[Op], values: Mapping[str, Any]) -> Op:
     """An operator of this class with the attributes of another one, except for these."""
-    found = cls.__new__(cls)
-    vars(found).update({**vars(op), **values})
-    return found
+    result = cls.__new__(cls)
+    vars(result).update({**vars(op), **values})
+    return result
 
 
 class _Index(NamedTuple):
@@ -83,7 +83,7 @@ class PlanGraph:
         self._kinds: dict[Node, str] = {}
         self._index: _Index | None = None
 
-    def _indexed(self) -> _Index:
+    def _current_index(self) -> _Index:
         if self._index is None:
             self._index = _Index({}, {})
             for node in self.nodes:
@@ -104,7 +104,7 @@ class PlanGraph:
             made_by: The pass that does so.
         """
         self._replaced |= dict.fromkeys(fusion.nodes)
-        self._replaced[fusion.nodes[-1]] = fusion.fused(made_by)
+        self._replaced[fusion.nodes[-1]] = fusion.make_node(made_by)
 
     def set_nodes(self, nodes: Sequence[Node]) -> None:
         """Replace all nodes."""
@@ -140,12 +140,12 @@ class PlanGraph:
         It is a name, since importing the class would load modules of operators that the model does not have. Operators
         made by passes have the name of their class.
         """
-        found = self._kinds.get(node)
-        if found is None:
+        type_name = self._kinds.get(node)
+        if type_name is None:
             op = self.operator(node)
-            found = op.type_name if is_known(op) else self.plan_kind(type(op))
-            self._kinds[node] = found
-        return found
+            type_name = op.type_name if is_known(op) else self.plan_kind(type(op))
+            self._kinds[node] = type_name
+        return type_name
 
     @staticmethod
     def plan_kind(cls: type[Op]) -> str:
@@ -154,14 +154,14 @@ class PlanGraph:
 
     def producer(self, value: Value) -> Node | None:
         """The node of the plan that computes the value; None if it was replaced, or is not in the plan."""
-        node = self._indexed().producers.get(value.number)
+        node = self._current_index().producers.get(value.number)
         return None if node in self._replaced else node
 
     def reader_besides(self, value: Value, nodes: Collection[Node]) -> str | None:
         """A description of another reader of a value than these nodes; None if there is none."""
         if value.number in self.keep:
             return "an output of the plan"
-        others = [node for node in self._indexed().readers.get(value.number, ()) if node not in nodes]
+        others = [node for node in self._current_index().readers.get(value.number, ()) if node not in nodes]
         return f'{others[0].type} "{others[0].name}"' if others else None
 
     def described(self, value: Value) -> str:
@@ -185,7 +185,7 @@ class PlanGraph:
 
     def only_reader(self, value: Value) -> Node | None:
         """The only node that reads the value, if there is just one reader."""
-        readers = self._indexed().readers.get(value.number, [])
+        readers = self._current_index().readers.get(value.number, [])
         return readers[0] if len(readers) == 1 and value.number not in self.keep else None
 
 
@@ -223,14 +223,16 @@ class Fusion(NamedTuple):
     op: Op
     inputs: Sequence[Value]
 
-    def fused(self, made_by: str = "") -> FusedNode:
+    def make_node(self, made_by: str = "") -> FusedNode:
         """The fused node, with the location of the last one.
 
         Args:
             made_by: The pass that makes it.
         """
         last = self.nodes[-1]
-        members = [one for node in self.nodes for one in (node.members if isinstance(node, FusedNode) else (node,))]
+        members = [
+            member for node in self.nodes for member in (node.members if isinstance(node, FusedNode) else (node,))
+        ]
         return FusedNode(
             layer=last.layer,
             op=self.op,

@@ -138,7 +138,7 @@ class Buffers:
 
     def _has_own_buffer(self, position: int, results: Sequence[int]) -> bool:
         owners = self._of(results[position])
-        others = [self._of(number) for place, number in enumerate(results) if place != position]
+        others = [self._of(number) for index, number in enumerate(results) if index != position]
         return owners.isdisjoint(self._lent.union(*others))
 
     def _enter_owners(self, node: Node, types: Types) -> None:
@@ -154,8 +154,12 @@ class Buffers:
         if node.op.evaluate_context == {"weights"}:
             # Constants decoded from the file are free after their last use.
             handed_on |= {node.outputs[0].number}
-        given = [types[value.number] for value in node.values_in]
-        largest = max(map(byte_size, given), default=0) if all(type.shape.is_static for type in given) else math.inf
+        input_types = [types[value.number] for value in node.values_in]
+        largest = (
+            max(map(byte_size, input_types), default=0)
+            if all(type.shape.is_static for type in input_types)
+            else math.inf
+        )
         for value in node.outputs:
             size = byte_size(types[value.number])
             is_new = not handed_on or (size > largest and not node.op.evaluate_context)
@@ -183,7 +187,7 @@ class Buffers:
         """Return True if an input's buffer belongs to the run and is not read by another input or later node."""
         values = self._nodes[index].values_in
         owners = self._of(values[position].number)
-        others = (self._of(value.number) for place, value in enumerate(values) if place != position)
+        others = (self._of(value.number) for at, value in enumerate(values) if at != position)
         return (
             _OTHERS not in owners
             and all(self._last[owner] == index for owner in owners)

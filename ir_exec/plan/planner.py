@@ -103,7 +103,9 @@ class Planner:
         proven = self._is_static(inputs) and (bool(node.bodies) or self._is_static(outputs))
         sizes = tuple([self._buffers.size(number) for number in outputs])
         members = node.members if isinstance(node, FusedNode) else ()
-        kernel, request = self._kernel(index, op, context) if proven else (self._checked(node, op, context), None)
+        kernel, request = (
+            self._kernel(index, op, context) if proven else (self._make_checked_kernel(node, op, context), None)
+        )
         return Step(
             node=members[-1] if members else node,
             evaluate=kernel,
@@ -134,7 +136,7 @@ class Planner:
         position = self._overwritten_input(index, op)
         return kernel if position is None else partial(overwrite_input, kernel, position), request
 
-    def _checked(self, node: Node, op: Op, context: Context) -> Kernel:
+    def _make_checked_kernel(self, node: Node, op: Op, context: Context) -> Kernel:
         """The kernel of a node with types inferred from the arrays of the run."""
         better = self._kernel_for_any(node, op, context)
         slots = [self._slots[value.number] for value in node.values_in]
@@ -156,7 +158,9 @@ class Planner:
     def _request(self, node: Node, op: Op) -> KernelRequest:
         inputs = [self._types[value.number] for value in node.values_in]
         numbers = [value.number for value in node.outputs]
-        unread = frozenset(op.output_name(place) for place, number in enumerate(numbers) if number not in self._read)
+        unread = frozenset(
+            op.output_name(position) for position, number in enumerate(numbers) if number not in self._read
+        )
         return KernelRequest(inputs, unread)
 
     def _overwritten_input(self, index: int, op: Op) -> int | None:
@@ -213,7 +217,7 @@ class Plans:
         self.planning = Lock()
 
     @property
-    def made(self) -> list[Plan]:
+    def stored_plans(self) -> list[Plan]:
         """The stored plans, the open one last."""
         return [*self._exact.values(), *([] if self._open is None else [self._open])]
 
@@ -255,8 +259,8 @@ class Plans:
             self._planned_bytes is not None
             and _bytes(inputs) <= GROWTH * self._planned_bytes + SMALL
             and all(
-                dtype == known and len(shape) == len(dims)
-                for (dtype, shape), (known, dims) in zip(inputs, self._open_inputs, strict=True)
+                dtype == open_dtype and len(shape) == len(dims)
+                for (dtype, shape), (open_dtype, dims) in zip(inputs, self._open_inputs, strict=True)
             )
         )
 

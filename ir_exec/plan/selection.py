@@ -41,12 +41,12 @@ class PassSelection:
         Raises:
             EvaluationError: IR704 for a name that no pass has.
         """
-        known = list(names)
+        listed = list(names)
         parts = [part.strip() for part in (text or "").split(",") if part.strip()]
         for part in parts:
-            if part.removeprefix("-") not in known:
+            if part.removeprefix("-") not in listed:
                 message = (
-                    f"there is no pass {part.removeprefix('-')!r} that can be left out; there are {', '.join(known)}"
+                    f"there is no pass {part.removeprefix('-')!r} that can be left out; there are {', '.join(listed)}"
                 )
                 raise EvaluationError(message, code=Code.bad_value)
         without = frozenset(part[1:] for part in parts if part.startswith("-"))

@@ -15,7 +15,7 @@ from ir_exec.graph import Value, build_graph
 from ir_exec.ir import Port
 from ir_exec.model import Loaded, Model
 from ir_exec.rewrite.equal import merge_equal_layers
-from ir_exec.rewrite.folding import folded
+from ir_exec.rewrite.folding import fold_constants
 from ir_exec.rewrite.identities import remove_identities
 from ir_exec.rewrite.network import EditedNetwork
 from ir_exec.rewrite.sizes import Sizes, simplify_sizes
@@ -28,17 +28,17 @@ _MOST_ROUNDS = 6
 def simplified(model: Model) -> Model:
     """Return the same model with fewer layers.
 
-    Values that are independent of the inputs become constants (`folded`), arithmetic on shapes becomes constant if the
-    dims allow it, layers that change nothing are removed, and equal layers are merged. Dynamic dims stay dynamic, and
-    bodies are unchanged. Names of inputs, outputs and remaining layers are kept; tensor names of a removed layer move
-    to the value that replaces its output.
+    Values that are independent of the inputs become constants (`fold_constants`), arithmetic on shapes becomes constant
+    if the dims allow it, layers that change nothing are removed, and equal layers are merged. Dynamic dims stay
+    dynamic, and bodies are unchanged. Names of inputs, outputs and remaining layers are kept; tensor names of a removed
+    layer move to the value that replaces its output.
 
     Raises:
         IRError: The errors of evaluating the constant layers.
     """
     model.require_complete()
     for _ in range(_MOST_ROUNDS):
-        model = folded(model)
+        model = fold_constants(model)
         network = EditedNetwork(model)
         sizes = Sizes(network)
         remove_identities(network, sizes)
@@ -60,8 +60,8 @@ def _declared_anew(model: Model) -> Model:
             layers[node.id] = node.layer.model_copy(update={"inputs": inputs, "outputs": outputs})
     if not layers:
         return model
-    kept = tuple([layers.get(layer.id, layer) for layer in model.document.layers])
-    changed = model.document.model_copy(update={"layers": kept})
+    redeclared_layers = tuple([layers.get(layer.id, layer) for layer in model.document.layers])
+    changed = model.document.model_copy(update={"layers": redeclared_layers})
     return Model(Loaded(changed, build_graph(changed, model.weights, report=raise_error), model.weights, changed))
 
 

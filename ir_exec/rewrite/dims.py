@@ -29,7 +29,7 @@ class Symbol(NamedTuple):
     """A size known only during a run: a dim (`is_dim`), or an element that may be any integer."""
 
     value: int
-    place: int
+    position: int
     is_dim: bool
 
 
@@ -55,54 +55,58 @@ class Sizes:
         """Return the elements of a scalar or vector of integers, None if it has too many or is not of integers."""
         return self._elements.get(value)
 
-    def known(self, value: Value) -> list[int] | None:
+    def constant_integers(self, value: Value) -> list[int] | None:
         """Return the elements of integers if all are known."""
-        found = self._network.known(value)
+        array = self._network.constant_value(value)
         is_integer = self._network.type(value).element_type.is_integer
-        return None if found is None or not is_integer else [int(one) for one in found.reshape(-1)]
+        return None if array is None or not is_integer else [int(element) for element in array.reshape(-1)]
 
     def rank(self, value: Value) -> int | None:
         return self._network.type(value).rank
 
     def _add(self, node: Node) -> None:
-        kind = type_key(node.type)
+        operator_type = type_key(node.type)
         for position, value in enumerate(node.outputs):
             dims = self._network.type(value).shape.dims
             if dims is None:
                 continue
             fresh = tuple([dim.lo if dim.is_static else Symbol(value.number, at, True) for at, dim in enumerate(dims)])
-            found = _dims_of(self, node, kind) if position == 0 and node.is_whole else None
-            if found is None or len(found) != len(fresh):
-                found = fresh
+            computed = _dims_of(self, node, operator_type) if position == 0 and node.is_whole else None
+            if computed is None or len(computed) != len(fresh):
+                computed = fresh
             self._dims[value] = tuple(
-                [mine if isinstance(mine, int) else theirs for mine, theirs in zip(fresh, found, strict=True)]
+                [mine if isinstance(mine, int) else theirs for mine, theirs in zip(fresh, computed, strict=True)]
             )
-            self._add_elements(node, kind, value)
+            self._add_elements(node, operator_type, value)
 
-    def _add_elements(self, node: Node, kind: str, value: Value) -> None:
+    def _add_elements(self, node: Node, operator_type: str, value: Value) -> None:
         type = self._network.type(value)
         if not type.element_type.is_integer or not type.shape.is_static or len(type.shape.static) > 1:
             return
         count = type.shape.static[0] if type.shape.static else 1
         if count > _MOST_ELEMENTS:
             return
-        known = self.known(value)
-        if known is not None:
-            self._elements[value] = tuple(known)
+        constants = self.constant_integers(value)
+        if constants is not None:
+            self._elements[value] = tuple(constants)
             return
-        rule = _ELEMENTS.get(kind) if value.position == 0 and node.is_whole and type.element_type in _SIZES else None
-        found = rule(self, node) if rule is not None else None
-        if found is None or len(found) != count:
-            found = tuple([Symbol(value.number, at, False) for at in range(count)])
-        self._elements[value] = found
+        rule = (
+            _ELEMENTS.get(operator_type)
+            if value.position == 0 and node.is_whole and type.element_type in _SIZES
+            else None
+        )
+        elements = rule(self, node) if rule is not None else None
+        if elements is None or len(elements) != count:
+            elements = tuple([Symbol(value.number, at, False) for at in range(count)])
+        self._elements[value] = elements
 
 
-def _dims_of(sizes: Sizes, node: Node, kind: str) -> Dims:
-    if isinstance(node.op, Unary) or kind in _AS_INPUT:
+def _dims_of(sizes: Sizes, node: Node, operator_type: str) -> Dims:
+    if isinstance(node.op, Unary) or operator_type in _AS_INPUT:
         return sizes.dims(node.values_in[0])
     if isinstance(node.op, Binary) and node.op.auto_broadcast == "numpy":
         return _broadcast([sizes.dims(value) for value in node.values_in])
-    rule = _DIMS.get(kind)
+    rule = _DIMS.get(operator_type)
     return None if rule is None else rule(sizes, node)
 
 
@@ -117,15 +121,15 @@ def _broadcast(shapes: Sequence[Dims]) -> Dims:
         return None
     rank = max(len(shape or ()) for shape in shapes)
     aligned = [(1,) * (rank - len(shape or ())) + (shape or ()) for shape in shapes]
-    found = []
+    result = []
     for column in zip(*aligned, strict=True):
-        others = {one for one in column if one != 1}
-        numbers = [one for one in others if isinstance(one, int)]
+        others = {candidate for candidate in column if candidate != 1}
+        numbers = [candidate for candidate in others if isinstance(candidate, int)]
         # A symbol next to a number may be 1; of two symbols either may be 1.
         if len(others) > 1 and len(numbers) != 1:
             return None
-        found.append(numbers[0] if numbers else next(iter(others), 1))
-    return tuple(found)
+        result.append(numbers[0] if numbers else next(iter(others), 1))
+    return tuple(result)
 
 
 def _select(sizes: Sizes, node: Node) -> Dims:
@@ -144,7 +148,7 @@ def _matmul(sizes: Sizes, node: Node) -> Dims:
 
 
 def _transpose(sizes: Sizes, node: Node) -> Dims:
-    dims, order = sizes.dims(node.values_in[0]), sizes.known(node.values_in[1])
+    dims, order = sizes.dims(node.values_in[0]), sizes.constant_integers(node.values_in[1])
     if dims is None or order is None:
         return None
     return tuple([dims[axis] for axis in order]) if order else dims[::-1]
@@ -155,23 +159,23 @@ def _reshape(sizes: Sizes, node: Node) -> Dims:
     if dims is None or target is None:
         return None
     copies = bool(vars(node.op)["special_zero"])
-    found = list(target)
-    for at, size in enumerate(found):
+    result = list(target)
+    for at, size in enumerate(result):
         if size == 0 and copies:
             if at >= len(dims):
                 return None
-            found[at] = dims[at]
+            result[at] = dims[at]
         elif isinstance(size, Symbol) and not size.is_dim:
             # It may be -1, or 0.
             return None
-    if -1 in found:
-        found[found.index(-1)] = _left(dims, [size for size in found if size != -1]) or Symbol(
-            node.outputs[0].number, found.index(-1), True
+    if -1 in result:
+        result[result.index(-1)] = _remaining_factor(dims, [size for size in result if size != -1]) or Symbol(
+            node.outputs[0].number, result.index(-1), True
         )
-    return tuple(found)
+    return tuple(result)
 
 
-def _left(dims: Sequence[Size], others: Sequence[Size]) -> Size | None:
+def _remaining_factor(dims: Sequence[Size], others: Sequence[Size]) -> Size | None:
     """Return the remaining factor of a product of sizes if it is one symbol; a size of 0 allows any factor."""
     symbols = [size for size in dims if isinstance(size, Symbol)]
     product = prod([size for size in dims if isinstance(size, int)])
@@ -182,8 +186,8 @@ def _left(dims: Sequence[Size], others: Sequence[Size]) -> Size | None:
 
 
 def _axes(sizes: Sizes, node: Node, rank: int) -> set[int] | None:
-    known = sizes.known(node.values_in[1]) if len(node.values_in) > 1 else None
-    return None if known is None else {axis % rank if rank else axis for axis in known}
+    axes = sizes.constant_integers(node.values_in[1]) if len(node.values_in) > 1 else None
+    return None if axes is None else {axis % rank if rank else axis for axis in axes}
 
 
 def _squeeze(sizes: Sizes, node: Node) -> Dims:
@@ -199,8 +203,8 @@ def _unsqueeze(sizes: Sizes, node: Node) -> Dims:
     axes = None if rank is None else _axes(sizes, node, rank)
     if dims is None or rank is None or axes is None or len(dims) + len(axes) != rank:
         return None
-    rest = iter(dims)
-    return tuple([1 if axis in axes else next(rest) for axis in range(rank)])
+    remaining = iter(dims)
+    return tuple([1 if axis in axes else next(remaining) for axis in range(rank)])
 
 
 def _concat(sizes: Sizes, node: Node) -> Dims:
@@ -214,7 +218,11 @@ def _concat(sizes: Sizes, node: Node) -> Dims:
 
 
 def _gather(sizes: Sizes, node: Node) -> Dims:
-    dims, places, axis = sizes.dims(node.values_in[0]), sizes.dims(node.values_in[1]), sizes.known(node.values_in[2])
+    dims, places, axis = (
+        sizes.dims(node.values_in[0]),
+        sizes.dims(node.values_in[1]),
+        sizes.constant_integers(node.values_in[2]),
+    )
     if dims is None or places is None or axis is None or vars(node.op).get("batch_dims"):
         return None
     at = axis[0] % len(dims)
@@ -223,18 +231,18 @@ def _gather(sizes: Sizes, node: Node) -> Dims:
 
 def _slice(sizes: Sizes, node: Node) -> Dims:
     dims, values = sizes.dims(node.values_in[0]), node.values_in
-    starts, stops, steps = (sizes.known(value) for value in values[1:4])
-    axes = sizes.known(values[4]) if len(values) > 4 else list(range(len(starts or ())))
+    starts, stops, steps = (sizes.constant_integers(value) for value in values[1:4])
+    axes = sizes.constant_integers(values[4]) if len(values) > 4 else list(range(len(starts or ())))
     if dims is None or starts is None or axes is None:
         return None
-    found = list(dims)
+    result = list(dims)
     for at, axis in enumerate(axes):
-        whole = (
+        is_complete = (
             stops is not None and steps is not None and starts[at] == 0 and stops[at] >= 2**31 - 1 and steps[at] == 1
         )
-        if not whole:
-            found[axis % len(dims)] = Symbol(node.outputs[0].number, axis % len(dims), True)
-    return tuple(found)
+        if not is_complete:
+            result[axis % len(dims)] = Symbol(node.outputs[0].number, axis % len(dims), True)
+    return tuple(result)
 
 
 def _reduction(sizes: Sizes, node: Node) -> Dims:
@@ -298,30 +306,30 @@ def _shape(sizes: Sizes, node: Node) -> tuple[Size, ...] | None:
     return sizes.dims(node.values_in[0])
 
 
-def _picked(sizes: Sizes, node: Node) -> tuple[Size, ...] | None:
-    elements, places = sizes.elements(node.values_in[0]), sizes.known(node.values_in[1])
+def _gather_elements(sizes: Sizes, node: Node) -> tuple[Size, ...] | None:
+    elements, places = sizes.elements(node.values_in[0]), sizes.constant_integers(node.values_in[1])
     if elements is None or places is None or sizes.rank(node.values_in[0]) != 1:
         return None
     return (
-        tuple([elements[place] for place in places])
+        tuple([elements[index] for index in places])
         if all(-len(elements) <= at < len(elements) for at in places)
         else None
     )
 
 
-def _joined(sizes: Sizes, node: Node) -> tuple[Size, ...] | None:
-    found: list[Size] = []
+def _concatenate(sizes: Sizes, node: Node) -> tuple[Size, ...] | None:
+    elements: list[Size] = []
     for value in node.values_in:
         part = sizes.elements(value)
         if part is None:
             return None
-        found += part
-    return tuple(found)
+        elements += part
+    return tuple(elements)
 
 
-def _sliced(sizes: Sizes, node: Node) -> tuple[Size, ...] | None:
+def _slice_elements(sizes: Sizes, node: Node) -> tuple[Size, ...] | None:
     elements = sizes.elements(node.values_in[0])
-    bounds = [sizes.known(value) for value in node.values_in[1:4]]
+    bounds = [sizes.constant_integers(value) for value in node.values_in[1:4]]
     if elements is None or any(bound is None or len(bound) != 1 for bound in bounds):
         return None
     start, stop, step = (bound[0] for bound in bounds if bound)
@@ -332,19 +340,19 @@ def _product(sizes: Sizes, node: Node) -> tuple[Size, ...] | None:
     """Return a product of one size with ones, like the first dims of a Flatten."""
     elements = sizes.elements(node.values_in[0])
     left = [size for size in elements or () if size != 1]
-    known = sizes.known(node.values_in[1])
-    is_whole = known in ([0], [-1]) and sizes.rank(node.values_in[0]) == 1
+    axes = sizes.constant_integers(node.values_in[1])
+    is_whole = axes in ([0], [-1]) and sizes.rank(node.values_in[0]) == 1
     return (left[0] if left else 1,) if elements is not None and is_whole and len(left) < 2 else None
 
 
 _ELEMENTS: Mapping[str, Callable[[Sizes, Node], tuple[Size, ...] | None]] = {
-    "concat": _joined,
+    "concat": _concatenate,
     "convert": _same_elements,
-    "gather": _picked,
+    "gather": _gather_elements,
     "reduceprod": _product,
     "reshape": _same_elements,
     "shapeof": _shape,
-    "slice": _sliced,
+    "slice": _slice_elements,
     "squeeze": _same_elements,
     "unsqueeze": _same_elements,
 }

@@ -17,14 +17,14 @@ _MOST_MERGED = 2**8
 
 def merge_equal_layers(network: EditedNetwork) -> None:
     """Merge equal layers without bodies, random numbers and state, and equal small constants."""
-    found: dict[Hashable, Node] = {}
+    first_of: dict[Hashable, Node] = {}
     for node in network.graph.nodes:
         if node in network.removed:
             continue
         key = _key(network, node)
         if key is None:
             continue
-        other = found.setdefault(key, node)
+        other = first_of.setdefault(key, node)
         if other is not node:
             for value, by in zip(node.outputs, other.outputs, strict=True):
                 network.replace(value, by)
@@ -35,7 +35,7 @@ def _key(network: EditedNetwork, node: Node) -> Hashable | None:
     if op is None or isinstance(op, (Parameter, Result)) or node.bodies or not op.deterministic:
         return None
     if isinstance(op, Const):
-        value = network.known(node.outputs[0]) if op.size <= _MOST_MERGED else None
+        value = network.constant_value(node.outputs[0]) if op.size <= _MOST_MERGED else None
         if value is None or value.dtype == object or not _may_share(network, node.outputs[0]):
             return None
         return "const", op.element_type, value.shape, value.tobytes()

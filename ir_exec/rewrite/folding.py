@@ -18,14 +18,14 @@ from ir_exec.ops.type import Convert
 from ir_exec.plan.constant_values import SMALL, constant_values, foldable
 from ir_exec.types import Array, ElementType, TensorType
 
-__all__ = ["folded"]
+__all__ = ["fold_constants"]
 
 
 _LEAST_COMPRESSED = 2**6
 """Minimum bytes of a constant that is kept in its compressed type."""
 
 
-def folded(model: Model) -> Model:
+def fold_constants(model: Model) -> Model:
     """Return the same model with a constant in place of every value that is independent of the inputs.
 
     Values that follow from the shapes of inputs are folded too. Values that take more memory than their weights, such
@@ -39,39 +39,39 @@ def folded(model: Model) -> Model:
     types = infer_types(graph, weights=model.weights)
     draft = LayerDraft(document.layers, document.edges)
     stored_arrays: dict[int, Array] = {}
-    for node, outputs in _computed(graph, types, model):
+    for node, outputs in _computed_nodes(graph, types, model):
         layer = draft.layers[node.id]
         constants = [
             _constant(layer, port, array, stored_arrays) for port, array in zip(layer.outputs, outputs, strict=True)
         ]
-        for place in draft.inputs(layer):
-            draft.sources.pop(place, None)
+        for input_port in draft.inputs(layer):
+            draft.sources.pop(input_port, None)
         draft.put(constants[0])
         for port, constant in zip(layer.outputs[1:], constants[1:], strict=True):
-            made = constant.model_copy(update={"id": str(draft.new_id()), "name": draft.new_name(layer.name)})
-            draft.put_after([made], [layer.id])
+            replacement = constant.model_copy(update={"id": str(draft.new_id()), "name": draft.new_name(layer.name)})
+            draft.put_after([replacement], [layer.id])
             for target in draft.readers(LayerPort(layer.id, port.id)):
-                draft.sources[target] = LayerPort(made.id, port.id)
+                draft.sources[target] = LayerPort(replacement.id, port.id)
     layers, edges = draft.content()
     changed = document.model_copy(update={"layers": layers, "edges": edges})
     weights = ArrayWeights(stored_arrays, model.weights)
     return Model(Loaded(changed, build_graph(changed, weights, report=raise_error), weights, changed))
 
 
-def _computed(graph: Graph, types: list[TensorType], model: Model) -> Iterator[tuple[Node, list[Array]]]:
+def _computed_nodes(graph: Graph, types: list[TensorType], model: Model) -> Iterator[tuple[Node, list[Array]]]:
     """Yield the nodes to replace by constants, with their outputs: only nodes that other, remaining nodes read."""
     constant = foldable(graph, types, expand_weights=False, small=_most_expanded)
     stored = constant_values(graph) - constant
-    known = {value for value in graph.values if value not in stored and _is_known(value, types)}
-    folding = constant | known
+    inferred = {value for value in graph.values if value not in stored and _is_known(value, types)}
+    folding = constant | inferred
     left: dict[Value, int] = {}
-    kept: set[Value] = set()
+    retained: set[Value] = set()
     for node in graph.nodes:
         stays = isinstance(node.op, Result) or not (node.outputs and all(value in folding for value in node.outputs))
         for value in node.values_in:
             left[value] = left.get(value, 0) + 1
             if stays:
-                kept.add(value)
+                retained.add(value)
     arrays: dict[Value, Array] = {}
     for node in graph.nodes:
         if not node.outputs or not all(value in folding for value in node.outputs):
@@ -82,7 +82,7 @@ def _computed(graph: Graph, types: list[TensorType], model: Model) -> Iterator[t
             left[value] -= 1
             if not left[value]:
                 arrays.pop(value, None)
-        if not isinstance(node.op, Const) and any(value in kept for value in node.outputs):
+        if not isinstance(node.op, Const) and any(value in retained for value in node.outputs):
             yield node, outputs
 
 
@@ -96,21 +96,21 @@ def _is_known(value: Value, types: list[TensorType]) -> bool:
     op = value.node.op
     if op is None or isinstance(op, (Const, Parameter)) or not op.deterministic:
         return False
-    found = types[value.number].value
-    return found is not None and found.nbytes <= SMALL
+    constant = types[value.number].value
+    return constant is not None and constant.nbytes <= SMALL
 
 
 def _outputs(node: Node, types: list[TensorType], arrays: dict[Value, Array], model: Model) -> list[Array]:
-    known = [types[value.number].value for value in node.outputs]
-    if all(one is not None for one in known):
-        return [np.asarray(one) for one in known if one is not None]
+    values = [types[value.number].value for value in node.outputs]
+    if all(array is not None for array in values):
+        return [np.asarray(array) for array in values if array is not None]
     op = node.op
     assert op is not None, "every folded node has an operator"
     if isinstance(op, Const):
         assert model.weights is not None, "an inferred constant has weights"
         return [op.evaluate(weights=model.weights)]
     result = op.evaluate(*(arrays[value] for value in node.values_in))
-    return [np.asarray(one) for one in result] if isinstance(result, (tuple, list)) else [np.asarray(result)]
+    return [np.asarray(array) for array in result] if isinstance(result, (tuple, list)) else [np.asarray(result)]
 
 
 def _constant(layer: Layer, port: Port, array: Array, stored_arrays: dict[int, Array]) -> Layer:

@@ -45,25 +45,25 @@ def _keeps_dims(network: EditedNetwork, sizes: Sizes, node: Node) -> bool:
 
 def _keeps_all(network: EditedNetwork, sizes: Sizes, node: Node) -> bool:
     """Return True for a slice as long as the axis, with steps in its direction."""
-    steps = network.known(node.values_in[3]) if len(node.values_in) > 3 else None
+    steps = network.constant_value(node.values_in[3]) if len(node.values_in) > 3 else None
     return steps is not None and bool((steps > 0).all()) and _keeps_dims(network, sizes, node)
 
 
 def _keeps_order(network: EditedNetwork, sizes: Sizes, node: Node) -> bool:
-    order, rank = network.known(node.values_in[1]), network.type(node.values_in[0]).rank
+    order, rank = network.constant_value(node.values_in[1]), network.type(node.values_in[0]).rank
     return order is not None and rank is not None and order.tolist() == list(range(rank))
 
 
 def _pads_nothing(network: EditedNetwork, sizes: Sizes, node: Node) -> bool:
-    pads = [network.known(value) for value in node.values_in[1:3]]
+    pads = [network.constant_value(value) for value in node.values_in[1:3]]
     return all(pad is not None and not pad.any() for pad in pads)
 
 
 def _neutral(element: int) -> Callable[[EditedNetwork, Sizes, Node], bool]:
     def is_neutral(network: EditedNetwork, sizes: Sizes, node: Node) -> bool:
         other = node.values_in[1]
-        known = network.known(other)
-        if known is None or known.dtype == object or not bool(np.all(known == known.dtype.type(element))):
+        array = network.constant_value(other)
+        if array is None or array.dtype == object or not bool(np.all(array == array.dtype.type(element))):
             return False
         return _keeps_dims(network, sizes, node)
 

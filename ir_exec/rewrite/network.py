@@ -49,7 +49,7 @@ class EditedNetwork:
     def type(self, value: Value) -> TensorType:
         return self.types[value.number]
 
-    def known(self, value: Value) -> Array | None:
+    def constant_value(self, value: Value) -> Array | None:
         """Return the elements of a small value that is known before a run."""
         type = self.types[value.number]
         shape = type.shape
@@ -99,28 +99,28 @@ class EditedNetwork:
             self._drop(value.node)
         return True
 
-    def replace_by_new(self, value: Value, place: LayerPort) -> None:
+    def replace_by_new(self, value: Value, port: LayerPort) -> None:
         """Redirect the readers of a value to a port of a layer that is new in this round."""
-        self._redirect(value, place)
+        self._redirect(value, port)
         self._readers[value] = []
         self._drop(value.node)
 
-    def set_input(self, node: Node, position: int, place: LayerPort) -> None:
+    def set_input(self, node: Node, position: int, port: LayerPort) -> None:
         """Connect an input port to an output port."""
-        self._draft.sources[LayerPort(node.id, node.layer.inputs[position].id)] = place
+        self._draft.sources[LayerPort(node.id, node.layer.inputs[position].id)] = port
         self.is_changed = True
 
-    def read_constant(self, node: Node, position: int, place: LayerPort) -> None:
+    def read_constant(self, node: Node, position: int, port: LayerPort) -> None:
         """Connect an input of a node to a new constant; the old value is removed if it has no other reader."""
         value = self.current(node.values_in[position])
         self._forget(value, node, position)
-        self.set_input(node, position, place)
+        self.set_input(node, position, port)
 
     def become_reshape(self, node: Node, data: Value, shape: LayerPort) -> None:
         """Turn a node with one output into a Reshape of another value."""
         for position, value in enumerate(node.values_in):
             self._forget(self.current(value), node, position)
-        self._rewire(node, "Reshape", {"special_zero": "false"}, [self.place(data), shape])
+        self._rewire(node, "Reshape", {"special_zero": "false"}, [self.port_of(data), shape])
         self._readers[data].append((node, 0))
 
     def set_inputs(self, node: Node, sources: list[LayerPort]) -> None:
@@ -136,16 +136,16 @@ class EditedNetwork:
 
     def constant(self, array: Array, name: str, neighbour: Node) -> LayerPort:
         """Add a constant; its position in the file is next to the node."""
-        size, kind = stored_size(array), ElementType.of(array)
+        size, element_type = stored_size(array), ElementType.of(array)
         offset = reserve_offset(size)
         self._arrays[offset] = array
         data = {
-            "element_type": kind.name,
+            "element_type": element_type.name,
             "shape": ",".join(map(str, array.shape)),
             "offset": str(offset),
             "size": str(size),
         }
-        port = Port(id="0", precision=kind.precision, dims=array.shape)
+        port = Port(id="0", precision=element_type.precision, dims=array.shape)
         return self.add("Const", "opset1", data, [], port, name, neighbour)
 
     def add(
@@ -177,7 +177,7 @@ class EditedNetwork:
         self.is_changed = True
         return LayerPort(id, output.id)
 
-    def place(self, value: Value) -> LayerPort:
+    def port_of(self, value: Value) -> LayerPort:
         """Return the output port of a value, or of its replacement."""
         value = self.current(value)
         return LayerPort(value.node.id, value.node.layer.outputs[value.position].id)
@@ -196,7 +196,7 @@ class EditedNetwork:
 
     def _forget(self, value: Value, node: Node, position: int) -> None:
         """Remove a node from the readers of a value, and the value if it has no other reader."""
-        self._readers[value] = [one for one in self._readers[value] if one != (node, position)]
+        self._readers[value] = [reader for reader in self._readers[value] if reader != (node, position)]
         self._drop(value.node)
 
     def _rewire(self, node: Node, type: str, data: Mapping[str, str], sources: list[LayerPort]) -> None:
@@ -214,9 +214,9 @@ class EditedNetwork:
             self._draft.sources[LayerPort(node.id, port.id)] = source
         self.is_changed = True
 
-    def _redirect(self, value: Value, place: LayerPort) -> None:
+    def _redirect(self, value: Value, port: LayerPort) -> None:
         for node, position in self.readers(value):
-            self.set_input(node, position, place)
+            self.set_input(node, position, port)
 
     def _drop(self, node: Node) -> None:
         """Remove a node without readers, and nodes that only it reads."""

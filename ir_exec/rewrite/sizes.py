@@ -37,34 +37,34 @@ def simplify_sizes(network: EditedNetwork, sizes: Sizes) -> None:
 def _make_constant(network: EditedNetwork, sizes: Sizes, node: Node) -> None:
     """Give a Reshape a constant shape: dims of its input are copied, and one other size is inferred (-1)."""
     shape = network.current(node.values_in[1])
-    if network.known(shape) is not None:
+    if network.constant_value(shape) is not None:
         return
     pattern = _pattern(sizes, network.current(node.values_in[0]), sizes.elements(shape), node)
     if pattern is not None:
         array = np.array(pattern, network.type(shape).element_type.dtype)
-        place = network.constant(array, f"{node.name}/shape", node)
-        network.read_constant(node, 1, place)
+        port = network.constant(array, f"{node.name}/shape", node)
+        network.read_constant(node, 1, port)
         network.set_attributes(node, special_zero="true" if 0 in pattern else "false")
 
 
-def _pattern(sizes: Sizes, data: Value, wanted: Sequence[Size] | None, node: Node) -> list[int] | None:
+def _pattern(sizes: Sizes, data: Value, target: Sequence[Size] | None, node: Node) -> list[int] | None:
     dims = sizes.dims(data)
-    if wanted is None or dims is None:
+    if target is None or dims is None:
         return None
     copies = bool(vars(node.op)["special_zero"])
-    found: list[int] = []
-    for at, size in enumerate(wanted):
+    pattern: list[int] = []
+    for at, size in enumerate(target):
         if isinstance(size, Symbol):
             if not size.is_dim:
                 return None
-            found.append(0 if at < len(dims) and dims[at] == size else -1)
+            pattern.append(0 if at < len(dims) and dims[at] == size else -1)
         elif size == 0 and not copies:
             return None
         else:
-            found.append(size)
-    opened = found.count(-1) - list(wanted).count(-1)
+            pattern.append(size)
+    opened = pattern.count(-1) - list(target).count(-1)
     # An inferred size is undefined next to a copied size of 0.
-    return found if opened == 0 or (opened == 1 and found.count(-1) == 1 and 0 not in found) else None
+    return pattern if opened == 0 or (opened == 1 and pattern.count(-1) == 1 and 0 not in pattern) else None
 
 
 def _join(network: EditedNetwork, sizes: Sizes, node: Node) -> None:
@@ -82,8 +82,8 @@ def _join(network: EditedNetwork, sizes: Sizes, node: Node) -> None:
     if pattern.count(-1) > 1 or 0 in pattern or not pattern:
         return
     name = f"{node.name}/shape"
-    place = network.constant(np.array(pattern, np.int64), name, node)
-    network.become_reshape(node, network.current(above.values_in[0]), place)
+    port = network.constant(np.array(pattern, np.int64), name, node)
+    network.become_reshape(node, network.current(above.values_in[0]), port)
 
 
 class _Gathering:
@@ -96,48 +96,49 @@ class _Gathering:
         self._made: dict[tuple[Value, tuple[int, ...], int], LayerPort] = {}
 
     def visit(self, node: Node) -> None:
-        kind, output = type_key(node.type), node.outputs[0] if node.outputs else None
+        operator_type, output = type_key(node.type), node.outputs[0] if node.outputs else None
         if output is None:
             return
         elements = self._sizes.elements(output)
-        if kind == "shapeof":
+        if operator_type == "shapeof":
             for at, size in enumerate(elements or ()):
                 if isinstance(size, Symbol) and size.is_dim:
                     key = size, str(self._network.type(output).element_type)
                     self._shapes.setdefault(key, (output, at))
             return
-        if kind not in ("concat", "gather", "slice", "squeeze", "unsqueeze") or not elements:
+        if operator_type not in ("concat", "gather", "slice", "squeeze", "unsqueeze") or not elements:
             return
-        if kind != "concat":
+        if operator_type != "concat":
             self._replace(node, output, elements)
         elif self._network.type(output).rank == 1:
             self._regroup(node, elements)
 
-    def _source(self, elements: Sequence[Size], kind: str) -> tuple[Value, tuple[int, ...]] | None:
+    def _source(self, elements: Sequence[Size], element_type: str) -> tuple[Value, tuple[int, ...]] | None:
         """Return the shape that contains these sizes, and their positions in it."""
-        found = [
-            self._shapes.get((size, kind)) if isinstance(size, Symbol) and size.is_dim else None for size in elements
+        sources = [
+            self._shapes.get((size, element_type)) if isinstance(size, Symbol) and size.is_dim else None
+            for size in elements
         ]
-        places = [one for one in found if one is not None]
-        if not places or len(places) != len(found) or len({value for value, _ in places}) != 1:
+        places = [source for source in sources if source is not None]
+        if not places or len(places) != len(sources) or len({value for value, _ in places}) != 1:
             return None
-        return places[0][0], tuple([place for _, place in places])
+        return places[0][0], tuple([index for _, index in places])
 
     def _replace(self, node: Node, output: Value, elements: Sequence[Size]) -> None:
         network = self._network
         source = self._source(elements, str(network.type(output).element_type))
         rank = network.type(output).rank
-        if source is None or rank is None or any(isinstance(one.op, Result) for one, _ in network.readers(output)):
+        if source is None or rank is None or any(isinstance(user.op, Result) for user, _ in network.readers(output)):
             return
         shape, places = source
         key = shape, places, rank
         if type_key(node.type) == "gather" and network.current(node.values_in[0]) is shape:
-            self._made.setdefault(key, network.place(output))
+            self._made.setdefault(key, network.port_of(output))
             return
         reads_gather = type_key(node.type) in ("squeeze", "unsqueeze") and network.readers(node.values_in[0])
         if reads_gather and len(network.readers(node.values_in[0])) > 1 and key not in self._made:
             # The Gather is kept for other readers, and another one in place of this layer saves nothing.
-            readers = [one for one, _ in network.readers(node.values_in[0])]
+            readers = [user for user, _ in network.readers(node.values_in[0])]
             if any(type_key(reader.type) not in ("squeeze", "unsqueeze") for reader in readers):
                 return
         network.replace_by_new(output, self._gather(key, node))
@@ -150,7 +151,7 @@ class _Gathering:
             which = network.constant(np.array(places, np.int64).reshape(dims), f"{node.name}/indices", node)
             axis = network.constant(np.array(0, np.int64), f"{node.name}/axis", node)
             port = Port(id="0", precision=network.type(shape).element_type.precision, dims=dims)
-            sources = [network.place(shape), which, axis]
+            sources = [network.port_of(shape), which, axis]
             name = f"{node.name}/Gather"
             self._made[key] = network.add("Gather", "opset8", {"batch_dims": "0"}, sources, port, name, node)
         return self._made[key]
@@ -158,11 +159,11 @@ class _Gathering:
     def _regroup(self, node: Node, elements: Sequence[Size]) -> None:
         """Join neighbouring inputs of a Concat that are sizes of one shape, or numbers."""
         network = self._network
-        kind = network.type(node.outputs[0]).element_type
+        element_type = network.type(node.outputs[0]).element_type
         parts: list[tuple[list[Size], list[int]]] = []
         for position, value in enumerate(node.values_in):
             group = list(self._sizes.elements(value) or ())
-            if parts and self._go_together(parts[-1][0], group, str(kind)):
+            if parts and self._go_together(parts[-1][0], group, str(element_type)):
                 parts[-1][0].extend(group)
                 parts[-1][1].append(position)
             else:
@@ -171,18 +172,18 @@ class _Gathering:
             return
         sources = []
         for group, positions in parts:
-            source = self._source(group, str(kind))
+            source = self._source(group, str(element_type))
             if len(positions) == 1:
-                sources.append(network.place(node.values_in[positions[0]]))
+                sources.append(network.port_of(node.values_in[positions[0]]))
             elif source is not None:
                 sources.append(self._gather((source[0], source[1], 1), node))
             else:
-                sources.append(network.constant(np.array(group, kind.dtype), f"{node.name}/sizes", node))
+                sources.append(network.constant(np.array(group, element_type.dtype), f"{node.name}/sizes", node))
         network.set_inputs(node, sources)
 
-    def _go_together(self, group: Sequence[Size], more: Sequence[Size], kind: str) -> bool:
+    def _go_together(self, group: Sequence[Size], more: Sequence[Size], element_type: str) -> bool:
         if not group or not more:
             return False
         if all(isinstance(size, int) for size in (*group, *more)):
             return True
-        return self._source([*group, *more], kind) is not None
+        return self._source([*group, *more], element_type) is not None

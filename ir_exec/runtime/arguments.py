@@ -21,7 +21,7 @@ __all__ = [
     "bind_inputs",
     "bind_shapes",
     "bind_values",
-    "checked",
+    "check_value",
     "require_callable",
     "seconds",
     "whole_number",
@@ -32,7 +32,7 @@ Inputs: TypeAlias = (
 )
 
 
-def bind_inputs(given: Inputs | None, ports: Sequence[ModelPort]) -> list[Array]:
+def bind_inputs(inputs: Inputs | None, ports: Sequence[ModelPort]) -> list[Array]:
     """Return the arrays in the order of the inputs; each has its input's element type and fits its shape.
 
     Raises:
@@ -40,23 +40,23 @@ def bind_inputs(given: Inputs | None, ports: Sequence[ModelPort]) -> list[Array]
         ElementTypeError: IR403 for an array with values that the input cannot represent.
         ShapeError: IR506 for an array with another shape.
     """
-    return [checked(value, port) for value, port in zip(bind_values(given, ports), ports, strict=True)]
+    return [check_value(value, port) for value, port in zip(bind_values(inputs, ports), ports, strict=True)]
 
 
-def bind_values(given: Inputs | None, ports: Sequence[ModelPort]) -> list[Any]:
+def bind_values(inputs: Inputs | None, ports: Sequence[ModelPort]) -> list[Any]:
     """Return the value given for each input, in the order of the inputs.
 
     Raises:
         EvaluationError: IR705 for wrong names or a wrong number of inputs.
     """
-    if given is None:
-        given = {}
-    elif isinstance(given, np.ndarray) and len(ports) == 1:
-        given = [given]
-    if isinstance(given, Mapping):
-        return _by_name(given, ports)
-    if isinstance(given, Sequence) and not isinstance(given, (str, bytes)):
-        values = list(given)
+    if inputs is None:
+        inputs = {}
+    elif isinstance(inputs, np.ndarray) and len(ports) == 1:
+        inputs = [inputs]
+    if isinstance(inputs, Mapping):
+        return _by_name(inputs, ports)
+    if isinstance(inputs, Sequence) and not isinstance(inputs, (str, bytes)):
+        values = list(inputs)
         if len(values) != len(ports):
             names = ", ".join(port.name for port in ports)
             raise EvaluationError(
@@ -70,26 +70,28 @@ def bind_values(given: Inputs | None, ports: Sequence[ModelPort]) -> list[Any]:
         return values
     expected = "a mapping or a sequence"
     raise EvaluationError(
-        "the inputs are of type", actual=type(given).__name__, expected=expected, code=Code.unknown_input
+        "the inputs are of type", actual=type(inputs).__name__, expected=expected, code=Code.unknown_input
     )
 
 
-def bind_shapes(given: ShapesByPort | None, ports: Sequence[ModelPort]) -> list[tuple[ModelPort, tuple[int, ...]]]:
+def bind_shapes(
+    shapes_by_port: ShapesByPort | None, ports: Sequence[ModelPort]
+) -> list[tuple[ModelPort, tuple[int, ...]]]:
     """Return the static shape of every input: the given one, or the declared one if it is static.
 
     Raises:
         EvaluationError: IR705 for unknown names.
         ShapeError: IR506 for a shape that does not fit or is dynamic.
     """
-    if given is not None and not isinstance(given, Mapping):
+    if shapes_by_port is not None and not isinstance(shapes_by_port, Mapping):
         raise EvaluationError(
             "the shapes are of type",
-            actual=type(given).__name__,
+            actual=type(shapes_by_port).__name__,
             expected="a mapping from names or positions of inputs",
             code=Code.unknown_input,
         )
     shapes = [port.shape for port in ports]
-    for key, shape in (given or {}).items():
+    for key, shape in (shapes_by_port or {}).items():
         position = find_port(ports, key)
         shapes[position] = _met(ports[position], as_shape(shape))
     for port, shape in zip(ports, shapes, strict=True):
@@ -103,37 +105,37 @@ def bind_shapes(given: ShapesByPort | None, ports: Sequence[ModelPort]) -> list[
     return [(port, shape.static) for port, shape in zip(ports, shapes, strict=True)]
 
 
-def _met(port: ModelPort, shape: Shape, kind: str = "input") -> Shape:
+def _met(port: ModelPort, shape: Shape, role: str = "input") -> Shape:
     met = shape & port.shape
     if met is None:
         raise ShapeError(
-            f"{kind} {port.name!r} has shape", actual=shape, expected=port.shape, code=Code.input_array_shape
+            f"{role} {port.name!r} has shape", actual=shape, expected=port.shape, code=Code.input_array_shape
         )
     return met
 
 
-def _by_name(given: Mapping[Any, Any], ports: Sequence[ModelPort]) -> list[Any]:
-    found: dict[int, Any] = {}
-    for key, value in given.items():
+def _by_name(by_key: Mapping[Any, Any], ports: Sequence[ModelPort]) -> list[Any]:
+    by_position: dict[int, Any] = {}
+    for key, value in by_key.items():
         position = find_port(ports, key)
-        if position in found:
+        if position in by_position:
             raise EvaluationError(f"input {ports[position].name!r} is given more than once", code=Code.unknown_input)
-        found[position] = value
-    missing = [port.name for position, port in enumerate(ports) if position not in found]
+        by_position[position] = value
+    missing = [port.name for position, port in enumerate(ports) if position not in by_position]
     if missing:
         raise EvaluationError(f"no value for input {', '.join(map(repr, missing))}", code=Code.unknown_input)
-    return [found[position] for position in range(len(ports))]
+    return [by_position[position] for position in range(len(ports))]
 
 
-def checked(value: Any, port: ModelPort, kind: str = "input") -> Array:
-    """Return the value as an array of the port's element type that fits its shape; `kind` names the port in messages.
+def check_value(value: Any, port: ModelPort, role: str = "input") -> Array:
+    """Return the value as an array of the port's element type that fits its shape; `role` names the port in messages.
 
     Raises:
         IRError: As `bind_inputs` does.
     """
-    array = _as_array(value, port.element_type, f"{kind} {port.name!r}")
+    array = _as_array(value, port.element_type, f"{role} {port.name!r}")
     if not _fits(array.shape, port.shape):
-        _met(port, Shape(array.shape), kind)
+        _met(port, Shape(array.shape), role)
     return array
 
 
@@ -149,7 +151,7 @@ def _fits(sizes: tuple[int, ...], shape: Shape) -> bool:
     return True
 
 
-def _as_array(value: Any, kind: ElementType, name: str) -> Array:
+def _as_array(value: Any, element_type: ElementType, name: str) -> Array:
     try:
         array = np.asarray(value)
     except MemoryError:
@@ -158,50 +160,50 @@ def _as_array(value: Any, kind: ElementType, name: str) -> Array:
         # Any exception of the `__array__` of the caller's object.
         message = f"{name} cannot be converted to an array: {type(error).__name__}: {error}"
         raise EvaluationError(message, code=Code.unknown_input) from error
-    if not kind.is_known or array.dtype == kind.dtype:
-        return _as_strings(value, array, kind, name) if kind in STRING else array
-    if kind in STRING:
-        return _as_strings(value, array, kind, name)
+    if not element_type.is_known or array.dtype == element_type.dtype:
+        return _as_strings(value, array, element_type, name) if element_type in STRING else array
+    if element_type in STRING:
+        return _as_strings(value, array, element_type, name)
     if isinstance(value, np.ndarray | np.generic):
         # NumPy computes in f64 by default, so floats are rounded. Integers are cast by callers, who know that they fit.
-        is_rounding = array.dtype.kind == "f" and kind.is_float and kind.bits >= 16
-        if is_rounding or np.can_cast(array.dtype, kind.dtype, "safe"):
-            return array.astype(kind.dtype)
-        raise _wrong_type(value, array, kind, name)
+        is_rounding = array.dtype.kind == "f" and element_type.is_float and element_type.bits >= 16
+        if is_rounding or np.can_cast(array.dtype, element_type.dtype, "safe"):
+            return array.astype(element_type.dtype)
+        raise _wrong_type(value, array, element_type, name)
     # Python's numbers have no element type, so their values decide.
-    return _from_python(value, array, kind, name)
+    return _from_python(value, array, element_type, name)
 
 
-def _from_python(value: Any, array: Array, kind: ElementType, name: str) -> Array:
+def _from_python(value: Any, array: Array, element_type: ElementType, name: str) -> Array:
     if array.dtype.kind not in "biuf":
-        raise _wrong_type(value, array, kind, name)
+        raise _wrong_type(value, array, element_type, name)
     try:
         with np.errstate(all="ignore"):
-            cast = array.astype(kind.dtype)
-            exact = kind.is_float or np.array_equal(cast.astype(array.dtype), array)
+            cast = array.astype(element_type.dtype)
+            exact = element_type.is_float or np.array_equal(cast.astype(array.dtype), array)
     except (ValueError, TypeError):
-        raise _wrong_type(value, array, kind, name) from None
+        raise _wrong_type(value, array, element_type, name) from None
     if not exact:
-        raise ElementTypeError(f"{name} has values that {kind} cannot represent", code=Code.input_array_type)
+        raise ElementTypeError(f"{name} has values that {element_type} cannot represent", code=Code.input_array_type)
     return cast
 
 
-def _as_strings(value: Any, array: Array, kind: ElementType, name: str) -> Array:
+def _as_strings(value: Any, array: Array, element_type: ElementType, name: str) -> Array:
     if array.dtype.kind not in "UOT" or not all(isinstance(text, str) for text in array.ravel().tolist()):
-        raise _wrong_type(value, array, kind, name)
+        raise _wrong_type(value, array, element_type, name)
     return array.astype(object)
 
 
-def _wrong_type(value: Any, array: Array, kind: ElementType, name: str) -> ElementTypeError:
+def _wrong_type(value: Any, array: Array, element_type: ElementType, name: str) -> ElementTypeError:
     """Return the error for an argument of another element type; only numbers can be cast."""
     if value is None:
-        return ElementTypeError(f"{name} is", actual="None", expected=kind, code=Code.input_array_type)
+        return ElementTypeError(f"{name} is", actual="None", expected=element_type, code=Code.input_array_type)
     reason = hint = None
-    if kind not in STRING and array.dtype.kind not in "OUSTMm" and array.dtype.names is None:
+    if element_type not in STRING and array.dtype.kind not in "OUSTMm" and array.dtype.names is None:
         reason = "; the cast could change values"
-        hint = f"cast it with .astype({kind.dtype.name!r}) if that is intended"
+        hint = f"cast it with .astype({element_type.dtype.name!r}) if that is intended"
     return ElementTypeError(
-        f"{name} is", actual=array.dtype, expected=kind, reason=reason, code=Code.input_array_type, hint=hint
+        f"{name} is", actual=array.dtype, expected=element_type, reason=reason, code=Code.input_array_type, hint=hint
     )
 
 
@@ -209,7 +211,7 @@ def whole_number(value: Any, name: str, least: int) -> int:
     """Return the argument as an int; EvaluationError IR704 for anything but a whole number of at least `least`."""
     is_whole = isinstance(value, (int, np.integer)) or (isinstance(value, float) and value.is_integer())
     if not is_whole or isinstance(value, bool):
-        raise EvaluationError(f"{name} is", actual=_shown(value), expected=f"a whole number of {least} or more")
+        raise EvaluationError(f"{name} is", actual=_shorten(value), expected=f"a whole number of {least} or more")
     if value < least:
         raise EvaluationError(f"{name} is", actual=value, expected=f"{least} or more")
     return int(value)
@@ -221,16 +223,16 @@ def seconds(value: Any, name: str) -> float:
         number = float(value)
         if not isnan(number) and number > 0:
             return number
-    raise EvaluationError(f"{name} is", actual=_shown(value), expected="a number of seconds above 0")
+    raise EvaluationError(f"{name} is", actual=_shorten(value), expected="a number of seconds above 0")
 
 
 def require_callable(value: Any, name: str) -> None:
     """Raise EvaluationError IR704 for an argument that is neither callable nor None."""
     if value is not None and not callable(value):
-        raise EvaluationError(f"{name} is", actual=_shown(value), expected="a function")
+        raise EvaluationError(f"{name} is", actual=_shorten(value), expected="a function")
 
 
-def _shown(value: object) -> str:
+def _shorten(value: object) -> str:
     """Return the argument, shortened, for a message."""
     if value is None or isinstance(value, (bool, int, float, str, np.number)):
         text = repr(value)

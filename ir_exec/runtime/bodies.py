@@ -27,8 +27,8 @@ class InterpretedBody(InferredBody):
         runs: Computes the Results.
     """
 
-    def __init__(self, body: BodyGraph, around: OuterTypes, state: CurrentVariables, runs: RunsBody) -> None:
-        super().__init__(body, around)
+    def __init__(self, body: BodyGraph, outer: OuterTypes, state: CurrentVariables, runs: RunsBody) -> None:
+        super().__init__(body, outer)
         self._runs = runs
         self._state = state
         self._inferred: dict[object, list[TensorType]] = {}
@@ -38,12 +38,12 @@ class InterpretedBody(InferredBody):
 
     def infer(self, types: list[TensorType]) -> list[TensorType]:
         key = None if any(type.source for type in types) else tuple([(type.element_type, type.shape) for type in types])
-        found = self._inferred.get(key)
-        if found is None:
-            found = infer_body(self.graph, types, self.around.weights, ops=self.around.ops)
+        inferred = self._inferred.get(key)
+        if inferred is None:
+            inferred = infer_body(self.graph, types, self.outer.weights, ops=self.outer.ops)
             if key is not None and len(self._inferred) < MAX_PLANS:
-                self._inferred[key] = found
-        return found
+                self._inferred[key] = inferred
+        return inferred
 
     def run(self, arrays: list[Array], iterations: Iterations | None = None) -> list[Array]:
         return self._runs(arrays, iterations)
@@ -53,5 +53,5 @@ class InterpretedBody(InferredBody):
             self._state.advance(self._assigned)
 
     def parameter_types(self) -> list[TensorType]:
-        ops = [self.around.ops.get(node, node.op) for node in self.graph.parameters]
+        ops = [self.outer.ops.get(node, node.op) for node in self.graph.parameters]
         return [op.infer() for op in ops if isinstance(op, Parameter)]

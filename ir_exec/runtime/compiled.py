@@ -122,13 +122,13 @@ class CompiledModel(Session):
             self.inputs, self.outputs = self._whole.inputs, _known_outputs(self._whole, outputs)
             super().__init__(self._specializing(specializer, instrument))
             return
-        network = self._interpreted(self._whole, outputs, budget, instrument)
+        network = self._make_interpreter(self._whole, outputs, budget, instrument)
         self._model, self._executor, self._is_wide = network.model, network.executor, network.is_wide
         self.inputs, self.outputs = network.inputs, network.outputs
         network = self._prepare(network)
         super().__init__(network if specializer is None else self._specializing(specializer, instrument, network))
 
-    def _interpreted(
+    def _make_interpreter(
         self, model: Model, outputs: Sequence[str] | None, budget: Budget | None, instrument: Instrument | None
     ) -> RunnableNetwork:
         """Return a complete model that is interpreted with the options of this one."""
@@ -202,10 +202,10 @@ class CompiledModel(Session):
     def _specializing(
         self, specializer: Specializer, instrument: Instrument | None, general: RunnableNetwork | None = None
     ) -> Specializing:
-        def compiled(specialized: Model, budget: Budget, is_complete: bool) -> RunnableNetwork:
+        def compile_specialized(specialized: Model, budget: Budget, is_complete: bool) -> RunnableNetwork:
             if not is_complete:
-                return self._interpreted(specialized, None, budget, None)
-            return self._prepare(self._interpreted(specialized, self._options["outputs"], budget, instrument))
+                return self._make_interpreter(specialized, None, budget, None)
+            return self._prepare(self._make_interpreter(specialized, self._options["outputs"], budget, instrument))
 
         def run_session(network: RunnableNetwork, arrays: Mapping[str, Array]) -> Sequence[Array]:
             return Session(network)(arrays).to_tuple()
@@ -216,7 +216,7 @@ class CompiledModel(Session):
         if self._options["max_seconds"] is not None:
             seconds(self._options["max_seconds"], "max_seconds")
         budget = _most_memory(self._options["max_memory"])
-        return Specializing(specializer, self.inputs, self.outputs, compiled, run_session, budget, general)
+        return Specializing(specializer, self.inputs, self.outputs, compile_specialized, run_session, budget, general)
 
     @property
     def executor(self) -> Executor:
@@ -255,9 +255,9 @@ class CompiledModel(Session):
         sizes = bind_shapes(shapes, self.inputs)
         if (specialized := self._specialized_to(sizes)) is not None:
             return specialized.memory_plan({port.name: shape for port, shape in sizes})
-        found = [(self._dtype(port), shape) for port, shape in sizes]
+        arguments = [(self._dtype(port), shape) for port, shape in sizes]
         with np.errstate(all="ignore"):
-            plan = self._executor.plan(found)
+            plan = self._executor.plan(arguments)
         peak = max(range(len(plan.live)), key=plan.live.__getitem__, default=None)
         return MemoryPlan(
             constants=self._executor.constant_bytes,
@@ -426,10 +426,10 @@ def compiled_with(
             raise EvaluationError("providers and options are given without an engine", expected="the name of an engine")
         return CompiledModel(model, **interpreted)
     # Engines are in a higher layer of the package, and take long to import.
-    made: CompiledModel = import_module(ENGINE_MODULE).EngineModel(
+    compiled: CompiledModel = import_module(ENGINE_MODULE).EngineModel(
         model, engine=engine, providers=providers, options=options, **interpreted
     )
-    return made
+    return compiled
 
 
 def _with_outputs(model: Model, names: Sequence[str]) -> Model:

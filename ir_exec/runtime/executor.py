@@ -85,11 +85,11 @@ class Executor:
             )
 
         self.bodies = {node: tuple([inner(node, body) for body in node.bodies]) for node in graph.nodes if node.bodies}
-        around = OuterTypes(self.weights, ops, None)
+        outer = OuterTypes(self.weights, ops, None)
         bodies = {
             node: tuple(
                 [
-                    InterpretedBody(body, around, context["state"], executor.run_body)
+                    InterpretedBody(body, outer, context["state"], executor.run_body)
                     for body, executor in zip(node.bodies, executors, strict=True)
                 ]
             )
@@ -106,8 +106,10 @@ class Executor:
             types=types,
             expand=expand_weights,
             packs_at_once=tier == "full",
-            fixed=[self._parameters[position] for position in (ties.fixed if ties else ())],
-            back_edges=[(edge.result, self._parameters[edge.parameter]) for edge in (ties.moved if ties else ())],
+            fixed=[self._parameters[position] for position in (ties.invariant_parameters if ties else ())],
+            back_edges=[
+                (edge.result, self._parameters[edge.parameter]) for edge in (ties.exclusive_edges if ties else ())
+            ],
             instrument=instrument,
         )
         weight_memory = WeightMemoryBudget(self.weights, budget, may_leave_file=expand_weights)
@@ -133,8 +135,8 @@ class Executor:
         if self._runs_until_packed >= 0:
             self._count_run()
         slots = start.slots.copy()
-        for number, given in zip(self._parameters, arrays, strict=True):
-            slots[number] = given
+        for number, argument in zip(self._parameters, arrays, strict=True):
+            slots[number] = argument
         _run(start.plan, slots)
         return [array for number in start.plan.results if (array := slots[number]) is not None]
 
@@ -171,10 +173,10 @@ class Executor:
             slots = slots.copy()
             values = {} if iterations is None else iterations.values
             if not values.keys() >= set(plan.prologue.results):
-                given = slots.copy()
+                initial = slots.copy()
                 for number, array in zip(self._parameters, arrays, strict=True):
-                    given[number] = array
-                values |= _computed_once(plan.prologue, given, owners(arrays))
+                    initial[number] = array
+                values |= _computed_once(plan.prologue, initial, owners(arrays))
             for number in plan.prologue.results:
                 slots[number] = values[number]
         start = _Start(plan, slots)
@@ -209,7 +211,7 @@ class Executor:
     @property
     def plans(self) -> list[Plan]:
         """The plans made by runs so far."""
-        return self._plans.made
+        return self._plans.stored_plans
 
     @property
     def constant_bytes(self) -> int:
@@ -227,17 +229,17 @@ class _Start(NamedTuple):
     slots: list[Array | None]
 
 
-def _computed_once(plan: Plan, slots: list[Array | None], given: Container[int]) -> dict[int, Array]:
+def _computed_once(plan: Plan, slots: list[Array | None], excluded: Container[int]) -> dict[int, Array]:
     """Return the results of a plan by number; the run counts their memory during their lifetime.
 
     Args:
-        given: `owners` of the inputs.
+        excluded: `owners` of the inputs.
     """
     _run(plan, slots)
-    found = {number: array for number in plan.results if (array := slots[number]) is not None}
-    for array in found.values():
-        current_limits().keep(array, excluded=given)
-    return found
+    constants = {number: array for number in plan.results if (array := slots[number]) is not None}
+    for array in constants.values():
+        current_limits().keep(array, excluded=excluded)
+    return constants
 
 
 def _run(plan: Plan, slots: list[Array | None]) -> None:

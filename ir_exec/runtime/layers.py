@@ -103,10 +103,10 @@ class LayerSteps:
 
     def steps(self, graph: Graph) -> list[Step]:
         """Return the steps of the graph, or of a body."""
-        found = self._steps.get(graph)
-        if found is None:
-            found = self._steps[graph] = self._steps_of(graph)
-        return found
+        cached = self._steps.get(graph)
+        if cached is None:
+            cached = self._steps[graph] = self._steps_of(graph)
+        return cached
 
     def evaluate(self, node: Node, inputs: list[Array]) -> list[Array]:
         """Return the outputs of a layer for these inputs, without hooks."""
@@ -118,8 +118,8 @@ class LayerSteps:
 
     def forget(self) -> None:
         """Free the constants of bodies that the last run kept for other iterations."""
-        for kept in self._kept:
-            kept.forget()
+        for constant in self._kept:
+            constant.forget()
 
     def _steps_of(self, graph: Graph) -> list[Step]:
         results = {node.values_in[0].number for node in graph.results}
@@ -173,21 +173,25 @@ class LayerSteps:
                 node, op, context, better or op.evaluate, better=better is None, fixed=fixed, at_once=True
             )
         else:
-            known = [position for position, value in enumerate(node.values_in) if value in self._constant_values]
-            dynamic = DynamicKernel(node, op, context, op.evaluate, better=True, constants=known, at_once=True)
+            constant_positions = [
+                position for position, value in enumerate(node.values_in) if value in self._constant_values
+            ]
+            dynamic = DynamicKernel(
+                node, op, context, op.evaluate, better=True, constants=constant_positions, at_once=True
+            )
             has_other = type(op).with_constants is not Op.with_constants
-            kernel = _ByConstants(op, known, dynamic, keeps=is_inside) if has_other else dynamic
+            kernel = _ByConstants(op, constant_positions, dynamic, keeps=is_inside) if has_other else dynamic
         if is_kept:
-            kept = _ConstantOfBody(kernel)
-            self._kept.append(kept)
-            return kept
+            constant = _ConstantOfBody(kernel)
+            self._kept.append(constant)
+            return constant
         return kernel
 
     def _context_of(self, node: Node) -> Context:
         """Return the context of a layer with bodies."""
-        around = OuterTypes(self._context["weights"], self._ops, None)
+        outer = OuterTypes(self._context["weights"], self._ops, None)
         bodies = [
-            InterpretedBody(body, around, self._context["state"], partial(self._run_body, node, body))
+            InterpretedBody(body, outer, self._context["state"], partial(self._run_body, node, body))
             for body in node.bodies
         ]
         return {**self._context, "bodies": tuple(bodies)}
@@ -239,7 +243,7 @@ class _ByConstants:
         self._last: tuple[dict[int, Array], Kernel | None] = {}, None
 
     def __call__(self, *arrays: Array) -> Any:
-        kernel = self._dynamic.accepted(arrays)
+        kernel = self._dynamic.accept(arrays)
         constants, better = self._last
         if not constants or any(arrays[position] is not array for position, array in constants.items()):
             constants = {position: arrays[position] for position in self._positions}

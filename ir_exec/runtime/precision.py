@@ -18,14 +18,14 @@ import numpy as np
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.infer import infer_outputs
-from ir_exec.kernels.chunks import converted
+from ir_exec.kernels.chunks import convert_by_chunks
 from ir_exec.kernels.precision import type_limits
 from ir_exec.model import Model
 from ir_exec.ops import Op
 from ir_exec.ops.base.bodies import WeightsReader
 from ir_exec.ops.base.facts import NumericFacts
 from ir_exec.ops.infrastructure.values import AssignsVariable, ReadsVariable
-from ir_exec.plan.graph import changed, is_users
+from ir_exec.plan.graph import convert_op, is_users
 from ir_exec.types import Array, Bounds, ElementType, TensorType, element_types
 
 __all__ = [
@@ -85,14 +85,18 @@ def as_f32(array: Array) -> Array:
     """Return 16-bit floats as f32; other arrays unchanged."""
     if array.dtype == np.float16 and array.size <= _SMALL:
         return array.astype(np.float32)
-    return converted(array, ElementType.f32) if ElementType.of(array) in _SHORT else array
+    return convert_by_chunks(array, ElementType.f32) if ElementType.of(array) in _SHORT else array
 
 
-def as_declared(array: Array, kind: ElementType) -> Array:
+def as_declared(array: Array, element_type: ElementType) -> Array:
     """Return an output of the model as 16-bit floats if its type declares them; other arrays unchanged."""
-    if kind not in _SHORT:
+    if element_type not in _SHORT:
         return array
-    return array.astype(np.float16) if kind is ElementType.f16 and array.size <= _SMALL else converted(array, kind)
+    return (
+        array.astype(np.float16)
+        if element_type is ElementType.f16 and array.size <= _SMALL
+        else convert_by_chunks(array, element_type)
+    )
 
 
 def run_as_f32(model: Model) -> Widened:
@@ -109,16 +113,18 @@ def run_as_f32(model: Model) -> Widened:
     variables = {}
     for node in model.graph.all_nodes():
         if isinstance(node.op, AssignsVariable | ReadsVariable):
-            for kind in _kinds((*node.values_in, *node.outputs), types):
-                if kind in _SHORT:
-                    variables[node.op.variable_id] = kind
-    return Widened(dict(_replaced(model.graph, types, model.weights)), variables)
+            for element_type in _kinds((*node.values_in, *node.outputs), types):
+                if element_type in _SHORT:
+                    variables[node.op.variable_id] = element_type
+    return Widened(dict(_replace_ops(model.graph, types, model.weights)), variables)
 
 
 def _computes(node: Node, types: Mapping[Value, TensorType]) -> bool:
     """Return True if a layer does more with 16-bit floats than moving them."""
     is_mover = node.op is not None and node.op.is_data_movement
-    return not is_mover and any(kind in _SHORT for kind in _kinds((*node.values_in, *node.outputs), types))
+    return not is_mover and any(
+        element_type in _SHORT for element_type in _kinds((*node.values_in, *node.outputs), types)
+    )
 
 
 def _has_short(model: Model) -> bool:
@@ -135,23 +141,35 @@ def file_types(model: Model) -> Mapping[Value, TensorType]:
     return model.all_types()
 
 
-def _replaced(
+def _replace_ops(
     graph: Graph, types: Mapping[Value, TensorType], weights: WeightsReader | None
 ) -> Iterator[tuple[Node, Op]]:
     for node in graph.all_nodes():
         op = node.op
         assert op is not None, "the compiler rejects models with unsupported operators"
         inputs = [types.get(value, value.declared) for value in node.values_in]
-        is_short = any(kind in _SHORT for kind in _kinds(node.outputs, types))
+        is_short = any(element_type in _SHORT for element_type in _kinds(node.outputs, types))
         if op.rounds and not _keeps_type(node, inputs, types):
             if is_short or _names_short(op):
-                yield node, _wide(op, {place: kind for place, kind in _short(inputs).items() if _only_type(op, place)})
+                yield (
+                    node,
+                    _wide(
+                        op,
+                        {
+                            position: element_type
+                            for position, element_type in _short(inputs).items()
+                            if _only_type(op, position)
+                        },
+                    ),
+                )
         elif not is_users(op):
             if _names_short(op):
                 yield node, _naming_f32(op)
             elif op.fills_with_lowest and is_short:
-                (kind,) = {kind for kind in _kinds(node.outputs, types) if kind in _SHORT}
-                yield node, _filled(op, kind)
+                (element_type,) = {
+                    element_type for element_type in _kinds(node.outputs, types) if element_type in _SHORT
+                }
+                yield node, _fill_with_lowest(op, element_type)
         elif is_short or _short(inputs) or _names_short(op):
             yield node, _wide(op, {} if _takes_f32(op, inputs, weights) else _short(inputs))
 
@@ -167,11 +185,11 @@ def _keeps_type(node: Node, inputs: Sequence[TensorType], types: Mapping[Value, 
 
 def _short(inputs: Sequence[TensorType]) -> dict[int, ElementType]:
     """Return the inputs that are 16-bit floats in the file, by position."""
-    return {place: type.element_type for place, type in enumerate(inputs) if type.element_type in _SHORT}
+    return {position: type.element_type for position, type in enumerate(inputs) if type.element_type in _SHORT}
 
 
-def _only_type(op: Op, place: int) -> bool:
-    return op.inputs[min(place, len(op.inputs) - 1)].only_type
+def _only_type(op: Op, position: int) -> bool:
+    return op.inputs[min(position, len(op.inputs) - 1)].only_type
 
 
 def _names_short(op: Op) -> bool:
@@ -189,7 +207,7 @@ def _takes_f32(op: Op, inputs: Sequence[TensorType], weights: WeightsReader | No
 def _naming_f32(op: Op) -> Op:
     """Return the operator with attributes that name f32 instead of a 16-bit float."""
     named = {name: ElementType.f32 if value in _SHORT else value for name, value in _named_types(op).items()}
-    return changed(op, type(op), named)
+    return convert_op(op, type(op), named)
 
 
 def _named_types(op: Op) -> dict[str, ElementType]:
@@ -218,7 +236,7 @@ def _wide(op: Op, narrow: Mapping[int, ElementType]) -> Op:
 
 
 def _standing_for(op: Op, cls: type[_Wide], values: Mapping[str, Any]) -> Op:
-    return changed(op, cls, {**{name: getattr(op, name) for name in _FLAGS}, "_op": op, **values})
+    return convert_op(op, cls, {**{name: getattr(op, name) for name in _FLAGS}, "_op": op, **values})
 
 
 class _Wide(Op):
@@ -247,16 +265,18 @@ class _Wide(Op):
         return self._op.multiply_adds(inputs, outputs)
 
     def count_terms(self, inputs: Sequence[Array]) -> int:
-        return self._op.count_terms([self._array(place, array) for place, array in enumerate(inputs)])
+        return self._op.count_terms([self._array(position, array) for position, array in enumerate(inputs)])
 
     def count_positions(self, inputs: Sequence[Array]) -> int:
-        return self._op.count_positions([self._array(place, array) for place, array in enumerate(inputs)])
+        return self._op.count_positions([self._array(position, array) for position, array in enumerate(inputs)])
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         return partial(self._call, self._op.kernel(*self._types(types), unread=unread))
 
     def with_constants(self, constants: Mapping[int, Array]) -> Callable[..., Any] | None:
-        better = self._op.with_constants({place: self._array(place, array) for place, array in constants.items()})
+        better = self._op.with_constants(
+            {position: self._array(position, array) for position, array in constants.items()}
+        )
         return None if better is None else partial(self._call, better)
 
     def _values(self) -> tuple[Any, ...]:
@@ -266,25 +286,29 @@ class _Wide(Op):
         return f"{type(self).__name__}({self._op!r})"
 
     def _call(self, function: Callable[..., Any], *arrays: Array, **context: Any) -> Any:
-        outputs = function(*[self._array(place, array) for place, array in enumerate(arrays)], **context)
+        outputs = function(*[self._array(position, array) for position, array in enumerate(arrays)], **context)
         return tuple(map(as_f32, outputs)) if isinstance(outputs, tuple) else as_f32(outputs)
 
     def _types(self, types: Sequence[TensorType]) -> list[TensorType]:
         return [
-            TensorType(self._narrow[place], type.shape) if place in self._narrow else type
-            for place, type in enumerate(types)
+            TensorType(self._narrow[position], type.shape) if position in self._narrow else type
+            for position, type in enumerate(types)
         ]
 
-    def _array(self, place: int, array: Array) -> Array:
-        kind = self._narrow.get(place)
-        if kind is None:
+    def _array(self, position: int, array: Array) -> Array:
+        element_type = self._narrow.get(position)
+        if element_type is None:
             return array
-        return np.empty(0, kind.dtype) if _only_type(self._op, place) else converted(array, kind)
+        return (
+            np.empty(0, element_type.dtype)
+            if _only_type(self._op, position)
+            else convert_by_chunks(array, element_type)
+        )
 
 
-def _filled(op: Op, kind: ElementType) -> Op:
-    """Return an operator with outputs that contain the lowest value of `kind` instead of the lowest f32."""
-    return _standing_for(op, _Filled, {"_narrow": {}, "_kind": kind})
+def _fill_with_lowest(op: Op, element_type: ElementType) -> Op:
+    """Return an operator with outputs that contain the lowest value of `element_type` instead of the lowest f32."""
+    return _standing_for(op, _Filled, {"_narrow": {}, "_kind": element_type})
 
 
 class _Filled(_Wide):

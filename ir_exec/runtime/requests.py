@@ -90,9 +90,9 @@ class InferRequest:
 
     def infer(self, inputs: Inputs | None = None) -> Results:
         """Run the model; arguments and errors are the same as for calling a compiled model."""
-        given = bind_inputs(inputs, self._inputs)
-        results = self._session(given)
-        self._given, self._results = given, results
+        arguments = bind_inputs(inputs, self._inputs)
+        results = self._session(arguments)
+        self._given, self._results = arguments, results
         return results
 
     @property

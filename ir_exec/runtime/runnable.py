@@ -84,21 +84,21 @@ class RunnableNetwork:
 
     def _run(self, arrays: list[Array], observe: Observer | None, limits: Limits) -> list[Array]:
         if not self.is_wide:
-            return _owned(self.executor.run(arrays, observe), arrays, limits)
+            return _own_outputs(self.executor.run(arrays, observe), arrays, limits)
         computed = self.executor.run(list(map(as_f32, arrays)), observe)
-        found = [as_declared(array, port.element_type) for array, port in zip(computed, self.outputs, strict=True)]
-        return _owned(found, arrays, limits)
+        outputs = [as_declared(array, port.element_type) for array, port in zip(computed, self.outputs, strict=True)]
+        return _own_outputs(outputs, arrays, limits)
 
 
-def _owned(outputs: list[Array], inputs: list[Array], limits: Limits) -> list[Array]:
+def _own_outputs(outputs: list[Array], inputs: list[Array], limits: Limits) -> list[Array]:
     """Return the outputs as arrays that the caller may write to: they share no memory with inputs, constants or each
     other.
     """
     owned: list[Array] = []
     # Views of one array have the same owner, so only these need to be compared.
     by_owner: dict[int, list[Array]] = {}
-    for given in inputs:
-        by_owner.setdefault(id(owner_of(given)), []).append(given)
+    for argument in inputs:
+        by_owner.setdefault(id(owner_of(argument)), []).append(argument)
     for output in outputs:
         owner = owner_of(output)
         others = by_owner.setdefault(id(owner), [])

@@ -19,7 +19,7 @@ from ir_exec.model import (
 from ir_exec.runtime.arguments import (
     Inputs,
     bind_inputs,
-    checked,
+    check_value,
     require_callable,
 )
 from ir_exec.runtime.loop import Observer
@@ -112,7 +112,7 @@ class States(Mapping[str, Array | None]):
         if variable_id not in self._ports:
             raise self._missing(variable_id)
         with self._lock:
-            return self._values.kept(variable_id)
+            return self._values.stored_value(variable_id)
 
     def _missing(self, variable_id: str) -> NoSuchKeyError:
         names = ", ".join(map(repr, self._ports)) or "none"
@@ -127,7 +127,7 @@ class States(Mapping[str, Array | None]):
         port = self._ports.get(variable_id)
         if port is None:
             raise self._missing(variable_id)
-        array = None if value is None else checked(value, port, "variable")
+        array = None if value is None else check_value(value, port, "variable")
         with self._lock:
             self._values.set(variable_id, array)
 
@@ -177,14 +177,14 @@ class Session:
             ResourceError: If the run exceeds the memory budget, the time limit or the number of iterations.
         """
         require_callable(observe, "observe")
-        network, given = self._network.select(inputs)
+        network, arguments = self._network.select(inputs)
         try:
-            return self._called(network, given, observe)
+            return self._call(network, arguments, observe)
         except (ShapeError, EvaluationError):
             other = self._otherwise(inputs)
             if other is None:
                 raise
-        return self._called(*other, observe)
+        return self._call(*other, observe)
 
     def _otherwise(self, inputs: Inputs | None) -> tuple[RunnableNetwork, Inputs] | None:
         """Return the model for inputs that contradict the assumptions of the general one."""
@@ -193,22 +193,22 @@ class Session:
         except IRError:
             return None
 
-    def _called(self, network: RunnableNetwork, inputs: Inputs | None, observe: Observer | None) -> Results:
+    def _call(self, network: RunnableNetwork, inputs: Inputs | None, observe: Observer | None) -> Results:
         arrays = bind_inputs(inputs, network.inputs)
         if network.model.weights is not None:
             network.model.weights.require_unchanged()
         limits = Limits(network.budget, network.max_seconds)
-        around = LIMITS.set(limits)
+        token = LIMITS.set(limits)
         try:
             with RunThreads(network.threads), np.errstate(all="ignore"):
                 if network.is_stateful:
-                    found = self._run_in_turn(network, arrays, observe, limits)
+                    outputs = self._run_in_turn(network, arrays, observe, limits)
                 else:
-                    found = network.run(arrays, observe, limits)
-            return Results(network.outputs, found)
+                    outputs = network.run(arrays, observe, limits)
+            return Results(network.outputs, outputs)
         finally:
             limits.close()
-            LIMITS.reset(around)
+            LIMITS.reset(token)
 
     def reset_state(self) -> None:
         """Reset all variables to their initial values, and restart the sequences of random numbers."""
@@ -236,13 +236,13 @@ class Session:
                     "the model was called by an observer of its own run", expected="a call of a session()"
                 )
             self._is_running = True
-            around = VARIABLES.set(self._variables)
+            token = VARIABLES.set(self._variables)
             limits.planned = self._variables.nbytes
             try:
-                found = network.run(arrays, observe, limits)
+                outputs = network.run(arrays, observe, limits)
                 self._variables.commit()
             finally:
                 self._variables.discard()
                 self._is_running = False
-                VARIABLES.reset(around)
-        return found
+                VARIABLES.reset(token)
+        return outputs

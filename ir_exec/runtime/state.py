@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeAlias
 
-from ir_exec.kernels.chunks import converted
+from ir_exec.kernels.chunks import convert_by_chunks
 from ir_exec.kernels.limits import current_limits
 from ir_exec.model import Model, ModelPort
 from ir_exec.ops.infrastructure.values import ReadValue, ReadValue3
@@ -62,9 +62,9 @@ class Variables:
     def read(self, variable_id: str) -> Array | None:
         value = self._current.get(variable_id)
         value = self._values.get(variable_id) if value is None else value
-        return value if value is None or variable_id not in self._rounded else converted(value, ElementType.f32)
+        return value if value is None or variable_id not in self._rounded else convert_by_chunks(value, ElementType.f32)
 
-    def kept(self, variable_id: str) -> Array | None:
+    def stored_value(self, variable_id: str) -> Array | None:
         """The value between runs, None for the initial one."""
         return self._values.get(variable_id)
 
@@ -74,8 +74,8 @@ class Variables:
         Args:
             is_own: The array and its memory have no other owner, and need no copy.
         """
-        kind = self._rounded.get(variable_id)
-        self._written[variable_id] = value if kind is None else converted(value, kind)
+        element_type = self._rounded.get(variable_id)
+        self._written[variable_id] = value if element_type is None else convert_by_chunks(value, element_type)
         (self._own.add if is_own else self._own.discard)(variable_id)
 
     def draw(self, layer: object, count: int) -> int:
@@ -96,7 +96,7 @@ class Variables:
         self.advance(list(self._written))
         current_limits().require(sum([value.nbytes for value in self._current.values()]))
         self._values |= {
-            variable_id: _frozen(value) if variable_id in self._own else _copied(value)
+            variable_id: _frozen(value) if variable_id in self._own else _copy_frozen(value)
             for variable_id, value in self._current.items()
         }
         self._drawn |= self._drawn_now
@@ -114,7 +114,7 @@ class Variables:
         if value is None:
             self._values.pop(variable_id, None)
         else:
-            self._values[variable_id] = _copied(value)
+            self._values[variable_id] = _copy_frozen(value)
 
     def fork(self) -> Variables:
         """Return independent variables with the same values; arrays are shared, because they are read-only."""
@@ -155,18 +155,18 @@ class Variables:
 
 def variables_of(model: Model) -> list[ModelPort]:
     """Return each variable that the model reads, with the type of its values."""
-    found: dict[str, ModelPort] = {}
-    around = set(model.graph.nodes)
+    ports: dict[str, ModelPort] = {}
+    outer_nodes = set(model.graph.nodes)
     for node in model.graph.all_nodes():
         if isinstance(node.op, (ReadValue, ReadValue3)):
             value = node.outputs[0]
-            type = model.types[value.number] if node in around else value.declared
+            type = model.types[value.number] if node in outer_nodes else value.declared
             name = node.op.variable_id
-            found.setdefault(name, ModelPort(name, frozenset([name]), type.element_type, type.shape))
-    return list(found.values())
+            ports.setdefault(name, ModelPort(name, frozenset([name]), type.element_type, type.shape))
+    return list(ports.values())
 
 
-def _copied(value: Array) -> Array:
+def _copy_frozen(value: Array) -> Array:
     return _frozen(value.copy())
 
 

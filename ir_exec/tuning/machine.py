@@ -90,10 +90,10 @@ def blas_libraries() -> tuple[Any, ...]:
     """The BLAS libraries in this process whose threads can be limited for the process, from threadpoolctl."""
     from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]  # it has no type hints
 
-    found = ThreadpoolController().select(user_api="blas").lib_controllers
-    if any(getattr(library, "threading_layer", None) == "openmp" for library in found):
+    libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+    if any(getattr(library, "threading_layer", None) == "openmp" for library in libraries):
         return ()
-    return tuple([library for library in found if library.get_num_threads() is not None])
+    return tuple([library for library in libraries if library.get_num_threads() is not None])
 
 
 def available_cores(root: str | os.PathLike[str] = "/") -> int:
@@ -113,18 +113,18 @@ def _quotas(root: str) -> list[int]:
         lines = _read(root, "proc/self/cgroup").splitlines()
     except OSError:
         return []
-    found = []
+    quotas = []
     for line in lines:
         _, controllers, path = line.split(":", 2)
         if not controllers:
-            found += _limits(os.path.join(root, "sys/fs/cgroup"), path, _unified_quota)
+            quotas += _limits(os.path.join(root, "sys/fs/cgroup"), path, _unified_quota)
         elif "cpu" in controllers.split(","):
-            found += _limits(os.path.join(root, "sys/fs/cgroup/cpu"), path, _legacy_quota)
-    return found
+            quotas += _limits(os.path.join(root, "sys/fs/cgroup/cpu"), path, _legacy_quota)
+    return quotas
 
 
 def _limits(mount: str, path: str, read: Callable[[str], tuple[int, int]]) -> list[int]:
-    found = []
+    limits = []
     parts = path.strip("/").split("/")
     # A container may see its own group as the root, while the path is relative to the host.
     for depth in range(len(parts), -1, -1):
@@ -133,8 +133,8 @@ def _limits(mount: str, path: str, read: Callable[[str], tuple[int, int]]) -> li
         except (OSError, ValueError):
             continue
         if quota > 0 and period > 0:
-            found.append(ceil(quota / period))
-    return found
+            limits.append(ceil(quota / period))
+    return limits
 
 
 def _unified_quota(group: str) -> tuple[int, int]:

@@ -1,7 +1,7 @@
 """Element types, dims, shapes and tensor types, the values of inference."""
 
 from ir_exec.types.array_limits import MOST_AXES, require_array_size
-from ir_exec.types.conversion import convert, saturated
+from ir_exec.types.conversion import convert, saturate
 from ir_exec.types.dim import UNBOUNDED, Dim, OpenShapeError
 from ir_exec.types.element_type import (
     ALL,
@@ -39,5 +39,5 @@ __all__ = [
     "convert",
     "element_types",
     "require_array_size",
-    "saturated",
+    "saturate",
 ]

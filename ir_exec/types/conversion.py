@@ -21,7 +21,7 @@ import numpy as np
 
 from ir_exec.types.element_type import INTEGER, Array, ElementType, element_types
 
-__all__ = ["convert", "saturated"]
+__all__ = ["convert", "saturate"]
 
 _NUMPY = element_types("f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64")
 _F8 = element_types("f8e4m3 f8e5m2")
@@ -78,10 +78,10 @@ def convert(array: Array, target: ElementType) -> Array:
     if array.size > 2**15 and source is ElementType.f16 and target is ElementType.f32:
         # A look-up is also faster than NumPy, which converts f16 bit by bit.
         return _of_every_code(source, target).take(array.view(np.uint16), mode="clip")
-    return _converted(array, source, target)
+    return _convert_elements(array, source, target)
 
 
-def saturated(array: Array, target: ElementType) -> Array:
+def saturate(array: Array, target: ElementType) -> Array:
     """Convert like `convert`, but saturate integers instead of wrapping: for bounds of values."""
     if target in INTEGER and target.bits >= 8:
         limits = np.iinfo(target.dtype)
@@ -95,10 +95,10 @@ def saturated(array: Array, target: ElementType) -> Array:
 @cache
 def _of_every_code(source: ElementType, target: ElementType) -> Array:
     codes = np.arange(2 ** (8 * source.dtype.itemsize)).astype(f"u{source.dtype.itemsize}")
-    return _converted(codes.view(source.dtype), source, target)
+    return _convert_elements(codes.view(source.dtype), source, target)
 
 
-def _converted(array: Array, source: ElementType, target: ElementType) -> Array:
+def _convert_elements(array: Array, source: ElementType, target: ElementType) -> Array:
     numbers = _numbers(array, source)
     if target is ElementType.boolean:
         truth: Array = numbers != 0
@@ -124,7 +124,7 @@ def _numbers(array: Array, source: ElementType) -> Array:
 
 def _to_integer(numbers: Array, target: ElementType) -> Array:
     if numbers.dtype.kind == "f":
-        numbers = _truncated(numbers, target)
+        numbers = _truncate(numbers, target)
     if target.bits >= 8:
         return numbers.astype(target.dtype)
     codes: Array = (numbers & (2**target.bits - 1)).astype(np.uint8)
@@ -134,7 +134,7 @@ def _to_integer(numbers: Array, target: ElementType) -> Array:
     return codes.view(target.dtype)
 
 
-def _truncated(numbers: Array, target: ElementType) -> Array:
+def _truncate(numbers: Array, target: ElementType) -> Array:
     """Truncate floats to integers of 32 or 64 bits, with the target's value in their low bits."""
     numbers = numbers.astype(np.float32) if numbers.dtype == np.float16 else numbers
     if target is ElementType.u64:

@@ -121,10 +121,10 @@ class ElementType(Enum):
         Raises:
             ValueError: For others.
         """
-        found = _SPELLINGS.get(text) or _SPELLINGS.get(text.strip().lower())
-        if found is None:
+        element_type = _SPELLINGS.get(text) or _SPELLINGS.get(text.strip().lower())
+        if element_type is None:
             raise ValueError(f"unknown element type {text!r}")
-        return found
+        return element_type
 
     @classmethod
     def of(cls, array: Array) -> ElementType:
@@ -142,10 +142,10 @@ class ElementType(Enum):
         Raises:
             ValueError: If no element type has this dtype.
         """
-        found = _OF_DTYPE.get(dtype) or _of_ml_dtypes().get(dtype)
-        if found is None:
+        element_type = _OF_DTYPE.get(dtype) or _of_ml_dtypes().get(dtype)
+        if element_type is None:
             raise ValueError(f"no element type has the dtype {dtype}")
-        return found
+        return element_type
 
     # Sets of types are used often, and the hash of Enum is Python code.
     __hash__ = object.__hash__
@@ -171,16 +171,16 @@ BOOLEAN = element_types("boolean")
 STRING = element_types("string")
 ALL = frozenset(ElementType) - {ElementType.dynamic}
 
-_OF_DTYPE = {kind.dtype: kind for kind in ALL if not isinstance(kind.stored_dtype, str)}
-_ML_DTYPES = [kind for kind in ALL if isinstance(kind.stored_dtype, str)]
+_OF_DTYPE = {element_type.dtype: element_type for element_type in ALL if not isinstance(element_type.stored_dtype, str)}
+_ML_DTYPES = [element_type for element_type in ALL if isinstance(element_type.stored_dtype, str)]
 _SPELLINGS = (
-    {kind.name: kind for kind in ElementType}
-    | {kind.precision: kind for kind in ElementType}
-    | {kind.precision.lower(): kind for kind in ElementType}
+    {element_type.name: element_type for element_type in ElementType}
+    | {element_type.precision: element_type for element_type in ElementType}
+    | {element_type.precision.lower(): element_type for element_type in ElementType}
     | {"bool": ElementType.boolean, "undefined": ElementType.dynamic, "mixed": ElementType.dynamic}
 )
 
 
 @cache
 def _of_ml_dtypes() -> dict[np.dtype[Any], ElementType]:
-    return {kind.dtype: kind for kind in _ML_DTYPES}
+    return {element_type.dtype: element_type for element_type in _ML_DTYPES}

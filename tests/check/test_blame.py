@@ -189,6 +189,6 @@ def test_where_a_change_goes(
     assert loaded is not None
     before = infer_types(loaded.graph, weights=loaded.weights)
     given = {loaded.graph.parameters[0].outputs[0]: TensorType(ElementType.f32, Shape(new))}
-    after = infer_types(loaded.graph, weights=loaded.weights, given=given)
+    after = infer_types(loaded.graph, weights=loaded.weights, overrides=given)
     node = next(node for node in loaded.graph.nodes if node.type == "ReLU")
     assert (stray(node, before, after) is not None) == is_stray

@@ -13,7 +13,7 @@ from onnx import numpy_helper
 from ir_exec import readers
 from ir_exec.cli import main
 from tests.helpers.facts import mentions
-from tests.onnx.files import model, stored
+from tests.onnx.files import model, write_model
 
 WEIGHTS = np.linspace(-1, 1, 64, dtype=np.float32).reshape(8, 8)
 
@@ -26,7 +26,7 @@ def network(folder: Path, name: str = "good.onnx", last: str = "Relu", reads: st
     proto = model(f"g (float[N,8] x) => (float[N,8] y) {{ h = MatMul(x, w) y = {last}({reads}) }}")
     proto.graph.node[0].name = "dense"
     proto.graph.initializer.append(numpy_helper.from_array(WEIGHTS[:rows], "w"))
-    return stored(folder, proto, name)
+    return write_model(folder, proto, name)
 
 
 @pytest.fixture
@@ -151,7 +151,7 @@ class TestPartial:
         np.savez(folder / "in.npz", x=np.ones((2, 3), np.float32) * 2, axis=np.array(1))
         np.save(folder / "axis.npy", np.array(1))
         text = "g (float[N,3] x, int64 axis) => (float[N,3] y) { y = CumProd(x, axis) }"
-        return stored(folder, model(text, opset=26), "products.onnx")
+        return write_model(folder, model(text, opset=26), "products.onnx")
 
     def test_a_run_says_what_it_is_specialized_to(self, products: Path) -> None:
         result = run("run", products, "--inputs", "in.npz", "--format", "json")
@@ -199,7 +199,7 @@ class TestPartial:
 
     def test_lists_are_for_python(self, folder: Path) -> None:
         text = "g (seq(float[N]) parts) => (float[M] y) { y = ConcatFromSequence<axis = 0>(parts) }"
-        path = stored(folder, model(text), "lists.onnx")
+        path = write_model(folder, model(text), "lists.onnx")
         assert run("run", path).exit_code == 2
         report = json.loads(run("check", path, "--format", "json").stdout)
         (finding,) = report["files"][0]["diagnostics"]

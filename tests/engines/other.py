@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from ir_exec.build.cutting import Cut
-from ir_exec.engines.guards import guarded
+from ir_exec.engines.guards import find_guarded
 from ir_exec.engines.interface import EngineSetting, LayerTime, PartRefused
 from ir_exec.errors import EvaluationError
 from ir_exec.graph import Node
@@ -59,7 +59,7 @@ class OtherEngine:
 
     def refusals(self, model: Model) -> Mapping[Node, str]:
         refused = {node: "refused" for node in model.graph.nodes if node.type in self.refuses}
-        return {**guarded(model), **refused}
+        return {**find_guarded(model), **refused}
 
     def compile(self, part: Cut) -> OtherPart:
         blamed = {node.id: "refused-late" for node in part.model.graph.nodes if node.type in self.late}

@@ -79,11 +79,11 @@ def test_known_types_are_taken_where_inputs_are_the_same() -> None:
         return inferred_or_declared(node, inferred, faults)
 
     same = {x: known[x.number], w: known[w.number]}
-    assert infer_types(network, given=same, settle=settle, known=known) == known
+    assert infer_types(network, overrides=same, settle=settle, earlier=known) == known
     assert called == ["x", "w"]
     called.clear()
     # Both have one shape now, so the sum and what follows are others.
     other = same | {w: TensorType(ElementType.f32, Shape([2, 3]))}
-    types = infer_types(network, given=other, settle=settle, known=known)
-    assert types == infer_types(network, given=other, settle=inferred_or_declared)
+    types = infer_types(network, overrides=other, settle=settle, earlier=known)
+    assert types == infer_types(network, overrides=other, settle=inferred_or_declared)
     assert called == ["x", "w", "sum", "layer3", "layer4"]

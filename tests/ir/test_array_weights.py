@@ -63,7 +63,7 @@ def test_a_file_below_the_arrays():
     weights = ArrayWeights({offset: ARRAYS[0]}, base)
     assert weights.read(ElementType.i32, (2,), 8, 8).tolist() == [2, 3]
     assert weights.read(ElementType.f32, (2, 3), offset, 24).tolist() == ARRAYS[0].tolist()
-    more = weights.appended(b"\1\2\3\4")
+    more = weights.append(b"\1\2\3\4")
     assert more.read(ElementType.u8, (2,), weights.size + 1, 2).tolist() == [2, 3]
     assert more.read(ElementType.f32, (2, 3), offset, 24).tolist() == ARRAYS[0].tolist()
 

@@ -282,7 +282,7 @@ def cut_short(path: Path) -> None:
 @pytest.mark.parametrize("change", [rewrite, cut_short])
 def test_a_mapped_file_that_changes_is_noticed(large: Path, change: Callable[[Path], None]) -> None:
     weights = Weights.open(large)
-    longer = weights.appended(b"1234")
+    longer = weights.append(b"1234")
     weights.read(F32, (2**19,), 0, 2**21)
     change(large)
     for look in (

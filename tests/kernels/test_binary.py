@@ -21,14 +21,14 @@ def test_equal_bits_less_unequal_ones(channels: int, padding: bool) -> None:
     padded = np.pad(data, [(0, 0), (0, 0), (1, 1), (1, 1)], constant_values=padding)
     wide = [SlidingAxis(9, 3, 2, 1, 0, 4), SlidingAxis(11, 2, 1, 2, 0, 9)]
     signs, weights = np.where(padded, 1.0, -1.0), np.where(filters, 1.0, -1.0)
-    found = convolve_bits(axes, data, packed_filters(filters), padding)
-    assert np.array_equal(found, convolve(wide, signs, weights[np.newaxis]))
+    actual = convolve_bits(axes, data, packed_filters(filters), padding)
+    assert np.array_equal(actual, convolve(wide, signs, weights[np.newaxis]))
 
 
 def test_nothing_in_common() -> None:
     axes = [SlidingAxis(4, 1, 1, 1, 0, 4)] * 2
-    found = convolve_bits(
+    actual = convolve_bits(
         axes, np.zeros((1, 0, 4, 4), np.bool_), packed_filters(np.zeros((3, 0, 1, 1), np.bool_)), True
     )
-    assert found.shape == (1, 3, 4, 4)
-    assert not found.any()
+    assert actual.shape == (1, 3, 4, 4)
+    assert not actual.any()

@@ -22,12 +22,12 @@ def test_blocks_do_not_show(count: int) -> None:
     start = random.uniform(0, 30, (2, count))
     boxes = np.concatenate([start, start + random.uniform(1, 4, (2, count))]).astype(np.float32)
     overlaps = CornerOverlaps(boxes)(np.arange(count)[:, np.newaxis], np.arange(count))
-    kept: list[int] = []
+    retained: list[int] = []
     for box in range(count):
-        if not (overlaps[box, kept] >= np.float32(0.2)).any():
-            kept.append(box)
-    assert keep_best(count, CornerOverlaps(boxes), 0.2).tolist() == kept
-    assert keep_best(count, CornerOverlaps(boxes), 0.2, most=7).tolist() == kept[:7]
+        if not (overlaps[box, retained] >= np.float32(0.2)).any():
+            retained.append(box)
+    assert keep_best(count, CornerOverlaps(boxes), 0.2).tolist() == retained
+    assert keep_best(count, CornerOverlaps(boxes), 0.2, most=7).tolist() == retained[:7]
 
 
 @settings(max_examples=60)
@@ -75,9 +75,9 @@ def test_boxes_of_other_places_are_not_compared() -> None:
     compared = 0
 
     class Counted(CornerOverlaps):
-        def reach(self, one: Array, other: Array, limit: np.float32) -> Array:
+        def reach(self, first: Array, other: Array, limit: np.float32) -> Array:
             nonlocal compared
-            far = super().reach(one, other, limit)
+            far = super().reach(first, other, limit)
             compared += far.size
             return far
 
@@ -98,14 +98,14 @@ def test_the_first_candidates_are_as_good_as_all(spread: float, most: int) -> No
     overlaps = CornerOverlaps(np.concatenate([start, start + 4]).astype(np.float32))
     scores = random.random((4, 600), dtype=np.float32)
     scores[0], scores[1, 9:], scores[2] = 0, 0, np.round(scores[2], 1)
-    found = keep_few_of_classes(scores, np.float32(0.05), overlaps, 0.5, most)
+    selected = keep_few_of_classes(scores, np.float32(0.05), overlaps, 0.5, most)
     for label, own in enumerate(scores):
         order = np.argsort(-own, kind="stable")[: np.count_nonzero(own > 0.05)]
-        kept: list[int] = []
+        retained: list[int] = []
         for box in order.tolist():
-            if len(kept) < most and not (overlaps(np.array(kept, np.int64), np.array(box)) >= 0.5).any():
-                kept.append(box)
-        assert found[1][found[0] == label].tolist() == kept
+            if len(retained) < most and not (overlaps(np.array(retained, np.int64), np.array(box)) >= 0.5).any():
+                retained.append(box)
+        assert selected[1][selected[0] == label].tolist() == retained
 
 
 def test_a_box_without_area_overlaps_nothing() -> None:
@@ -126,12 +126,12 @@ def test_boxes_apart_by_less_than_the_margin_touch() -> None:
 
 
 @pytest.mark.parametrize(("threshold", "kept"), [(-1.0, [0]), (0.0, [0]), (0.1, [0, 1, 2]), (1.0, [0, 1, 2])])
-def test_what_is_no_number_removes_nothing_unless_any_overlap_does(threshold: float, kept: list[int]) -> None:
+def test_what_is_no_number_removes_nothing_unless_any_overlap_does(threshold: float, retained: list[int]) -> None:
     class Unknown(Overlaps):
-        def __call__(self, one: Array, other: Array) -> Array:
-            return np.full(np.broadcast_shapes(one.shape, other.shape), np.nan, np.float32)
+        def __call__(self, first: Array, other: Array) -> Array:
+            return np.full(np.broadcast_shapes(first.shape, other.shape), np.nan, np.float32)
 
-    assert keep_best(3, Unknown(), threshold).tolist() == kept
+    assert keep_best(3, Unknown(), threshold).tolist() == retained
 
 
 @settings(max_examples=60)
@@ -149,15 +149,15 @@ def test_a_threshold_above_one_half_shrinks_with_each_kept_box(
     start = random.uniform(0, 4, (2, count))
     boxes = np.concatenate([start, start + random.uniform(1, 4, (2, count))]).astype(np.float32)
     overlaps = CornerOverlaps(boxes)(np.arange(count)[:, np.newaxis], np.arange(count))
-    limit, kept = np.float32(threshold), list[int]()
+    limit, retained = np.float32(threshold), list[int]()
     for box in range(count):
-        if len(kept) < most and not (overlaps[box, kept] >= limit).any():
-            kept.append(box)
+        if len(retained) < most and not (overlaps[box, retained] >= limit).any():
+            retained.append(box)
             if shrink < 1 and limit > 0.5:
                 limit *= np.float32(shrink)
     with pytest.MonkeyPatch.context() as patch:
         in_chunks(patch, "BOXES_AT_ONCE", 4)
-        assert keep_best(count, CornerOverlaps(boxes), threshold, most=most, shrink=shrink).tolist() == kept
+        assert keep_best(count, CornerOverlaps(boxes), threshold, most=most, shrink=shrink).tolist() == retained
 
 
 def polygon(box: list[float]) -> list[tuple[float, float]]:
@@ -167,7 +167,7 @@ def polygon(box: list[float]) -> list[tuple[float, float]]:
     return [(x + dx * c - dy * s, y + dx * s + dy * c) for dx, dy in corners]
 
 
-def clipped(subject: list[tuple[float, float]], window: list[tuple[float, float]]) -> list[tuple[float, float]]:
+def clip_polygon(subject: list[tuple[float, float]], window: list[tuple[float, float]]) -> list[tuple[float, float]]:
     """What of a polygon lies inside a convex one, cut off edge by edge."""
     for (ax, ay), (bx, by) in zip(window, window[1:] + window[:1], strict=True):
         side = [(bx - ax) * (y - ay) - (by - ay) * (x - ax) for x, y in subject]
@@ -192,8 +192,8 @@ ROTATED = st.tuples(*[st.floats(-2, 2)] * 2, *[st.floats(0.5, 4)] * 2, st.sample
 
 @settings(max_examples=200)
 @given(ROTATED, ROTATED)
-def test_rotated_overlaps_are_those_of_clipped_polygons(one: tuple[float, ...], other: tuple[float, ...]) -> None:
-    common = area(clipped(polygon(list(one)), polygon(list(other))))
-    wanted = common / (one[2] * one[3] + other[2] * other[3] - common)
-    found = RotatedOverlaps(np.array([one, other]).T, True)(np.array(0), np.array([0, 1]))
-    assert found == pytest.approx([1, wanted], abs=1e-5)
+def test_rotated_overlaps_are_those_of_clipped_polygons(first: tuple[float, ...], other: tuple[float, ...]) -> None:
+    common = area(clip_polygon(polygon(list(first)), polygon(list(other))))
+    expected = common / (first[2] * first[3] + other[2] * other[3] - common)
+    actual = RotatedOverlaps(np.array([first, other]).T, True)(np.array(0), np.array([0, 1]))
+    assert actual == pytest.approx([1, expected], abs=1e-5)

@@ -36,9 +36,9 @@ def test_chunks_and_threads_change_nothing(shape: list[int], axis: int, piece: i
     with pytest.MonkeyPatch.context() as patch:
         in_chunks(patch, "CHUNK_ELEMENTS", piece)
         before = THREADS.set(threads)
-        found = slices.by_slices(less_the_last, data, axis, nanoseconds=1e6)
+        actual = slices.by_slices(less_the_last, data, axis, nanoseconds=1e6)
         THREADS.reset(before)
-    assert np.array_equal(found, data - np.take(data, [-1], axis))
+    assert np.array_equal(actual, data - np.take(data, [-1], axis))
 
 
 def test_a_scalar_is_a_slice_of_one_element() -> None:
@@ -62,9 +62,9 @@ def test_a_layout_other_than_rows_is_read_as_it_is() -> None:
 @pytest.mark.parametrize("sizes", [(2, 9, ROWS, COLUMNS), (1, ROWS + 1, 3, COLUMNS), (COLUMNS, 1, 2, ROWS)])
 def test_arrays_with_axes_in_any_order(sizes: tuple[int, ...], order: tuple[int, ...]) -> None:
     array = np.arange(np.prod(sizes), dtype=np.float32).reshape(sizes).transpose(order)
-    found = by_rows(array)
-    assert np.array_equal(found, array)
-    assert found is array or found.flags.c_contiguous
+    actual = by_rows(array)
+    assert np.array_equal(actual, array)
+    assert actual is array or actual.flags.c_contiguous
 
 
 def test_long_rows_of_a_transposed_array_are_copied() -> None:

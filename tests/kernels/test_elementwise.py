@@ -51,10 +51,10 @@ def test_every_element_is_that_of_the_function(function: Function, dtype: type, 
     expected = exact.astype(dtype) if dtype in FLOATS else np.array([round(number) for number in exact.flat], dtype)
     tolerance = 2 * float(ml_dtypes.finfo(dtype).eps) if dtype in FLOATS else 0
 
-    def same(found: Array) -> None:
-        assert (found.shape, found.dtype) == (shape, np.dtype(dtype))
+    def same(actual: Array) -> None:
+        assert (actual.shape, actual.dtype) == (shape, np.dtype(dtype))
         np.testing.assert_allclose(
-            found.astype(np.float64), expected.reshape(shape).astype(np.float64), rtol=tolerance, atol=0
+            actual.astype(np.float64), expected.reshape(shape).astype(np.float64), rtol=tolerance, atol=0
         )
 
     before, out, over = data.copy(), np.full(shape, 77, dtype), data.copy()
@@ -84,9 +84,9 @@ def test_every_element_is_that_of_the_function(function: Function, dtype: type, 
 def test_elements_may_lie_in_any_order(lie: Callable[[Array], Array], dtype: type, function: Function) -> None:
     data = lie((np.arange(48) % 7).reshape(2, 4, 6).astype(dtype))
     before = data.copy()
-    found = apply_real(function, data)
+    actual = apply_real(function, data)
     expected = apply_real(function, np.ascontiguousarray(data))
-    assert np.array_equal(found, expected)
+    assert np.array_equal(actual, expected)
     single = data.astype(np.float32, copy=False)
     assert np.array_equal(of_copy(in_place, single), of_copy(in_place, before.astype(np.float32)))
     assert np.array_equal(data, before)
@@ -95,14 +95,14 @@ def test_elements_may_lie_in_any_order(lie: Callable[[Array], Array], dtype: typ
 def test_transposed_tensors_stay_transposed(monkeypatch: pytest.MonkeyPatch) -> None:
     in_chunks(monkeypatch, "CHUNK_ELEMENTS", 4)
     data = np.ones((1, 6, 4), np.float32).transpose(0, 2, 1)
-    for found in (apply_real(in_place, data), of_copy(in_place, data)):
-        assert found[0].strides == data[0].strides
+    for actual in (apply_real(in_place, data), of_copy(in_place, data)):
+        assert actual[0].strides == data[0].strides
 
 
 def test_integers_are_calculated_with_in_f64() -> None:
     roots = [2**26 + 1, 2**26 + 3]
-    found = apply_real(np.sqrt, np.array([root**2 for root in roots], np.int64))
-    assert found.tolist() == roots
+    actual = apply_real(np.sqrt, np.array([root**2 for root in roots], np.int64))
+    assert actual.tolist() == roots
 
 
 def test_what_an_integer_type_cannot_hold() -> None:
@@ -134,13 +134,13 @@ def test_selected_elements_are_those_of_numpy(shapes: tuple[tuple[int, ...], ...
             for numbers, size in zip(SELECTED, sizes, strict=True)
         ]
     expected = np.where(cond, then, else_)
-    found = select(cond, then, else_)
-    assert found.dtype == then.dtype
-    assert found.shape == expected.shape
+    actual = select(cond, then, else_)
+    assert actual.dtype == then.dtype
+    assert actual.shape == expected.shape
     if dtype is np.object_:
-        assert repr(found) == repr(expected)
+        assert repr(actual) == repr(expected)
         return
-    assert found.tobytes() == expected.tobytes()
+    assert actual.tobytes() == expected.tobytes()
     out = np.broadcast_to(then, expected.shape).copy()
     assert select(cond, out, else_, out) is out
     assert out.tobytes() == expected.tobytes()
@@ -157,10 +157,10 @@ FUNCTIONS = (floor_remainder, np.remainder), (truncated_remainder, np.fmod)
 NUMBERS = st.floats(width=32) | st.integers(-30, 30).map(float) | st.sampled_from([2.0**23, 2.0**-149, -(2.0**-126)])
 
 
-def assert_same_bits(found: Array, expected: Array) -> None:
-    np.testing.assert_array_equal(np.isnan(found), np.isnan(expected))
-    known = ~np.isnan(expected)
-    np.testing.assert_array_equal(found[known].view(np.uint32), expected[known].view(np.uint32))
+def assert_same_bits(actual: Array, expected: Array) -> None:
+    np.testing.assert_array_equal(np.isnan(actual), np.isnan(expected))
+    is_number = ~np.isnan(expected)
+    np.testing.assert_array_equal(actual[is_number].view(np.uint32), expected[is_number].view(np.uint32))
 
 
 @pytest.mark.parametrize(("function", "expected"), FUNCTIONS)
@@ -198,18 +198,18 @@ def test_remainders_are_written_over_an_argument(function, expected) -> None:
 @pytest.mark.parametrize("shape", [(), (1, 1), (0, 3)])
 def test_remainders_of_few_elements(function, expected, shape: tuple[int, ...]) -> None:
     a, b = np.full(shape, -7.5, np.float32), np.full(shape, 2, np.float32)
-    found = function(a, b)
-    assert found.shape == shape
-    assert_same_bits(np.atleast_1d(found), np.atleast_1d(expected(a, b)))
+    actual = function(a, b)
+    assert actual.shape == shape
+    assert_same_bits(np.atleast_1d(actual), np.atleast_1d(expected(a, b)))
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(np.float32, 1e-5), (np.float64, 1e-13)])
 def test_powers_are_exponentials(dtype: type, tolerance: float) -> None:
     """In either base; which one is taken depends on the machine."""
     x = np.linspace(-80, 80, 1001).astype(dtype)
-    found = elementwise.power(x * dtype(elementwise.EXPONENT))
-    assert found.dtype == dtype
-    np.testing.assert_allclose(found, [math.exp(number) for number in x.tolist()], rtol=tolerance)
+    actual = elementwise.power(x * dtype(elementwise.EXPONENT))
+    assert actual.dtype == dtype
+    np.testing.assert_allclose(actual, [math.exp(number) for number in x.tolist()], rtol=tolerance)
     assert elementwise.power(dtype(-math.inf)) == 0
 
 

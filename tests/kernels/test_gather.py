@@ -70,22 +70,22 @@ def some_tuples(rng: np.random.Generator, sizes: tuple[int, ...], leading: tuple
     return np.stack(columns, -1) if columns else np.zeros((*leading, 0), dtype)
 
 
-def same(found: Array, wanted: Array) -> bool:
-    return found.dtype == wanted.dtype and found.shape == wanted.shape and bool((found == wanted).all())
+def same(actual: Array, expected: Array) -> bool:
+    return actual.dtype == expected.dtype and actual.shape == expected.shape and bool((actual == expected).all())
 
 
 def check_scattered(
-    operator_name: str, opset: int, attributes: dict[str, object], wanted: Array, data: Array, *rest: Array
+    operator_name: str, opset: int, attributes: dict[str, object], expected: Array, data: Array, *inputs: Array
 ) -> None:
     operator = make(operator_name, opset, **attributes)
     before = data.copy()
     with np.errstate(all="ignore"):
-        assert same(operator.evaluate(data, *rest), wanted)
+        assert same(operator.evaluate(data, *inputs), expected)
         assert same(data, before)
         own = data.copy(order="C")
-        found = operator.evaluate(own, *rest, out=own)
-    assert found is own
-    assert same(own, wanted)
+        actual = operator.evaluate(own, *inputs, out=own)
+    assert actual is own
+    assert same(own, expected)
 
 
 def test_GatherElements(rng: np.random.Generator) -> None:
@@ -95,10 +95,10 @@ def test_GatherElements(rng: np.random.Generator) -> None:
         data = some_data(rng, shape, DTYPES[rng.integers(len(DTYPES))])
         chosen = (*shape[:axis], int(rng.integers(0, 8)), *shape[axis + 1 :])
         indices = some_indices(rng, shape[axis], chosen, rng.choice([np.int32, np.int64]), negative=True)
-        wanted = np.empty(chosen, data.dtype)
-        for place in np.ndindex(*chosen):
-            wanted[place] = data[(*place[:axis], indices[place], *place[axis + 1 :])]
-        assert same(make("GatherElements", 6, axis=axis).evaluate(data, indices), wanted)
+        expected = np.empty(chosen, data.dtype)
+        for index in np.ndindex(*chosen):
+            expected[index] = data[(*index[:axis], indices[index], *index[axis + 1 :])]
+        assert same(make("GatherElements", 6, axis=axis).evaluate(data, indices), expected)
 
 
 def test_Gather(rng: np.random.Generator) -> None:
@@ -109,12 +109,12 @@ def test_Gather(rng: np.random.Generator) -> None:
         data = some_data(rng, shape, DTYPES[rng.integers(len(DTYPES))])
         chosen = shape[:batch] + some_shape(rng, 0, 2, (0, 5))
         indices = some_indices(rng, shape[axis], chosen, INDEX_DTYPES[rng.integers(5)], negative=True)
-        wanted = np.empty(shape[:axis] + chosen[batch:] + shape[axis + 1 :], data.dtype)
-        for place in itertools.product(*map(range, chosen)):
-            into = (*place[:batch], *(slice(None),) * (axis - batch), *place[batch:])
-            wanted[into] = data[(*place[:batch], *(slice(None),) * (axis - batch), int(indices[place]))]
+        expected = np.empty(shape[:axis] + chosen[batch:] + shape[axis + 1 :], data.dtype)
+        for position in itertools.product(*map(range, chosen)):
+            into = (*position[:batch], *(slice(None),) * (axis - batch), *position[batch:])
+            expected[into] = data[(*position[:batch], *(slice(None),) * (axis - batch), int(indices[position]))]
         operator = make("Gather", 8, batch_dims=batch)
-        assert same(operator.evaluate(data, indices, np.array(axis)), wanted)
+        assert same(operator.evaluate(data, indices, np.array(axis)), expected)
 
 
 def test_GatherND(rng: np.random.Generator) -> None:
@@ -124,10 +124,10 @@ def test_GatherND(rng: np.random.Generator) -> None:
         length = int(rng.integers(0, len(shape) - batch + 1))
         data = some_data(rng, shape, DTYPES[rng.integers(len(DTYPES))])
         indices = some_tuples(rng, shape[batch : batch + length], shape[:batch] + some_shape(rng, 0, 2, (0, 5)))
-        wanted = np.empty(indices.shape[:-1] + shape[batch + length :], data.dtype)
-        for place in np.ndindex(*indices.shape[:-1]):
-            wanted[place] = data[place[:batch] + tuple(indices[place])]
-        assert same(make("GatherND", 8, batch_dims=batch).evaluate(data, indices), wanted)
+        expected = np.empty(indices.shape[:-1] + shape[batch + length :], data.dtype)
+        for position in np.ndindex(*indices.shape[:-1]):
+            expected[position] = data[position[:batch] + tuple(indices[position])]
+        assert same(make("GatherND", 8, batch_dims=batch).evaluate(data, indices), expected)
 
 
 def test_ScatterUpdate(rng: np.random.Generator) -> None:
@@ -139,10 +139,10 @@ def test_ScatterUpdate(rng: np.random.Generator) -> None:
         chosen = some_shape(rng, 0, 2, (0, 6))
         indices = some_indices(rng, shape[axis], chosen, INDEX_DTYPES[rng.integers(5)], negative=False)
         updates = some_data(rng, shape[:axis] + chosen + shape[axis + 1 :], dtype)
-        wanted, front = data.copy(), (slice(None),) * axis
-        for place in np.ndindex(*chosen):
-            wanted[(*front, int(indices[place]))] = updates[front + place]
-        check_scattered("ScatterUpdate", 3, {}, wanted, data, indices, updates, np.array(axis))
+        expected, front = data.copy(), (slice(None),) * axis
+        for position in np.ndindex(*chosen):
+            expected[(*front, int(indices[position]))] = updates[front + position]
+        check_scattered("ScatterUpdate", 3, {}, expected, data, indices, updates, np.array(axis))
 
 
 REDUCE = {
@@ -167,21 +167,23 @@ def test_ScatterElementsUpdate(rng: np.random.Generator, reduction: str, use_ini
     indices = some_indices(rng, shape[axis], tuple(chosen), INDEX_DTYPES[rng.integers(5)], negative=True)
     updates = some_data(rng, tuple(chosen), dtype)
     met: dict[tuple[int, ...], list[int]] = {}
-    for place in np.ndindex(*chosen):
-        to = (*place[:axis], int(indices[place]) % shape[axis], *place[axis + 1 :])
-        met.setdefault(to, [int(data[to])] if use_init_val and reduction != "none" else []).append(int(updates[place]))
-    wanted = data.copy()
+    for index in np.ndindex(*chosen):
+        to = (*index[:axis], int(indices[index]) % shape[axis], *index[axis + 1 :])
+        met.setdefault(to, [int(data[to])] if use_init_val and reduction != "none" else []).append(int(updates[index]))
+    expected = data.copy()
     for to, values in met.items():
         if reduction == "mean":
-            whole = np.dtype(dtype).kind == "i"
-            wanted[to] = sum(values) // len(values) if whole else np.float32(sum(values)) / np.float32(len(values))
+            is_integer = np.dtype(dtype).kind == "i"
+            expected[to] = (
+                sum(values) // len(values) if is_integer else np.float32(sum(values)) / np.float32(len(values))
+            )
         else:
-            first, *rest = values
-            for value in rest:
+            first, *others = values
+            for value in others:
                 first = REDUCE[reduction](first, value)
-            wanted[to] = first
+            expected[to] = first
     attributes = {"reduction": reduction, "use_init_val": use_init_val}
-    check_scattered("ScatterElementsUpdate", 12, attributes, wanted, data, indices, updates, np.array(axis))
+    check_scattered("ScatterElementsUpdate", 12, attributes, expected, data, indices, updates, np.array(axis))
 
 
 @pytest.mark.parametrize("reduction", ["none", "sum", "sub", "prod", "min", "max"])
@@ -192,13 +194,13 @@ def test_ScatterNDUpdate(rng: np.random.Generator, reduction: str) -> None:
     data = some_data(rng, shape, dtype)
     indices = some_tuples(rng, shape[:length], some_shape(rng, 0, 2, (0, 6)))
     updates = some_data(rng, indices.shape[:-1] + shape[length:], dtype)
-    wanted = data.copy()
-    for place in np.ndindex(*indices.shape[:-1]):
-        start = tuple(int(index) % size for index, size in zip(indices[place], shape, strict=False))
-        for rest in np.ndindex(*shape[length:]):
+    expected = data.copy()
+    for position in np.ndindex(*indices.shape[:-1]):
+        start = tuple(int(index) % size for index, size in zip(indices[position], shape, strict=False))
+        for inner in np.ndindex(*shape[length:]):
             with np.errstate(over="ignore"):
-                wanted[start + rest] = REDUCE[reduction](wanted[start + rest], updates[place + rest])
-    check_scattered("ScatterNDUpdate", 15, {"reduction": reduction}, wanted, data, indices, updates)
+                expected[start + inner] = REDUCE[reduction](expected[start + inner], updates[position + inner])
+    check_scattered("ScatterNDUpdate", 15, {"reduction": reduction}, expected, data, indices, updates)
 
 
 def test_an_index_out_of_range_is_named_whichever_chunk_it_is_in(rng: np.random.Generator) -> None:
@@ -207,14 +209,14 @@ def test_an_index_out_of_range_is_named_whichever_chunk_it_is_in(rng: np.random.
     indices = rng.integers(0, 5, (7, 5))
     indices[row, column] = 5
     fault = fault_with(f"indices[{row},{column}]", "axis", 1, "data", actual=5, expected="-5 to 4")
-    for operator, rest in [
+    for operator, inputs in [
         (make("GatherElements", 6, axis=1), (indices,)),
         (make("Gather", 7), (indices, np.array(1))),
         (make("ScatterElementsUpdate", 12), (indices, data, np.array(1))),
         (make("ScatterElementsUpdate", 12, reduction="sum"), (indices, data, np.array(1))),
     ]:
         with pytest.raises(EvaluationError) as caught:
-            operator.evaluate(data, *rest)
+            operator.evaluate(data, *inputs)
         assert caught.value == fault
 
 
@@ -222,16 +224,16 @@ def test_sums_do_not_depend_on_chunks(rng: np.random.Generator) -> None:
     data = rng.normal(size=(3, 4)).astype(np.float32)
     indices = rng.integers(0, 3, (60, 4))
     updates = (rng.normal(size=(60, 4)) * 10.0 ** rng.integers(-6, 6, (60, 4))).astype(np.float32)
-    wanted = data.copy()
+    expected = data.copy()
     for row in range(60):
         for column in range(4):
-            wanted[indices[row, column], column] += updates[row, column]
-    check_scattered("ScatterElementsUpdate", 12, {"reduction": "sum"}, wanted, data, indices, updates, np.array(0))
+            expected[indices[row, column], column] += updates[row, column]
+    check_scattered("ScatterElementsUpdate", 12, {"reduction": "sum"}, expected, data, indices, updates, np.array(0))
     rows = indices[:, :1]
-    wanted = data.copy()
+    expected = data.copy()
     for row in range(60):
-        wanted[rows[row, 0]] += updates[row]
-    check_scattered("ScatterNDUpdate", 15, {"reduction": "sum"}, wanted, data, rows, updates)
+        expected[rows[row, 0]] += updates[row]
+    check_scattered("ScatterNDUpdate", 15, {"reduction": "sum"}, expected, data, rows, updates)
 
 
 @pytest.mark.parametrize(("size", "after"), [(2**12, 512), (2**14, 512), (2**16, 256), (2**18, 128), (2**21, 8)])

@@ -22,12 +22,12 @@ def test_offsets_of_elements_are_those_of_numpy(shape: list[int], dtype: type, d
     block = [min(size, 2) if dim != axis else 3 for dim, size in enumerate(shape)]
     highest = min(shape[axis], np.iinfo(dtype).max + 1)
     positions = np.random.default_rng(len(shape)).integers(0, highest, block).astype(dtype)
-    found = element_offsets(positions, axis, shape)
-    assert found.dtype == np.int64
+    actual = element_offsets(positions, axis, shape)
+    assert actual.dtype == np.int64
     strides = [int(np.prod(shape[dim + 1 :])) for dim in range(len(shape))]
-    for place in np.ndindex(*block):
-        index = [*place[:axis], int(positions[place]), *place[axis + 1 :]]
-        assert found[place] == sum(i * stride for i, stride in zip(index, strides, strict=True))
+    for position in np.ndindex(*block):
+        index = [*position[:axis], int(positions[position]), *position[axis + 1 :]]
+        assert actual[position] == sum(i * stride for i, stride in zip(index, strides, strict=True))
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.int32])

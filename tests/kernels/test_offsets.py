@@ -31,12 +31,12 @@ def test_offsets_of_tuples_are_those_of_numpy(
     random = np.random.default_rng(seed)
     tuples = np.array([random.integers(-size if negative else 0, size, count) for size in sizes]).T
     tuples = tuples.reshape(count, len(sizes)).astype(dtype)
-    given = tuples.copy()
-    found = TupleOffsets(max(count, 1), sizes, negative)(tuples)
+    original = tuples.copy()
+    actual = TupleOffsets(max(count, 1), sizes, negative)(tuples)
     wrapped = np.where(tuples < 0, tuples + np.array(sizes), tuples).astype(np.int64)
-    expected = [sum(int(i) * int(np.prod(sizes[k + 1 :])) for k, i in enumerate(one)) for one in wrapped]
-    assert found.tolist() == expected
-    assert np.array_equal(tuples, given)
+    expected = [sum(int(i) * int(np.prod(sizes[k + 1 :])) for k, i in enumerate(index)) for index in wrapped]
+    assert actual.tolist() == expected
+    assert np.array_equal(tuples, original)
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
@@ -45,12 +45,12 @@ def test_offsets_of_tuples_are_those_of_numpy(
     ("one", "is_sound"),
     [((2, 4), True), ((3, 0), False), ((0, 5), False), ((-1, -5), None), ((-4, 0), False), ((0, -6), False)],
 )
-def test_tuples_beyond_the_axes(dtype: type, negative: bool, one: tuple[int, int], is_sound: bool | None) -> None:
+def test_tuples_beyond_the_axes(dtype: type, negative: bool, pair: tuple[int, int], is_sound: bool | None) -> None:
     """None: where negative indices are allowed."""
     offsets = TupleOffsets(2, (3, 5), negative)
-    tuples = np.array([(0, 0), one], dtype)
+    tuples = np.array([(0, 0), pair], dtype)
     if is_sound or (is_sound is None and negative):
-        assert offsets(tuples).tolist() == [0, one[0] % 3 * 5 + one[1] % 5]
+        assert offsets(tuples).tolist() == [0, pair[0] % 3 * 5 + pair[1] % 5]
     else:
         with pytest.raises(OutOfRangeError):
             offsets(tuples)
@@ -65,9 +65,9 @@ def test_tuples_beyond_the_axes(dtype: type, negative: bool, one: tuple[int, int
 )
 def test_offsets_along_an_axis(shape: tuple[int, int, int], size: int, negative: bool, dtype: type, seed: int) -> None:
     indices = np.random.default_rng(seed).integers(-size if negative else 0, size, shape).astype(dtype)
-    found = AxisOffsets(indices.size, size, negative)(indices, shape[2])
+    actual = AxisOffsets(indices.size, size, negative)(indices, shape[2])
     expected = [(b * size + int(indices[b, j, k]) % size) * shape[2] + k for b, j, k in np.ndindex(*shape)]
-    assert found.reshape(-1).tolist() == expected
+    assert actual.reshape(-1).tolist() == expected
 
 
 @pytest.mark.parametrize(("index", "negative"), [(4, True), (-5, True), (-1, False), (4, False)])
@@ -83,14 +83,14 @@ LAST = 2**31
 @pytest.mark.parametrize("columns", [1, 2])
 def test_offsets_along_an_axis_do_not_wrap(size: int, columns: int) -> None:
     indices = np.full((2, 1, columns), size - 1, np.int32)
-    found = AxisOffsets(indices.size, size, negative=True)(indices, columns)
+    actual = AxisOffsets(indices.size, size, negative=True)(indices, columns)
     expected = [[[(row * size + size - 1) * columns + k for k in range(columns)]] for row in range(2)]
-    assert found.tolist() == expected
+    assert actual.tolist() == expected
 
 
 @pytest.mark.parametrize("sizes", [(2**15, 2**16), (2**15, 2**16 - 1), (2**16, 2**16), (2**31 - 1, 3)])
 def test_offsets_of_tuples_do_not_wrap(sizes: tuple[int, int]) -> None:
     indices = np.array([[0, 0], [sizes[0] - 1, sizes[1] - 1], [1, 0], [-1, -1]], np.int32)
-    found = TupleOffsets(len(indices), sizes, negative=True)(indices)
+    actual = TupleOffsets(len(indices), sizes, negative=True)(indices)
     last = sizes[0] * sizes[1] - 1
-    assert found.tolist() == [0, last, sizes[1], last]
+    assert actual.tolist() == [0, last, sizes[1], last]

@@ -37,10 +37,10 @@ def test_every_chunk_is_done_once(threads: int, count: int) -> None:
 
 @pytest.mark.parametrize(("total", "size"), [(0, 3), (1, 3), (3, 3), (10, 3)])
 def test_ranges_make_up_the_whole(threads: int, total: int, size: int) -> None:
-    found: list[tuple[int, int]] = []
-    for_ranges(total, size, lambda start, stop: found.append((start, stop)))
-    assert [number for start, stop in sorted(found) for number in range(start, stop)] == list(range(total))
-    assert all(0 < stop - start <= size for start, stop in found)
+    ranges: list[tuple[int, int]] = []
+    for_ranges(total, size, lambda start, stop: ranges.append((start, stop)))
+    assert [number for start, stop in sorted(ranges) for number in range(start, stop)] == list(range(total))
+    assert all(0 < stop - start <= size for start, stop in ranges)
 
 
 def test_threads_work_side_by_side() -> None:
@@ -114,9 +114,9 @@ def test_work_in_work_stays_on_its_thread(threads: int) -> None:
 
 
 def test_without_a_word_there_is_one_thread() -> None:
-    found: set[int] = set()
-    for_each(20, lambda: lambda number: found.add(threading.get_ident()))
-    assert found == {threading.get_ident()}
+    threads: set[int] = set()
+    for_each(20, lambda: lambda number: threads.add(threading.get_ident()))
+    assert threads == {threading.get_ident()}
 
 
 def shared_sum() -> None:
@@ -193,5 +193,5 @@ def test_work_inside_of_work_is_done_once_and_by_one_thread(threads: int) -> Non
 @pytest.mark.parametrize(
     ("wanted", "count"), [(0, 2), (0.4, 2), (1, 2), (2, 2), (2.9, 2), (3.1, 4), (4.9, 4), (5.1, 6), (8, 8)]
 )
-def test_chunks_are_an_even_number(wanted: float, count: int) -> None:
-    assert even_count(wanted) == count
+def test_chunks_are_an_even_number(chunks: float, count: int) -> None:
+    assert even_count(chunks) == count

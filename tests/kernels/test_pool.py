@@ -52,13 +52,13 @@ def test_bins_are_reduced_one_by_one(
     rows, columns = data.draw(ends(HEIGHT, regions, down)), data.draw(ends(WIDTH, regions, across))
     numbers = np.array(data.draw(st.lists(st.integers(0, 1), min_size=regions, max_size=regions)), np.int64)
     starts = numbers[:, np.newaxis] * (HEIGHT * WIDTH), np.array(0)
-    wanted = np.full((regions, down, across, CHANNELS), neutral, np.float32)
+    expected = np.full((regions, down, across, CHANNELS), neutral, np.float32)
     for region, h, w in np.ndindex(regions, down, across):
         (top, bottom), (left, right) = rows[region, h], columns[region, w]
         part = images[numbers[region], top:bottom, left:right].reshape(-1, CHANNELS)
-        wanted[region, h, w] = ufunc.reduce(part, axis=0, initial=neutral)
+        expected[region, h, w] = ufunc.reduce(part, axis=0, initial=neutral)
     with pytest.MonkeyPatch.context() as patch:
         in_chunks(patch, "INTERMEDIATE_ELEMENTS", chunk)
         in_chunks(patch, "CHUNK_ELEMENTS", worth)
-        found = reduce_bins(ufunc, images.reshape(-1, CHANNELS), WIDTH, starts, rows, columns, neutral)
-    assert np.array_equal(found, wanted)
+        actual = reduce_bins(ufunc, images.reshape(-1, CHANNELS), WIDTH, starts, rows, columns, neutral)
+    assert np.array_equal(actual, expected)

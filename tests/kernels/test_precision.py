@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from ir_exec.kernels.precision import rounded
+from ir_exec.kernels.precision import round_to
 from ir_exec.types import Array, ElementType
 from tests.helpers.operators import evaluate, make
 
@@ -64,16 +64,16 @@ def overlapping(count: int) -> tuple[Array, Array]:
 
 @pytest.mark.parametrize("kind", GREATEST)
 @pytest.mark.parametrize("operator", SUMS)
-def test_what_is_added_is_not_lost(operator: str, kind: str) -> None:
-    numbers = np.array([GREATEST[kind], 1, 1, 1, 1], ElementType[kind].dtype)
-    found = SUMS[operator](numbers)
-    assert found.dtype == numbers.dtype
-    assert float(found.reshape(())) == GREATEST[kind] + 4
+def test_what_is_added_is_not_lost(operator: str, type_name: str) -> None:
+    numbers = np.array([GREATEST[type_name], 1, 1, 1, 1], ElementType[type_name].dtype)
+    actual = SUMS[operator](numbers)
+    assert actual.dtype == numbers.dtype
+    assert float(actual.reshape(())) == GREATEST[type_name] + 4
 
 
 @pytest.mark.parametrize("kind", ["u64", "i64", "u32", "i32", "u16", "i8"])
-def test_floats_become_integers_by_way_of_64_bits(kind: str) -> None:
-    dtype = ElementType[kind].dtype
-    most = 2.0**62 if kind in ("i64", "u64") else float(np.iinfo(dtype).max)
+def test_floats_become_integers_by_way_of_64_bits(type_name: str) -> None:
+    dtype = ElementType[type_name].dtype
+    most = 2.0**62 if type_name in ("i64", "u64") else float(np.iinfo(dtype).max)
     numbers = np.array([0.0, 1.75, 2.0**31 + 0.5 if most > 2.0**32 else 3.5, most])
-    assert rounded(numbers, dtype).tolist() == [int(number) for number in numbers]
+    assert round_to(numbers, dtype).tolist() == [int(number) for number in numbers]

@@ -20,11 +20,11 @@ from ir_exec.kernels.random_bits import mersenne_twister, philox, words_of_numbe
         ),
     ],
 )
-def test_philox_of_its_authors(counter: list[int], key: list[int], wanted: str) -> None:
+def test_philox_of_its_authors(counter: list[int], key: list[int], expected: str) -> None:
     """The known answers that come with the Random123 library."""
     low, high = counter[0] | counter[1] << 32, counter[2] | counter[3] << 32
-    found = philox(key[0] | key[1] << 32, high, low, 1)
-    assert " ".join(f"{number:08x}" for number in found[0]) == wanted
+    actual = philox(key[0] | key[1] << 32, high, low, 1)
+    assert " ".join(f"{number:08x}" for number in actual[0]) == expected
 
 
 def test_blocks_of_philox_do_not_depend_on_the_first() -> None:

@@ -31,11 +31,11 @@ from tests.helpers.chunks import in_chunks
 def test_sums_along_axes(sizes: tuple[int, ...], axes: tuple[int, ...], keep_dims: bool, dtype: type) -> None:
     data = np.random.default_rng(0).standard_normal(sizes).astype(dtype)
     data.reshape(-1)[::700] = np.inf
-    found = summing(sizes, axes, keep_dims)(data)
+    actual = summing(sizes, axes, keep_dims)(data)
     expected = np.sum(data.astype(np.longdouble), axis=axes, keepdims=keep_dims)
-    assert found.shape == expected.shape
-    assert found.dtype == dtype
-    np.testing.assert_allclose(found, expected.astype(dtype), rtol=1e-4, atol=1e-4)
+    assert actual.shape == expected.shape
+    assert actual.dtype == dtype
+    np.testing.assert_allclose(actual, expected.astype(dtype), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("ufunc", [np.add, np.maximum, np.minimum, np.multiply])
@@ -45,7 +45,7 @@ def test_rows_of_any_length(ufunc: np.ufunc, size: int, monkeypatch: pytest.Monk
     data = np.random.default_rng(0).standard_normal((40, 90, size)).astype(np.float32)
     data[3, 4, 0], data[3, 5, -1] = np.nan, -np.inf
     for keep_dims, array in product((False, True), (data, np.asfortranarray(data))):
-        found = reduce_rows(ufunc, array, keep_dims)
+        actual = reduce_rows(ufunc, array, keep_dims)
         expected = ufunc.reduce(data.astype(np.float64), axis=-1, keepdims=keep_dims)
-        assert found.dtype == np.float32
-        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+        assert actual.dtype == np.float32
+        np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)

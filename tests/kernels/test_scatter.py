@@ -74,11 +74,11 @@ def test_no_way_to_gather_reads_out_of_range(
 ) -> None:
     assert [strategy.name for strategy in strategies] == list(examples)
     for strategy in strategies:
-        data, indices, *rest = examples[strategy.name]
+        data, indices, *inputs = examples[strategy.name]
         indices = indices.astype(np.int32)
         indices.reshape(-1)[-1] = max(data.shape)
         with pytest.raises(OutOfRangeError):
-            strategy.run(data, indices, *rest)
+            strategy.run(data, indices, *inputs)
 
 
 @pytest.mark.parametrize(
@@ -89,11 +89,11 @@ def test_each_way_to_scatter_along_an_axis(name: str, shape: tuple[int, int], ch
     data, indices, updates = numbers(*shape), places(shape[1], *chosen), numbers(*chosen)
     arguments = (data, indices, updates, 1, np.empty_like(data), True, scatter.assign)
     assert choose(scatter.ALONG_AXIS, *arguments).name == name
-    wanted = data.copy()
+    expected = data.copy()
     for i, j in np.ndindex(*chosen):
-        wanted[i, indices[i, j]] = updates[i, j]
+        expected[i, indices[i, j]] = updates[i, j]
     scatter.put_along_axis(*arguments[:5], negative=True)
-    assert np.array_equal(arguments[4], wanted)
+    assert np.array_equal(arguments[4], expected)
 
 
 @pytest.mark.parametrize(
@@ -109,10 +109,10 @@ def test_each_way_to_scatter_slices(name: str, size: int, after: int, count: int
     data, positions, updates = numbers(1, size, after), np.abs(places(size - 1, count)), numbers(1, count, after)
     output = np.empty_like(data)
     assert choose(scatter.SLICES, data, positions, updates, output).name == name
-    wanted = data.copy()
+    expected = data.copy()
     for j, position in enumerate(positions):
-        wanted[:, position] = updates[:, j]
+        expected[:, position] = updates[:, j]
     for strategy in scatter.SLICES:
         output[...] = np.nan
         strategy.run(data, positions, updates, output)
-        assert np.array_equal(output, wanted), strategy.name
+        assert np.array_equal(output, expected), strategy.name

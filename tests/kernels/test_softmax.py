@@ -21,10 +21,10 @@ def test_the_logarithm_of_softmax(axis: int) -> None:
 
 def test_a_sink_is_one_more_score() -> None:
     sink = np.full((3, 5, 1), 7.0)
-    wanted = softmax(np.concatenate([SCORES, sink], axis=-1), axis=-1)[..., :-1]
+    expected = softmax(np.concatenate([SCORES, sink], axis=-1), axis=-1)[..., :-1]
     own = SCORES.copy()
     total = exponentiate(own, -1, out=own, sink=sink)
-    assert np.allclose(own / total, wanted, rtol=1e-12, atol=0)
+    assert np.allclose(own / total, expected, rtol=1e-12, atol=0)
 
 
 def test_short_floats_are_rounded_once() -> None:
@@ -39,8 +39,8 @@ def test_the_sigmoid_writes_over_its_argument() -> None:
         assert sigmoid(own[1:]) is not None
         assert own[0] == data[0]
         assert sigmoid(own) is own
-        wanted = 1 / (1 + np.exp(-np.concatenate([data[:1], 1 / (1 + np.exp(-data[1:]))])))
-    assert np.array_equal(own, wanted)
+        expected = 1 / (1 + np.exp(-np.concatenate([data[:1], 1 / (1 + np.exp(-data[1:]))])))
+    assert np.array_equal(own, expected)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -49,9 +49,9 @@ def test_masked_scores_leave_no_denormal_numbers(dtype: type, masked: float) -> 
     scores = np.linspace(-5, 5, 2 * thresholds.CALL_ELEMENTS, dtype=dtype).reshape(-1, 64)
     plain = softmax(scores[:, ::2], -1)
     scores[:, 1::2] += masked
-    found = softmax(scores, -1)
-    np.testing.assert_allclose(found[:, ::2], plain, rtol=1e-6)
-    beside = found[:, 1::2]
+    actual = softmax(scores, -1)
+    np.testing.assert_allclose(actual[:, ::2], plain, rtol=1e-6)
+    beside = actual[:, 1::2]
     assert not ((beside > 0) & (beside < np.finfo(dtype).tiny)).any()
     assert beside.max() < 1e-40
 
@@ -60,9 +60,9 @@ def test_no_number_stays_none_beside_masked_scores() -> None:
     scores = np.zeros((2 * thresholds.CALL_ELEMENTS // 64, 64), np.float32)
     scores[:, 1] = -100
     scores[0, 0] = np.nan
-    found = softmax(scores, -1)
-    assert np.isnan(found[0]).all()
-    assert not np.isnan(found[1:]).any()
+    actual = softmax(scores, -1)
+    assert np.isnan(actual[0]).all()
+    assert not np.isnan(actual[1:]).any()
 
 
 @pytest.mark.parametrize("in_place", [False, True])
@@ -74,8 +74,8 @@ def test_slices_of_small_scores_beside_others(in_place: bool, least: float, axis
     scores[5, 3] = scores[2, 7] = least / 2 if np.isfinite(least) else -900
     wide = scores.astype(np.longdouble)
     wide = np.exp(wide - wide.max(axis, keepdims=True))
-    wanted = (wide / wide.sum(axis, keepdims=True)).astype(np.float32)
+    expected = (wide / wide.sum(axis, keepdims=True)).astype(np.float32)
     own = scores.astype(np.float32)
     out = own if in_place else np.empty_like(own)
     total = exponentiate(own, axis, out=out)
-    np.testing.assert_allclose(out / total, wanted, rtol=2e-5, atol=1e-30)
+    np.testing.assert_allclose(out / total, expected, rtol=2e-5, atol=1e-30)

@@ -23,8 +23,8 @@ def test_blocks_cover_all_windows_in_their_order(counts: list[int], target: int)
 def places(axis: SlidingAxis) -> set[tuple[int, int]]:
     """Which window has which element of the data, by plain loops."""
     pairs = product(range(axis.count), range(axis.kernel))
-    found = {(i, i * axis.stride + k * axis.dilation - axis.pad) for i, k in pairs}
-    return {(i, place) for i, place in found if 0 <= place < axis.size}
+    touched = {(i, i * axis.stride + k * axis.dilation - axis.pad) for i, k in pairs}
+    return {(i, position) for i, position in touched if 0 <= position < axis.size}
 
 
 @st.composite
@@ -38,42 +38,42 @@ def sliding(draw: st.DrawFn) -> SlidingAxis:
 def test_what_windows_reach(axis: SlidingAxis) -> None:
     covered: dict[int, list[tuple[int, int]]] = {k: [] for k in range(axis.kernel)}
     for i, k in product(range(axis.count), range(axis.kernel)):
-        place = i * axis.stride + k * axis.dilation - axis.pad
-        if 0 <= place < axis.size:
-            covered[k].append((i, place))
+        position = i * axis.stride + k * axis.dilation - axis.pad
+        if 0 <= position < axis.size:
+            covered[k].append((i, position))
     positions = list(axis.positions())
     assert positions == sorted(set(positions))
     assert set(positions) >= {k for k, pairs in covered.items() if pairs}
     for k, pairs in covered.items():
         reach = axis.reach(k)
-        found = [] if reach is None else [list(range(axis.count))[reach[0]], list(range(axis.size))[reach[1]]]
-        assert (list(zip(*found, strict=True)) if found else []) == pairs
+        reached = [] if reach is None else [list(range(axis.count))[reach[0]], list(range(axis.size))[reach[1]]]
+        assert (list(zip(*reached, strict=True)) if reached else []) == pairs
 
 
 @given(axes=st.lists(sliding(), min_size=1, max_size=2))
 def test_the_view_of_all_windows(axes: list[SlidingAxis]) -> None:
     data = np.arange(1, 1 + np.prod([axis.size for axis in axes])).reshape([axis.size for axis in axes])
     windows = window_view(padded_part(data, axes), axes)
-    for place in np.ndindex(*windows.shape):
-        elements, numbers = place[: len(axes)], place[len(axes) :]
+    for at in np.ndindex(*windows.shape):
+        elements, numbers = at[: len(axes)], at[len(axes) :]
         source = [
             i * axis.stride + k * axis.dilation - axis.pad for axis, i, k in zip(axes, numbers, elements, strict=True)
         ]
         inside = all(0 <= index < axis.size for index, axis in zip(source, axes, strict=True))
-        assert windows[place] == (data[tuple(source)] if inside else 0)
+        assert windows[at] == (data[tuple(source)] if inside else 0)
 
 
 @given(axis=sliding())
 def test_elements_that_meet_padding_alone_are_left_out_at_both_ends(axis: SlidingAxis) -> None:
-    kept, touching = axis.touching()
+    elements, touching = axis.touching()
     assert places(touching) == places(axis)
-    assert touching.kernel == kept.stop - kept.start
+    assert touching.kernel == elements.stop - elements.start
     if places(axis):
         assert touching.reach(0) is not None
         assert touching.reach(touching.kernel - 1) is not None
 
 
 def test_of_a_kernel_as_far_apart_as_the_data_is_long_the_middle_is_left() -> None:
-    kept, touching = SlidingAxis(size=10, kernel=3, stride=1, dilation=12, pad=12, count=10).touching()
-    assert kept == slice(1, 2)
+    elements, touching = SlidingAxis(size=10, kernel=3, stride=1, dilation=12, pad=12, count=10).touching()
+    assert elements == slice(1, 2)
     assert touching == SlidingAxis(size=10, kernel=1, stride=1, dilation=12, pad=0, count=10)

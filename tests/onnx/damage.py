@@ -59,10 +59,12 @@ def _any_node(model: ModelProto, random: Random) -> NodeProto:
 
 def _any_tensor(model: ModelProto, random: Random) -> TensorProto:
     """An initializer, or the value of a Constant."""
-    found = [one for graph in _graphs(model.graph) for one in graph.initializer]
+    tensors = [tensor for graph in _graphs(model.graph) for tensor in graph.initializer]
     nodes = [node for graph in _graphs(model.graph) for node in graph.node]
-    found += [one.t for node in nodes for one in node.attribute if one.type == AttributeProto.TENSOR]
-    return random.choice(found) if found else TensorProto()
+    tensors += [
+        attribute.t for node in nodes for attribute in node.attribute if attribute.type == AttributeProto.TENSOR
+    ]
+    return random.choice(tensors) if tensors else TensorProto()
 
 
 def _dims(model: ModelProto, random: Random) -> None:
@@ -91,7 +93,7 @@ def _elements(model: ModelProto, random: Random) -> None:
         tensor.raw_data = tensor.raw_data[: random.randrange(len(tensor.raw_data) + 1)]
 
 
-def _declared(model: ModelProto, random: Random) -> None:
+def _damage_type(model: ModelProto, random: Random) -> None:
     graph = random.choice(list(_graphs(model.graph)))
     ports = [*graph.input, *graph.output, *graph.value_info]
     if not ports:
@@ -107,9 +109,9 @@ def _declared(model: ModelProto, random: Random) -> None:
 
 
 def _names(model: ModelProto, random: Random) -> None:
-    one, other = _any_node(model, random), _any_node(model, random)
+    left, right = _any_node(model, random), _any_node(model, random)
     ends = random.choice([("input", "input"), ("output", "output"), ("input", "output")])
-    first, second = getattr(one, ends[0]), getattr(other, ends[1])
+    first, second = getattr(left, ends[0]), getattr(right, ends[1])
     if first and second:
         i, j = random.randrange(len(first)), random.randrange(len(second))
         first[i], second[j] = second[j], first[i]
@@ -125,7 +127,7 @@ def _attribute(model: ModelProto, random: Random) -> None:
     if way == 0:
         node.attribute.remove(attribute)
     elif way == 1:
-        attribute.type = random.choice([one for one in AttributeProto.AttributeType.values() if one])
+        attribute.type = random.choice([type for type in AttributeProto.AttributeType.values() if type])
     elif attribute.ints:
         attribute.ints[random.randrange(len(attribute.ints))] = random.choice(_ABSURD)
     elif attribute.type == AttributeProto.INT:
@@ -186,7 +188,7 @@ _OF_MODELS: tuple[Callable[[ModelProto, Random], None], ...] = (
     _dims,
     _data_type,
     _elements,
-    _declared,
+    _damage_type,
     _names,
     _attribute,
     _operator,
@@ -249,15 +251,15 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
-    found = 0
+    options = parser.parse_args()
+    faults = 0
     for path in FILES:
-        for name, raw in copies(path, given.count // len(FILES), given.seed):
+        for name, raw in copies(path, options.count // len(FILES), options.seed):
             told = fault(raw)
             if told is not None:
-                found += 1
+                faults += 1
                 print(f"{name}: {told}", flush=True)  # noqa: T201
-    return int(found > 0)
+    return int(faults > 0)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, numpy_helper, parser
 
-__all__ = ["external", "model", "stored"]
+__all__ = ["external", "model", "write_model"]
 
 
 def model(body: str, *, opset: int = 17, further: str = "", functions: str = "") -> onnx.ModelProto:
@@ -18,7 +18,7 @@ def model(body: str, *, opset: int = 17, further: str = "", functions: str = "")
     return parser.parse_model(f"<ir_version: 9, opset_import: [{imports}]> {body} {functions}")
 
 
-def stored(folder: Path, proto: onnx.ModelProto, name: str = "model.onnx") -> Path:
+def write_model(folder: Path, proto: onnx.ModelProto, name: str = "model.onnx") -> Path:
     """The model in a file."""
     path = folder / name
     path.write_bytes(proto.SerializeToString())

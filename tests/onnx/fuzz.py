@@ -43,9 +43,9 @@ _WITHOUT = {"If", "Loop", "Scan", "SequenceMap", "Multinomial"}
 """Operators with bodies, which a signature does not make."""
 
 
-def _value(kind: str, random: Random, given: Any = None) -> Any:
-    """Of an attribute of this type of AttributeProto; `given` is one that fits."""
-    match kind:
+def _value(type_name: str, random: Random, sample: Any = None) -> Any:
+    """Of an attribute of this type of AttributeProto; `sample` is one that fits."""
+    match type_name:
         case "INT":
             return random.choice(_INTEGERS)
         case "FLOAT":
@@ -53,9 +53,9 @@ def _value(kind: str, random: Random, given: Any = None) -> Any:
         case "STRING":
             return random.choice(_TEXTS)
         case "INTS" | "FLOATS" | "STRINGS":
-            single = kind.removesuffix("S")
-            if given and random.random() < 0.6:
-                changed = list(given)
+            single = type_name.removesuffix("S")
+            if sample and random.random() < 0.6:
+                changed = list(sample)
                 changed[random.randrange(len(changed))] = _value(single, random)
                 return changed
             return [_value(single, random) for _ in range(random.randrange(5))]
@@ -68,7 +68,7 @@ def _value(kind: str, random: Random, given: Any = None) -> Any:
 def _array(types: list[str], random: Random) -> Any:
     named = {f"tensor({name.lower()})": code for name, code in TensorProto.DataType.items()}
     kinds = [named[type] for type in types if type in named] or [TensorProto.FLOAT]
-    likely = [one for one in kinds if one in (TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL)]
+    likely = [data_type for data_type in kinds if data_type in (TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL)]
     dtype = helper.tensor_dtype_to_np_dtype(random.choice(likely or kinds))
     shape = random.choice(_SHAPES)
     if dtype == np.dtype(object):
@@ -77,13 +77,13 @@ def _array(types: list[str], random: Random) -> Any:
 
 
 def _attributes(version: Version, random: Random) -> dict[str, Any]:
-    found = {}
+    attributes = {}
     for name, declared in version.attributes.items():
         if declared.is_required or random.random() < 0.4:
             value = _value(declared.type_name, random)
             if value is not None:
-                found[name] = value
-    return found
+                attributes[name] = value
+    return attributes
 
 
 def from_signatures(version: Version, random: Random) -> Node:
@@ -114,59 +114,60 @@ def _tables() -> Iterator[Node]:
 def from_tables(random: Random, count: int) -> Iterator[Node]:
     """Nodes of the tables, with one attribute or input changed."""
     listed = [table for table in _tables() if not table.type.startswith("Random")]
-    versions = {(one.domain, one.name): one for one in registered()}
+    versions = {(version.domain, version.name): version for version in registered()}
     for _ in range(count):
-        one = random.choice(listed)
-        version = versions.get((one.domain, one.type))
+        node = random.choice(listed)
+        version = versions.get((node.domain, node.type))
         names = [] if version is None else list(version.attributes)
         if names and random.random() < 0.7:
             assert version is not None
             name = random.choice(names)
-            value = _value(version.attributes[name].type_name, random, one.attributes.get(name))
+            value = _value(version.attributes[name].type_name, random, node.attributes.get(name))
             if value is not None:
-                yield one._replace(attributes={**one.attributes, name: value})
+                yield node._replace(attributes={**node.attributes, name: value})
                 continue
-        place = random.randrange(len(one.inputs)) if one.inputs else 0
-        array = one.inputs[place] if one.inputs else None
+        index = random.randrange(len(node.inputs)) if node.inputs else 0
+        array = node.inputs[index] if node.inputs else None
         if array is not None and array.dtype.kind in "iu" and array.size < 9:
             changed = array.copy()
             if changed.size:
                 changed.ravel()[random.randrange(changed.size)] = random.choice(
                     (0, 1, 99, int(np.iinfo(changed.dtype).min))
                 )
-            inputs = [changed if position == place else other for position, other in enumerate(one.inputs)]
-            yield one._replace(inputs=inputs, constants=frozenset([*one.constants, place]))
+            inputs = [changed if position == index else other for position, other in enumerate(node.inputs)]
+            yield node._replace(inputs=inputs, constants=frozenset([*node.constants, index]))
         elif array is not None:
             empty = array[:0] if array.ndim else array
-            yield one._replace(inputs=[empty if at == place else other for at, other in enumerate(one.inputs)])
+            yield node._replace(inputs=[empty if at == index else other for at, other in enumerate(node.inputs)])
 
 
-def fault(one: Node) -> str | None:
+def fault(node: Node) -> str | None:
     """What is wrong with what becomes of a node; None for values and for an IRError with a code of its own."""
     try:
-        proto = model_of_node(one, dynamic=False)
+        proto = model_of_node(node, dynamic=False)
     except (ValueError, TypeError, OverflowError):
         # onnx itself does not write it.
         return None
-    feed = {f"x{at}": array for at, array in enumerate(one.inputs) if array is not None and at not in one.constants}
+    feed = {f"x{at}": array for at, array in enumerate(node.inputs) if array is not None and at not in node.constants}
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             compile_model(proto.SerializeToString(), max_memory=2**28, max_seconds=5)(feed)
     except IRError as error:
         if error.code == Code.internal_error:
-            return f"{one}: {error}"
+            return f"{node}: {error}"
     except Exception as error:
-        return f"{one}: {type(error).__name__}: {error}"
+        return f"{node}: {type(error).__name__}: {error}"
     return None
 
 
 def without_bodies() -> list[Version]:
     graphs = AttributeProto.AttributeType.Name(AttributeProto.GRAPH)
     return [
-        one
-        for one in registered()
-        if one.name not in _WITHOUT and all(declared.type_name != graphs for declared in one.attributes.values())
+        version
+        for version in registered()
+        if version.name not in _WITHOUT
+        and all(declared.type_name != graphs for declared in version.attributes.values())
     ]
 
 
@@ -185,7 +186,7 @@ def main() -> None:
     nodes = [from_signatures(version, random) for version in versions for _ in range(options.count)]
     nodes += [table for table in from_tables(random, options.count * 100) if options.k in table.type]
     signal.signal(signal.SIGALRM, _too_long)
-    found: dict[str, str] = {}
+    faults: dict[str, str] = {}
     for node in nodes:
         start = time.monotonic()
         signal.alarm(20)
@@ -193,12 +194,12 @@ def main() -> None:
         signal.alarm(0)
         if wrong is None and time.monotonic() - start > _MOST_SECONDS:
             wrong = f"{node}): it took more than {_MOST_SECONDS} seconds"
-        kind = None if wrong is None else f"{node.type}: {wrong.rpartition('): ')[2][:120]}"
-        if wrong is not None and kind is not None and kind not in found:
-            found[kind] = wrong
+        summary = None if wrong is None else f"{node.type}: {wrong.rpartition('): ')[2][:120]}"
+        if wrong is not None and summary is not None and summary not in faults:
+            faults[summary] = wrong
             sys.stdout.write(wrong[:500] + "\n")
             sys.stdout.flush()
-    sys.stdout.write(f"{len(nodes)} nodes, {len(found)} kinds of faults\n")
+    sys.stdout.write(f"{len(nodes)} nodes, {len(faults)} kinds of faults\n")
 
 
 if __name__ == "__main__":

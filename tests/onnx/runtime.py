@@ -55,25 +55,25 @@ def node(
     return Node(type, opset, domain, arrays, attributes, frozenset(constants), outputs)
 
 
-def model_of_node(one: Node, *, dynamic: bool) -> onnx.ModelProto:
+def model_of_node(case: Node, *, dynamic: bool) -> onnx.ModelProto:
     """Return the model of a node, whose inputs are constants or, by `dynamic`, have unknown dims."""
-    names = ["" if array is None else f"x{position}" for position, array in enumerate(one.inputs)]
-    outputs = [f"y{position}" for position in range(one.outputs)]
-    made = helper.make_node(one.type, names, outputs, domain=one.domain, **one.attributes)
+    names = ["" if array is None else f"x{position}" for position, array in enumerate(case.inputs)]
+    outputs = [f"y{position}" for position in range(case.outputs)]
+    operator = helper.make_node(case.type, names, outputs, domain=case.domain, **case.attributes)
     declared, stored = [], []
-    for position, array in enumerate(one.inputs):
+    for position, array in enumerate(case.inputs):
         if array is None:
             continue
-        if position in one.constants:
+        if position in case.constants:
             stored.append(numpy_helper.from_array(array, names[position]))
             continue
-        kind = helper.np_dtype_to_tensor_dtype(array.dtype)
+        data_type = helper.np_dtype_to_tensor_dtype(array.dtype)
         shape = [f"d{position}_{axis}" for axis in range(array.ndim)] if dynamic else array.shape
-        declared.append(helper.make_tensor_value_info(names[position], kind, shape))
+        declared.append(helper.make_tensor_value_info(names[position], data_type, shape))
     ends = [helper.make_empty_tensor_value_info(name) for name in outputs]
-    graph = helper.make_graph([made], "g", declared, ends, stored)
-    imports = [helper.make_opsetid("", one.opset if not one.domain else 17)]
-    imports += [helper.make_opsetid(one.domain, one.opset)] if one.domain else []
+    graph = helper.make_graph([operator], "g", declared, ends, stored)
+    imports = [helper.make_opsetid("", case.opset if not case.domain else 17)]
+    imports += [helper.make_opsetid(case.domain, case.opset)] if case.domain else []
     return helper.make_model(graph, opset_imports=imports, ir_version=9)
 
 
@@ -90,8 +90,8 @@ def rows(
     for opset, arrays, chosen in product(opsets, inputs, product(*attributes.values())):
         named = {name: value for name, value in zip(attributes, chosen, strict=True) if value is not LEFT_OUT}
         if where is None or where(**named):
-            held = [at for at in constants if at < len(arrays) and arrays[at] is not None]
-            yield node(type, *arrays, opset=opset, constants=held, outputs=outputs, **named)
+            positions = [at for at in constants if at < len(arrays) and arrays[at] is not None]
+            yield node(type, *arrays, opset=opset, constants=positions, outputs=outputs, **named)
 
 
 def _expected(proto: onnx.ModelProto, feed: dict[str, Array]) -> list[Array] | None:
@@ -107,27 +107,27 @@ def _expected(proto: onnx.ModelProto, feed: dict[str, Array]) -> list[Array] | N
         pass
     try:
         with np.errstate(all="ignore"):
-            return [np.asarray(one) for one in ReferenceEvaluator(proto).run(None, feed)]
+            return [np.asarray(output) for output in ReferenceEvaluator(proto).run(None, feed)]
     except Exception:  # as above
         return None
 
 
-def assert_as_onnxruntime(one: Node, *, rtol: float = 1e-4, atol: float = 1e-5, dynamic: bool = False) -> None:
+def assert_as_onnxruntime(case: Node, *, rtol: float = 1e-4, atol: float = 1e-5, dynamic: bool = False) -> None:
     """The outputs are those of onnxruntime, also where the dims of the inputs are not declared.
 
     Where it has no kernel for the types, ONNX's reference answers; what neither of them runs is refused.
     """
-    proto = model_of_node(one, dynamic=False)
-    feed = {f"x{i}": array for i, array in enumerate(one.inputs) if array is not None and i not in one.constants}
+    proto = model_of_node(case, dynamic=False)
+    feed = {f"x{i}": array for i, array in enumerate(case.inputs) if array is not None and i not in case.constants}
     expected = _expected(proto, feed)
     if expected is None:
         with pytest.raises(IRError):
             compile_model(proto.SerializeToString())(feed)
         return
     for open_dims in (False, True) if dynamic else (False,):
-        network = read_model(model_of_node(one, dynamic=open_dims).SerializeToString())
-        found = list(compile_model(network)(feed).values())
-        for ours, theirs in zip(found, expected, strict=True):
+        network = read_model(model_of_node(case, dynamic=open_dims).SerializeToString())
+        outputs = list(compile_model(network)(feed).values())
+        for ours, theirs in zip(outputs, expected, strict=True):
             if theirs.dtype.kind not in "biuf":
                 assert ours.tolist() == theirs.tolist()
                 continue

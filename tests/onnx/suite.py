@@ -57,28 +57,30 @@ def cases(kind: str) -> list[Case]:
 
 def _case(kind: str, case: Any) -> Case:
     if case.model_dir is None:
-        runs = [([_array(one) for one in given], [_array(one) for one in out]) for given, out in case.data_sets]
+        runs = [
+            ([_array(array) for array in inputs], [_array(array) for array in out]) for inputs, out in case.data_sets
+        ]
         return Case(kind, case.name, case.model, runs, case.rtol, case.atol)
     folder = Path(case.model_dir)
     model = onnx.load(folder / "model.onnx")
     runs = [
-        (list(_stored(data, "input", model.graph.input)), list(_stored(data, "output", model.graph.output)))
+        (list(_read_values(data, "input", model.graph.input)), list(_read_values(data, "output", model.graph.output)))
         for data in sorted(folder.glob("test_data_set*"))
     ]
     return Case(kind, case.name, model, runs, case.rtol, case.atol)
 
 
-def _array(given: Any) -> Any:
-    return numpy_helper.to_array(given) if isinstance(given, onnx.TensorProto) else given
+def _array(value: Any) -> Any:
+    return numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else value
 
 
-def _stored(folder: Path, which: str, declared: Any) -> Iterator[Any]:
+def _read_values(folder: Path, which: str, declared: Any) -> Iterator[Any]:
     for position in range(len(list(folder.glob(f"{which}_*.pb")))):
         raw = (folder / f"{which}_{position}.pb").read_bytes()
-        kind = declared[position].type.WhichOneof("value")
-        if kind == "sequence_type":
+        field = declared[position].type.WhichOneof("value")
+        if field == "sequence_type":
             yield numpy_helper.to_list(onnx.SequenceProto.FromString(raw))
-        elif kind == "optional_type":
+        elif field == "optional_type":
             yield numpy_helper.to_optional(onnx.OptionalProto.FromString(raw))
         else:
             yield numpy_helper.to_array(onnx.TensorProto.FromString(raw))
@@ -101,10 +103,10 @@ def outcome(case: Case, *, is_plain: bool = False) -> Outcome:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the suite divides by zero and overflows on purpose
         try:
-            run = _compiled(case.model) if is_plain else backend.prepare(case.model).run
+            run = _compile(case.model) if is_plain else backend.prepare(case.model).run
             for inputs, expected in case.runs:
-                wanted = list(_flat(expected)) if is_plain else expected
-                Runner.assert_similar_outputs(wanted, run(inputs), case.rtol, case.atol)
+                declared = list(_flat(expected)) if is_plain else expected
+                Runner.assert_similar_outputs(declared, run(inputs), case.rtol, case.atol)
         except IRError as error:
             return Outcome(case.name, str(error), wrong=False)
         except Exception as error:
@@ -126,9 +128,9 @@ def without_shapes(case: Case, *, has_ranks: bool) -> Case:
 
 
 def _open(type: onnx.TypeProto, has_ranks: bool) -> None:
-    kind = type.WhichOneof("value")
-    if kind in ("sequence_type", "optional_type"):
-        _open(getattr(type, kind).elem_type, has_ranks)
+    field = type.WhichOneof("value")
+    if field in ("sequence_type", "optional_type"):
+        _open(getattr(type, field).elem_type, has_ranks)
     elif has_ranks:
         for dim in type.tensor_type.shape.dim:
             dim.Clear()
@@ -136,15 +138,15 @@ def _open(type: onnx.TypeProto, has_ranks: bool) -> None:
         type.tensor_type.ClearField("shape")
 
 
-def _compiled(model: onnx.ModelProto) -> Callable[[list[Any]], list[Any]]:
+def _compile(model: onnx.ModelProto) -> Callable[[list[Any]], list[Any]]:
     compiled = ir_exec.compile_model(model.SerializeToString())
-    return lambda inputs: list(compiled(_held(inputs)).values())
+    return lambda inputs: list(compiled(_widen(inputs)).values())
 
 
-def _held(value: Any) -> Any:
+def _widen(value: Any) -> Any:
     """Arrays in the types that hold those which IR lacks."""
     if isinstance(value, list):
-        return [_held(one) for one in value]
+        return [_widen(element) for element in value]
     if not isinstance(value, np.ndarray) or value.dtype.kind not in "V":
         return value
     return value.astype(_HELD.get(value.dtype.name, value.dtype))
@@ -155,10 +157,10 @@ _HELD = {"int2": "int8", "float8_e4m3fnuz": "float32", "float8_e5m2fnuz": "float
 
 def _flat(value: Any) -> Iterator[Any]:
     if isinstance(value, (list, tuple)):
-        for one in value:
-            yield from _flat(one)
+        for element in value:
+            yield from _flat(element)
     elif value is not None:
-        yield _held(np.asarray(value))
+        yield _widen(np.asarray(value))
 
 
 def left_out() -> dict[str, str]:
@@ -171,7 +173,7 @@ _chosen: list[Case] = []
 """What the worker processes take their cases from: they are forked, as cases are slow to make and to pickle."""
 
 
-def _numbered(number: int, *, is_plain: bool) -> Outcome:
+def _run_case(number: int, *, is_plain: bool) -> Outcome:
     return outcome(_chosen[number], is_plain=is_plain)
 
 
@@ -181,19 +183,19 @@ def main() -> None:
     parser.add_argument("-v", action="store_true", help="a line for each case that fails")
     parser.add_argument("-j", type=int, default=os.cpu_count(), help="processes")
     parser.add_argument("--plain", action="store_true", help="through compile_model")
-    given = parser.parse_args()
-    words = given.k.split()
+    options = parser.parse_args()
+    words = options.k.split()
     _chosen.extend(case for kind in KINDS for case in cases(kind) if all(word in case.name for word in words))
-    with multiprocessing.get_context("fork").Pool(given.j) as pool:
-        found = pool.map(partial(_numbered, is_plain=given.plain), range(len(_chosen)), chunksize=8)
-    failed = [one for one in found if one.message is not None]
-    if given.v:
-        for one in failed:
-            print(f"{one.name}: {' '.join(str(one.message).split())[:300]}")
+    with multiprocessing.get_context("fork").Pool(options.j) as pool:
+        outcomes = pool.map(partial(_run_case, is_plain=options.plain), range(len(_chosen)), chunksize=8)
+    failed = [outcome for outcome in outcomes if outcome.message is not None]
+    if options.v:
+        for outcome in failed:
+            print(f"{outcome.name}: {' '.join(str(outcome.message).split())[:300]}")
     else:
-        for message, count in Counter(" ".join(str(one.message).split())[:120] for one in failed).most_common():
+        for message, count in Counter(" ".join(str(outcome.message).split())[:120] for outcome in failed).most_common():
             print(f"{count:5} {message}")
-    bad = {one.name for one in failed}
+    bad = {outcome.name for outcome in failed}
     for kind in KINDS:
         names = [case.name for case in _chosen if case.kind == kind]
         if names:

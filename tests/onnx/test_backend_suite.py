@@ -29,12 +29,12 @@ def test_every_case_comes_out_as_listed(kind: str, shard: int) -> None:
     for case in cases(kind):
         if crc32(case.name.encode()) % SHARDS != shard:
             continue
-        found = outcome(case)
+        result = outcome(case)
         if left.get(case.name, "").startswith("random numbers"):
             # Any values are right, those of the suite too.
             continue
-        if (found.message is None) == (case.name in left):
-            unexpected.append(f"{case.name}: {found.message or 'passes, and is listed'}")
+        if (result.message is None) == (case.name in left):
+            unexpected.append(f"{case.name}: {result.message or 'passes, and is listed'}")
     assert unexpected == []
 
 
@@ -46,7 +46,7 @@ def test_compiled_models_do_as_well(kind: str, shard: int) -> None:
     left = left_out()
     chosen = (case for case in cases(kind) if crc32(case.name.encode()) % SHARDS == shard and case.name not in left)
     outcomes = [outcome(case, is_plain=True) for case in chosen]
-    assert [f"{found.name}: {found.message}" for found in outcomes if found.message is not None] == []
+    assert [f"{result.name}: {result.message}" for result in outcomes if result.message is not None] == []
 
 
 @pytest.mark.parametrize("has_ranks", [True, False], ids=["open dims", "unknown ranks"])
@@ -57,7 +57,7 @@ def test_compiled_models_do_as_well_without_shapes(shard: int, has_ranks: bool) 
     left = left_out()
     chosen = [case for case in cases("node") if crc32(case.name.encode()) % SHARDS == shard and case.name not in left]
     outcomes = [outcome(without_shapes(case, has_ranks=has_ranks), is_plain=True) for case in chosen]
-    assert [f"{found.name}: {found.message}" for found in outcomes if found.message is not None] == []
+    assert [f"{result.name}: {result.message}" for result in outcomes if result.message is not None] == []
 
 
 def test_what_is_left_out_exists_and_leaves_the_goal() -> None:

@@ -47,7 +47,7 @@ NODES = {
 def test_sizes_beyond_the_limits(name: str) -> None:
     proto = model(f"g (float[1,1,4,4] x) => (y) {{ {NODES[name]} }}", opset=18)
     report = ir_exec.check_model(proto.SerializeToString())
-    assert "IR999" not in {found.code for found in report.diagnostics}
+    assert "IR999" not in {diagnostic.code for diagnostic in report.diagnostics}
     with pytest.raises(IRError) as caught:
         ir_exec.compile_model(proto.SerializeToString())([np.ones((1, 1, 4, 4), np.float32)])
     assert caught.value.code != "IR999"
@@ -65,7 +65,7 @@ def _with_initializer(dims: list[int]) -> onnx.ModelProto:
 @pytest.mark.parametrize("dims", [[1] * 65, [0, 2**40, 2**40]], ids=["axes", "bytes"])
 def test_initializers_that_no_array_has(dims: list[int]) -> None:
     proto = _with_initializer(dims)
-    assert {found.code for found in ir_exec.check_model(proto.SerializeToString()).errors} == {"IR006"}
+    assert {diagnostic.code for diagnostic in ir_exec.check_model(proto.SerializeToString()).errors} == {"IR006"}
     with pytest.raises(IRError):
         ir_exec.read_model(proto.SerializeToString())
 
@@ -76,6 +76,6 @@ def test_sparse_initializers_that_no_array_has(dims: list[int]) -> None:
     values = helper.make_tensor("w", onnx.TensorProto.FLOAT, [0], [])
     indices = helper.make_tensor("w_indices", onnx.TensorProto.INT64, [0], [])
     proto.graph.sparse_initializer.append(helper.make_sparse_tensor(values, indices, dims))
-    assert {found.code for found in ir_exec.check_model(proto.SerializeToString()).errors} == {"IR006"}
+    assert {diagnostic.code for diagnostic in ir_exec.check_model(proto.SerializeToString()).errors} == {"IR006"}
     with pytest.raises(IRError):
         ir_exec.read_model(proto.SerializeToString())

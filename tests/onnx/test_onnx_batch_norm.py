@@ -14,8 +14,8 @@ from tests.onnx.runtime import assert_as_onnxruntime, model_of_node, node
 RANDOM = np.random.default_rng(8)
 
 
-def _f(*shape: int, kind: Any = np.float32) -> Any:
-    return RANDOM.normal(size=shape).astype(kind)
+def _f(*shape: int, dtype: Any = np.float32) -> Any:
+    return RANDOM.normal(size=shape).astype(dtype)
 
 
 def _parameters(*shape: int) -> list[Any]:
@@ -32,12 +32,12 @@ def test_data_of_rank_1_is_a_batch_of_one_channel(opset: int) -> None:
 def test_training(opset: int, outputs: int, shape: tuple[int, ...]) -> None:
     mode = {"training_mode": 1} if opset >= 14 else {}
     inputs = [_f(*shape), *_parameters(shape[1])]
-    one = node("BatchNormalization", *inputs, opset=opset, outputs=outputs, momentum=0.7, **mode)
-    assert_as_onnxruntime(one)
+    case = node("BatchNormalization", *inputs, opset=opset, outputs=outputs, momentum=0.7, **mode)
+    assert_as_onnxruntime(case)
 
 
 def test_training_of_short_floats() -> None:
-    inputs = [_f(2, 3, 4, kind=np.float16), *_parameters(3)]
+    inputs = [_f(2, 3, 4, dtype=np.float16), *_parameters(3)]
     assert_as_onnxruntime(node("BatchNormalization", *inputs, opset=15, outputs=3, training_mode=1))
 
 
@@ -51,7 +51,7 @@ def test_first_versions(opset: int, is_test: int) -> None:
     data, scale, bias, mean, variance = (input.astype(np.float64) for input in inputs)
     if not is_test:
         mean, variance = data.mean((0, 2)), data.var((0, 2))
-    columns = [one[:, None] for one in (scale, bias, mean, variance)]
+    columns = [statistic[:, None] for statistic in (scale, bias, mean, variance)]
     expected = (data - columns[2]) / np.sqrt(columns[3] + 1e-5) * columns[0] + columns[1]
     assert np.allclose(compile_model(proto.SerializeToString())(feed)[0], expected, atol=1e-5)
     if opset == 6 and is_test:
@@ -62,6 +62,6 @@ def test_statistics_of_every_element() -> None:
     """As the text of version 9 says it: of data that is flattened."""
     inputs = [_f(2, 3, 4), *_parameters(3, 4)]
     proto = model_of_node(node("BatchNormalization", *inputs, opset=7, spatial=0), dynamic=False)
-    found = compile_model(proto.SerializeToString())({f"x{position}": array for position, array in enumerate(inputs)})
+    outputs = compile_model(proto.SerializeToString())({f"x{position}": array for position, array in enumerate(inputs)})
     data, scale, bias, mean, variance = inputs
-    assert np.allclose(found[0], (data - mean) / np.sqrt(variance + 1e-5) * scale + bias, atol=1e-5)
+    assert np.allclose(outputs[0], (data - mean) / np.sqrt(variance + 1e-5) * scale + bias, atol=1e-5)

@@ -18,14 +18,14 @@ FAULT = "Softmax<axis = 7>"
 @pytest.fixture
 def converted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The types of the nodes that are converted."""
-    found: list[str] = []
+    types: list[str] = []
 
-    def counted(node: NodeProto, *arguments: Any) -> list[IRError]:
-        found.append(node.op_type)
+    def record_type(node: NodeProto, *arguments: Any) -> list[IRError]:
+        types.append(node.op_type)
         return broken_constraints(node, *arguments)
 
-    monkeypatch.setattr(graphs, "broken_constraints", counted)
-    return found
+    monkeypatch.setattr(graphs, "broken_constraints", record_type)
+    return types
 
 
 LOOPS = {
@@ -69,31 +69,31 @@ def test_a_loop_with_an_unknown_operator_is_not_unrolled(converted: list[str]) -
 def functions(depth: int, last: str) -> str:
     """Functions that call the next one twice; the last one has a node."""
     texts = [f'<domain: "own", opset_import: ["" : 17, "own" : 1]> F0 (a) => (b) {{ {last} }}']
-    for place in range(1, depth + 1):
-        inner = f"c = own.F{place - 1}(a) b = own.F{place - 1}(c)"
-        texts.append(f'<domain: "own", opset_import: ["" : 17, "own" : 1]> F{place} (a) => (b) {{ {inner} }}')
+    for level in range(1, depth + 1):
+        inner = f"c = own.F{level - 1}(a) b = own.F{level - 1}(c)"
+        texts.append(f'<domain: "own", opset_import: ["" : 17, "own" : 1]> F{level} (a) => (b) {{ {inner} }}')
     return " ".join(texts)
 
 
-def nested(depth: int, last: str) -> bytes:
+def nest(depth: int, last: str) -> bytes:
     body = f"g (float[2] x) => (float[2] y) {{ y = own.F{depth}(x) }}"
     return model(body, further='"own" : 1', functions=functions(depth, last)).SerializeToString()  # type: ignore[no-any-return]
 
 
 def test_equal_calls_of_a_function_with_a_fault_are_expanded_once(converted: list[str]) -> None:
-    report = check_model(nested(12, f"b = {FAULT}(a)"))
+    report = check_model(nest(12, f"b = {FAULT}(a)"))
     assert [error.code for error in report.errors] == ["IR503"]
     assert converted.count("Softmax") == 1
 
 
 def test_calls_that_expand_to_too_many_nodes_are_refused_before_expansion(converted: list[str]) -> None:
-    report = check_model(nested(30, "b = Neg(a)"))
+    report = check_model(nest(30, "b = Neg(a)"))
     assert [error.code for error in report.errors] == ["IR006"]
     assert len(converted) < 10
 
 
 def test_nested_functions_within_the_limit_are_clean() -> None:
-    assert not check_model(nested(6, "b = Neg(a)")).errors
+    assert not check_model(nest(6, "b = Neg(a)")).errors
 
 
 def test_functions_that_call_themselves_are_one_finding() -> None:

@@ -11,7 +11,7 @@ BETWEEN = [1 + 2**-11 + 2**-40, 65519.9999999, 1 + 2**-11 - 2**-40, 2**-25 * (1 
 """In f16 the first two round otherwise where they are rounded once."""
 
 
-@pytest.mark.parametrize("kind", [10, 16])
-def test_a_cast_of_f64(kind: int) -> None:
+@pytest.mark.parametrize("data_type", [10, 16])
+def test_a_cast_of_f64(data_type: int) -> None:
     with np.errstate(over="ignore"):
-        assert_as_onnxruntime(node("Cast", np.array(BETWEEN), to=kind), rtol=0, atol=0)
+        assert_as_onnxruntime(node("Cast", np.array(BETWEEN), to=data_type), rtol=0, atol=0)

@@ -15,16 +15,16 @@ from ir_exec import check_model, compile_model
 from ir_exec.cli import main
 from ir_exec.codes import Code
 from tests.helpers.facts import mentions
-from tests.onnx.files import external, model, stored
+from tests.onnx.files import external, model, write_model
 
 
 def findings(proto: onnx.ModelProto) -> list[str]:
     """Severity, code and place of each finding but those of open dims."""
     report = check_model(proto.SerializeToString())
     return [
-        f"{found.severity}[{found.code}] {replace(found.location, path=None)}: {found.message}"
-        for found in report.diagnostics
-        if found.severity != "info"
+        f"{finding.severity}[{finding.code}] {replace(finding.location, path=None)}: {finding.message}"
+        for finding in report.diagnostics
+        if finding.severity != "info"
     ]
 
 
@@ -87,10 +87,10 @@ def test_findings(body: str, expected: list[mentions]) -> None:
 
 
 def test_a_cycle() -> None:
-    found = findings(model("g (float[2] x) => (float[2] y) { a = Add(x, b) b = Relu(a) y = Neg(x) }"))
-    assert len(found) == 1
-    assert found[0].startswith('error[IR107] node 0 "a" (Add): ')
-    assert found[0].endswith(": a, b")
+    lines = findings(model("g (float[2] x) => (float[2] y) { a = Add(x, b) b = Relu(a) y = Neg(x) }"))
+    assert len(lines) == 1
+    assert lines[0].startswith('error[IR107] node 0 "a" (Add): ')
+    assert lines[0].endswith(": a, b")
 
 
 @pytest.mark.parametrize("version", [0, 29, 99])
@@ -124,7 +124,7 @@ def test_independent_faults_all_come_out() -> None:
     proto.graph.initializer.append(numpy_helper.from_array(np.zeros((4, 4), np.float32), "w"))
     places = [line.split(":")[0] for line in findings(proto)]
     assert len(places) == 3
-    assert {place.partition('"')[2] for place in places} == {
+    assert {location.partition('"')[2] for location in places} == {
         'a" (Add)',
         'b" (Transpose)',
         'c" (Concat)',
@@ -132,7 +132,7 @@ def test_independent_faults_all_come_out() -> None:
 
 
 def test_a_page_shows_the_network(tmp_path: Path) -> None:
-    path = stored(tmp_path, model("g (float[2,3] x) => (float[2,3] y) { y = Relu(x) }"))
+    path = write_model(tmp_path, model("g (float[2,3] x) => (float[2,3] y) { y = Relu(x) }"))
     page = tmp_path / "page.html"
     result = CliRunner().invoke(main, ["view", str(path), "-o", str(page)])
     assert result.exit_code == 0, result.output
@@ -140,7 +140,7 @@ def test_a_page_shows_the_network(tmp_path: Path) -> None:
 
 
 def test_the_command_line_names_file_node_and_value(tmp_path: Path) -> None:
-    path = stored(tmp_path, model("g (float[2,3] x) => (float[2,4] y) { y = Relu(x) }"))
+    path = write_model(tmp_path, model("g (float[2,3] x) => (float[2,4] y) { y = Relu(x) }"))
     result = CliRunner().invoke(main, ["check", str(path)])
     assert result.exit_code == 1
     assert "error[IR606 value-info]" in result.output
@@ -160,9 +160,9 @@ def test_nodes_that_cannot_be_said_and_those_behind_them_count_as_not_checked() 
 def test_element_types_are_those_of_the_version_of_the_file() -> None:
     body = "g (float[2] x, float[2] z) => (bool[2] y) { y = Equal(x, z) }"
     assert findings(model(body, opset=13)) == []
-    (found,) = findings(model(body, opset=10))
-    assert found.startswith('warning[IR401] node 0 "y" (Equal), port A: ')
-    assert found == mentions("IR401", 0, "y", "Equal", "A", 10, "f32")
+    (line,) = findings(model(body, opset=10))
+    assert line.startswith('warning[IR401] node 0 "y" (Equal), port A: ')
+    assert line == mentions("IR401", 0, "y", "Equal", "A", 10, "f32")
 
 
 def test_a_node_whose_element_type_only_ir_takes_is_run() -> None:
@@ -185,7 +185,7 @@ class TestDataFiles:
         for at, name in enumerate(names):
             entries = {"location": "weights.data", "offset": str(8 * at), "length": "8"}
             proto.graph.initializer.append(external(np.zeros(2, np.float32), name, **entries))
-        return stored(folder, proto)
+        return write_model(folder, proto)
 
     def test_missing(self, tmp_path: Path) -> None:
         (error,) = check_model(self.path(tmp_path)).errors

@@ -21,14 +21,14 @@ def test_damaged_copies(path: Path) -> None:
 def test_most_copies_cannot_be_read() -> None:
     """So that the others are damaged where it matters too."""
     refused = 0
-    found = list(copies(FILES[0], 40))
-    for _, raw in found:
+    damaged = list(copies(FILES[0], 40))
+    for _, raw in damaged:
         try:
             ir_exec.read_model(raw)
         except IRError:
             refused += 1
-    assert len({name.split("-")[0] for name, _ in found}) > 6
-    assert len(found) / 2 < refused < len(found)
+    assert len({name.split("-")[0] for name, _ in damaged}) > 6
+    assert len(damaged) / 2 < refused < len(damaged)
 
 
 def test_the_same_copies_each_time() -> None:

@@ -11,14 +11,14 @@ from onnx import defs, helper, numpy_helper
 
 from ir_exec import IRError, check_model, compile_model
 from ir_exec.onnx.lowering.registry import ML, STANDARD
-from ir_exec.onnx.reading.functions import deprecated
+from ir_exec.onnx.reading.functions import deprecation
 from tests.helpers.facts import mentions
 from tests.onnx.runtime import Node, assert_as_onnxruntime, node
 
 IMAGE = np.random.default_rng(1).normal(size=(2, 2, 3, 4)).astype(np.float32)
 
 
-def made(type: str, opset: int, *inputs: Any, **attributes: Any) -> onnx.ModelProto:
+def model_of_node(type: str, opset: int, *inputs: Any, **attributes: Any) -> onnx.ModelProto:
     """A model of one node whose inputs are initializers, but for the first."""
     arrays = [np.asarray(input) for input in inputs]
     names = [f"x{position}" for position in range(len(arrays))]
@@ -41,13 +41,15 @@ def run(proto: onnx.ModelProto, *inputs: Any) -> Any:
 
 def findings(proto: onnx.ModelProto) -> list[tuple[str, str, str | None]]:
     report = check_model(proto.SerializeToString())
-    return [(found.severity, found.code, found.hint) for found in report.diagnostics if found.severity != "info"]
+    return [
+        (finding.severity, finding.code, finding.hint) for finding in report.diagnostics if finding.severity != "info"
+    ]
 
 
 @pytest.mark.parametrize("opset", [10, 11, 13, 17, 22])
 def test_upsample_after_its_deprecation(opset: int) -> None:
     scales = np.array([1, 1, 2, 3], np.float32)
-    proto = made("Upsample", opset, IMAGE, scales)
+    proto = model_of_node("Upsample", opset, IMAGE, scales)
     assert np.array_equal(run(proto, IMAGE), IMAGE.repeat(2, 2).repeat(3, 3))
     assert findings(proto) == [("warning", "IR125", "use Resize")]
 
@@ -56,20 +58,22 @@ def test_upsample_after_its_deprecation(opset: int) -> None:
 def test_scatter_after_its_deprecation(opset: int) -> None:
     data, indices = np.zeros((3, 3), np.float32), np.array([[1, 0, 2], [0, 2, 1]])
     updates = np.array([[1, 2, 3], [4, 5, 6]], np.float32)
-    proto = made("Scatter", opset, data, indices, updates)
+    proto = model_of_node("Scatter", opset, data, indices, updates)
     assert run(proto, data).tolist() == [[4, 2, 0], [1, 0, 6], [0, 5, 3]]
     assert findings(proto) == [("warning", "IR125", "use ScatterElements")]
 
 
 def test_a_version_that_is_deprecated_where_a_newer_one_is_not() -> None:
-    proto = made("GroupNormalization", 18, IMAGE, np.ones(2, np.float32), np.zeros(2, np.float32), num_groups=2)
+    proto = model_of_node(
+        "GroupNormalization", 18, IMAGE, np.ones(2, np.float32), np.zeros(2, np.float32), num_groups=2
+    )
     mean, deviation = IMAGE.mean((2, 3), keepdims=True), np.sqrt(IMAGE.var((2, 3), keepdims=True) + 1e-5)
     assert np.allclose(run(proto, IMAGE), (IMAGE - mean) / deviation, atol=1e-5)
     assert findings(proto) == [("warning", "IR125", mentions("GroupNormalization", 21))]
 
 
 def test_an_operator_that_is_not_deprecated_yet_is_not_warned_of() -> None:
-    assert not findings(made("Upsample", 9, IMAGE, np.array([1, 1, 2, 3], np.float32)))
+    assert not findings(model_of_node("Upsample", 9, IMAGE, np.array([1, 1, 2, 3], np.float32)))
 
 
 @pytest.mark.parametrize(
@@ -79,10 +83,10 @@ def test_an_operator_that_is_not_deprecated_yet_is_not_warned_of() -> None:
 )
 def test_every_deprecation_of_onnx_is_known_and_says_what_to_use(schema: Any) -> None:
     for opset in (schema.since_version, schema.since_version + 1):
-        found = deprecated(schema.domain, schema.name, opset)
-        assert found is not None
-        assert (found.code, found.severity) == ("IR125", "warning")
-        assert found.hint is not None
+        warning = deprecation(schema.domain, schema.name, opset)
+        assert warning is not None
+        assert (warning.code, warning.severity) == ("IR125", "warning")
+        assert warning.hint is not None
 
 
 EXPERIMENTAL = [
@@ -101,22 +105,26 @@ EXPERIMENTAL = [
     node("DynamicSlice", IMAGE, np.array([0, 1]), np.array([1, 9]), np.array([1, 3]), opset=7),
     node("DynamicSlice", IMAGE, np.array([0, 1], np.int32), np.array([1, 9], np.int32), opset=7),
     *[
-        node("MeanVarianceNormalization", IMAGE, opset=7, across_channels=across, normalize_variance=whole)
+        node("MeanVarianceNormalization", IMAGE, opset=7, across_channels=across, normalize_variance=normalizes)
         for across in (0, 1)
-        for whole in (0, 1)
+        for normalizes in (0, 1)
     ],
 ]
 
 
-@pytest.mark.parametrize("one", EXPERIMENTAL, ids=str)
-def test_experimental_operators_are_those_of_onnxruntime(one: Node) -> None:
-    assert_as_onnxruntime(one, dynamic=True)
+@pytest.mark.parametrize("case", EXPERIMENTAL, ids=str)
+def test_experimental_operators_are_those_of_onnxruntime(case: Node) -> None:
+    assert_as_onnxruntime(case, dynamic=True)
 
 
 def test_experimental_operators_are_warned_of() -> None:
-    assert findings(made("ImageScaler", 7, IMAGE, bias=[1.0, 2.0])) == [("warning", "IR125", mentions("Mul", "Add"))]
-    assert findings(made("ThresholdedRelu", 7, IMAGE)) == [("warning", "IR125", mentions("ThresholdedRelu", 10))]
-    assert not findings(made("ThresholdedRelu", 10, IMAGE))
+    assert findings(model_of_node("ImageScaler", 7, IMAGE, bias=[1.0, 2.0])) == [
+        ("warning", "IR125", mentions("Mul", "Add"))
+    ]
+    assert findings(model_of_node("ThresholdedRelu", 7, IMAGE)) == [
+        ("warning", "IR125", mentions("ThresholdedRelu", 10))
+    ]
+    assert not findings(model_of_node("ThresholdedRelu", 10, IMAGE))
 
 
 @pytest.mark.parametrize(
@@ -129,18 +137,18 @@ def test_experimental_operators_are_warned_of() -> None:
     ],
 )
 def test_constant_fill(data: list[Any], attributes: dict[str, Any], expected: Any) -> None:
-    found = run(made("ConstantFill", 7, *data, **attributes), *data)
-    assert found.dtype == expected.dtype
-    assert np.array_equal(found, expected)
+    output = run(model_of_node("ConstantFill", 7, *data, **attributes), *data)
+    assert output.dtype == expected.dtype
+    assert np.array_equal(output, expected)
 
 
 def test_given_tensor_fill() -> None:
     values = [float(number) for number in range(6)]
-    assert run(made("GivenTensorFill", 7, shape=[3, 2], values=values)).tolist() == [[0, 1], [2, 3], [4, 5]]
+    assert run(model_of_node("GivenTensorFill", 7, shape=[3, 2], values=values)).tolist() == [[0, 1], [2, 3], [4, 5]]
     data = np.zeros((1, 2), np.float16)
-    found = run(made("GivenTensorFill", 7, data, extra_shape=[3], values=values), data)
-    assert found.dtype == np.float16
-    assert found.tolist() == [[[0, 1, 2], [3, 4, 5]]]
+    output = run(model_of_node("GivenTensorFill", 7, data, extra_shape=[3], values=values), data)
+    assert output.dtype == np.float16
+    assert output.tolist() == [[[0, 1, 2], [3, 4, 5]]]
 
 
 @pytest.mark.parametrize(
@@ -156,13 +164,13 @@ def test_given_tensor_fill() -> None:
 )
 def test_what_no_experimental_operator_takes(type: str, attributes: dict[str, Any]) -> None:
     with pytest.raises(IRError):
-        run(made(type, 7, IMAGE, **attributes), IMAGE)
+        run(model_of_node(type, 7, IMAGE, **attributes), IMAGE)
 
 
 def test_a_function_of_aten_is_named() -> None:
-    report = check_model(made("ATen", 9, IMAGE, operator="embedding_bag", mode=1).SerializeToString())
-    (found,) = [diagnostic for diagnostic in report.diagnostics if diagnostic.code == "IR126"]
-    assert "embedding_bag" in found.message
+    report = check_model(model_of_node("ATen", 9, IMAGE, operator="embedding_bag", mode=1).SerializeToString())
+    (diagnostic,) = [diagnostic for diagnostic in report.diagnostics if diagnostic.code == "IR126"]
+    assert "embedding_bag" in diagnostic.message
 
 
 def test_fully_connected_layers_of_caffe2() -> None:
@@ -170,8 +178,8 @@ def test_fully_connected_layers_of_caffe2() -> None:
     data, weights = (random.normal(size=shape).astype(np.float32) for shape in ((2, 3, 4), (5, 3, 4)))
     bias = np.arange(5, dtype=np.float32)
     expected = data.reshape(2, 12) @ weights.reshape(5, 12).T + bias
-    assert np.allclose(run(made("FC", 1, data, weights, bias), data), expected, atol=1e-5)
-    flat = run(made("FC", 1, data, weights.reshape(15, 4)[:5], bias, axis=2, axis_w=1), data)
+    assert np.allclose(run(model_of_node("FC", 1, data, weights, bias), data), expected, atol=1e-5)
+    flat = run(model_of_node("FC", 1, data, weights.reshape(15, 4)[:5], bias, axis=2, axis_w=1), data)
     assert np.allclose(flat, data @ weights.reshape(15, 4)[:5].T + bias, atol=1e-5)
 
 
@@ -183,8 +191,8 @@ def test_steps_of_a_gru_of_caffe2(drops: int) -> None:
     share, fresh = 1 / (1 + np.exp(-gates[..., 3:6])), np.tanh(gates[..., 6:])
     expected = share * hidden + (1 - share) * fresh
     expected[:, 1] = 0 if drops else hidden[:, 1]
-    found = run(made("GRUUnit", 1, hidden, gates, lengths, step, drop_states=drops), hidden)
-    assert np.allclose(found, expected, atol=1e-6)
+    output = run(model_of_node("GRUUnit", 1, hidden, gates, lengths, step, drop_states=drops), hidden)
+    assert np.allclose(output, expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("size", [3, 5])

@@ -17,9 +17,9 @@ X = np.array([[1.0, -2.0, 3.0]], np.float32)
 def without_import(body: str, domain: str, **further: str) -> onnx.ModelProto:
     """A file that imports another domain only."""
     proto = model(body, further='"ai.onnx.ml" : 3, "own" : 1', **further)
-    kept = [one for one in proto.opset_import if one.domain != domain]
+    imports = [entry for entry in proto.opset_import if entry.domain != domain]
     del proto.opset_import[:]
-    proto.opset_import.extend(kept)
+    proto.opset_import.extend(imports)
     return proto
 
 
@@ -32,8 +32,8 @@ BODIES = {
 @pytest.mark.parametrize("domain", BODIES)
 def test_a_domain_without_an_import_runs_as_in_onnxruntime(domain: str) -> None:
     proto = without_import(BODIES[domain], domain)
-    (found,) = check_model(proto.SerializeToString()).diagnostics
-    assert (found.code, found.severity) == ("IR123", "error")
+    (diagnostic,) = check_model(proto.SerializeToString()).diagnostics
+    assert (diagnostic.code, diagnostic.severity) == ("IR123", "error")
     session = onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
     (expected,) = session.run(None, {"x": X})
     np.testing.assert_allclose(compile_model(proto.SerializeToString())([X])[0], expected, rtol=1e-6)
@@ -61,4 +61,4 @@ def test_a_function_has_imports_of_its_own(imports: str) -> None:
 
 def test_newest_versions_are_those_of_the_operators() -> None:
     for domain in (STANDARD, ML):
-        assert max(one.since for one in registered() if one.domain == domain) <= NEWEST_VERSIONS[domain]
+        assert max(version.since for version in registered() if version.domain == domain) <= NEWEST_VERSIONS[domain]

@@ -27,23 +27,23 @@ LARGEST = {
 }
 
 
-def _values(kind: int, dtype: Any) -> Any:
+def _values(data_type: int, dtype: Any) -> Any:
     """All values of the type, the middles between them, and what lies around both."""
-    codes = np.arange(256, dtype=np.uint8).view(KINDS[kind]).astype(np.float64)
-    held = np.unique(codes[np.isfinite(codes)])
-    found = np.concatenate([held, (held[1:] + held[:-1]) / 2]).astype(dtype)
+    codes = np.arange(256, dtype=np.uint8).view(KINDS[data_type]).astype(np.float64)
+    exact = np.unique(codes[np.isfinite(codes)])
+    values = np.concatenate([exact, (exact[1:] + exact[:-1]) / 2]).astype(dtype)
     for _ in range(2):
-        found = np.concatenate([found, np.nextafter(found, dtype(np.inf)), np.nextafter(found, dtype(-np.inf))])
-    return np.unique(np.concatenate([found, np.array([0.7813114, 1.0313, 6e4, -6e4], dtype)]))
+        values = np.concatenate([values, np.nextafter(values, dtype(np.inf)), np.nextafter(values, dtype(-np.inf))])
+    return np.unique(np.concatenate([values, np.array([0.7813114, 1.0313, 6e4, -6e4], dtype)]))
 
 
-def _nearest(values: Any, kind: int, saturate: bool) -> Any:
+def _nearest(values: Any, data_type: int, saturate: bool) -> Any:
     """By ml_dtypes, which rounds f16 and f32 once, and f64 by way of f32."""
-    bounded = np.clip(values, -LARGEST[kind], LARGEST[kind]) if saturate else values
+    bounded = np.clip(values, -LARGEST[data_type], LARGEST[data_type]) if saturate else values
     if bounded.dtype == np.float64:
         bounded = _to_odd(bounded)
     with np.errstate(over="ignore"):
-        return bounded.astype(KINDS[kind]).astype(np.float32)
+        return bounded.astype(KINDS[data_type]).astype(np.float32)
 
 
 def _to_odd(values: Any) -> Any:
@@ -65,34 +65,34 @@ def _model(body: list[Any], dtype: Any, initializers: list[Any] | None = None) -
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
 
 
-def _same(found: Any, expected: Any) -> None:
-    np.testing.assert_array_equal(found, expected)
+def _same(actual: Any, expected: Any) -> None:
+    np.testing.assert_array_equal(actual, expected)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 @pytest.mark.parametrize("saturate", [0, 1])
-@pytest.mark.parametrize("kind", KINDS)
-def test_cast(kind: int, saturate: int, dtype: Any) -> None:
-    values = _values(kind, dtype)
+@pytest.mark.parametrize("data_type", KINDS)
+def test_cast(data_type: int, saturate: int, dtype: Any) -> None:
+    values = _values(data_type, dtype)
     body = [
-        helper.make_node("Cast", ["x"], ["h"], to=kind, saturate=saturate),
+        helper.make_node("Cast", ["x"], ["h"], to=data_type, saturate=saturate),
         helper.make_node("Cast", ["h"], ["y"], to=TensorProto.FLOAT),
     ]
-    found = compile_model(_model(body, dtype).SerializeToString())([values])[0]
-    _same(found, _nearest(values, kind, bool(saturate)))
+    output = compile_model(_model(body, dtype).SerializeToString())([values])[0]
+    _same(output, _nearest(values, data_type, bool(saturate)))
 
 
-@pytest.mark.parametrize("kind", [TensorProto.FLOAT8E4M3FN, TensorProto.FLOAT8E5M2])
-def test_quantize_linear(kind: int) -> None:
-    values = _values(kind, np.float32)
-    zero = helper.make_tensor("zero", kind, [], [0.0])
+@pytest.mark.parametrize("data_type", [TensorProto.FLOAT8E4M3FN, TensorProto.FLOAT8E5M2])
+def test_quantize_linear(data_type: int) -> None:
+    values = _values(data_type, np.float32)
+    zero = helper.make_tensor("zero", data_type, [], [0.0])
     scale = helper.make_tensor("scale", TensorProto.FLOAT, [], [0.25])
     body = [
         helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["h"]),
         helper.make_node("Cast", ["h"], ["y"], to=TensorProto.FLOAT),
     ]
-    found = compile_model(_model(body, np.float32, [scale, zero]).SerializeToString())([values / 4])[0]
-    _same(found, _nearest(values, kind, True))
+    output = compile_model(_model(body, np.float32, [scale, zero]).SerializeToString())([values / 4])[0]
+    _same(output, _nearest(values, data_type, True))
 
 
 def test_infinities_and_nan() -> None:

@@ -14,37 +14,37 @@ from tests.onnx.runtime import Node, model_of_node, node
 KINDS = (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64, np.float16, np.float32)
 
 
-def _around_zero(kind: Any) -> Any:
-    return np.arange(0 if np.dtype(kind).kind == "u" else -9, 12).astype(kind)
+def _around_zero(dtype: Any) -> Any:
+    return np.arange(0 if np.dtype(dtype).kind == "u" else -9, 12).astype(dtype)
 
 
 def _cases() -> list[Node]:
-    found = []
-    for kind in KINDS:
+    nodes = []
+    for dtype in KINDS:
         for lambd, bias in ((0.5, 0.0), (1.5, 0.5), (3.0, 1.5), (2.5, -1.25), (-2.0, 10.0), (-0.5, -0.5)):
-            found.append(node("Shrink", _around_zero(kind), opset=9, lambd=lambd, bias=bias))
+            nodes.append(node("Shrink", _around_zero(dtype), opset=9, lambd=lambd, bias=bias))
     a, b, c = (np.random.default_rng(seed).integers(0, 9, (3, 3)) for seed in range(3))
-    for version, kind in ((9, np.int32), (11, np.int64), (13, np.uint32), (13, np.uint64)):
+    for version, dtype in ((9, np.int32), (11, np.int64), (13, np.uint32), (13, np.uint64)):
         for alpha, beta in ((1.0, 1.0), (0.5, 1.0), (1.0, 0.25), (0.5, 0.75), (1.5, 0.0)):
-            inputs = [one.astype(kind) for one in (a, b, c)]
-            found.append(node("Gemm", *inputs, opset=version, alpha=alpha, beta=beta))
+            inputs = [matrix.astype(dtype) for matrix in (a, b, c)]
+            nodes.append(node("Gemm", *inputs, opset=version, alpha=alpha, beta=beta))
     for type in ("Elu", "Celu", "Selu", "ThresholdedRelu", "HardSigmoid"):
-        found += [node(type, _around_zero(np.int32), opset=17, alpha=alpha) for alpha in (0.5, 2.5)]
-    for kind in (np.int32, np.int64, np.float32):
-        data = _around_zero(kind).reshape(1, -1)
+        nodes += [node(type, _around_zero(np.int32), opset=17, alpha=alpha) for alpha in (0.5, 2.5)]
+    for dtype in (np.int32, np.int64, np.float32):
+        data = _around_zero(dtype).reshape(1, -1)
         for threshold in (-0.5, 0.5, 3.0):
-            found.append(node("Binarizer", data, opset=1, domain="ai.onnx.ml", threshold=threshold))
-    return found
+            nodes.append(node("Binarizer", data, opset=1, domain="ai.onnx.ml", threshold=threshold))
+    return nodes
 
 
-@pytest.mark.parametrize("one", _cases(), ids=str)
-def test_as_the_reference(one: Node) -> None:
-    proto = model_of_node(one, dynamic=False)
-    feed = {f"x{position}": array for position, array in enumerate(one.inputs) if array is not None}
+@pytest.mark.parametrize("case", _cases(), ids=str)
+def test_as_the_reference(case: Node) -> None:
+    proto = model_of_node(case, dynamic=False)
+    feed = {f"x{position}": array for position, array in enumerate(case.inputs) if array is not None}
     (expected,) = ReferenceEvaluator(proto).run(None, feed)
-    found = compile_model(proto.SerializeToString())(feed)[0]
-    assert found.dtype == expected.dtype
-    np.testing.assert_allclose(found, expected, rtol=1e-3)
+    output = compile_model(proto.SerializeToString())(feed)[0]
+    assert output.dtype == expected.dtype
+    np.testing.assert_allclose(output, expected, rtol=1e-3)
 
 
 def test_the_first_rule_of_shrink_wins() -> None:
@@ -54,7 +54,7 @@ def test_the_first_rule_of_shrink_wins() -> None:
 
 
 def test_what_beta_removes_is_not_read() -> None:
-    one = node("Gemm", np.eye(2, dtype=np.float32), np.eye(2, dtype=np.float32), np.float32([np.nan, 1]), beta=0.0)
-    proto = model_of_node(one, dynamic=False)
-    found = compile_model(proto.SerializeToString())([array for array in one.inputs if array is not None])[0]
-    assert found.tolist() == [[1, 0], [0, 1]]
+    case = node("Gemm", np.eye(2, dtype=np.float32), np.eye(2, dtype=np.float32), np.float32([np.nan, 1]), beta=0.0)
+    proto = model_of_node(case, dynamic=False)
+    output = compile_model(proto.SerializeToString())([array for array in case.inputs if array is not None])[0]
+    assert output.tolist() == [[1, 0], [0, 1]]

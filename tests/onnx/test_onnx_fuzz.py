@@ -30,7 +30,7 @@ def test_nodes_of_the_tables_with_something_changed() -> None:
 
 
 @pytest.mark.parametrize(
-    "one",
+    "case",
     [
         *[node("LpPool", IMAGE, opset=18, kernel_shape=[2, 2], p=p) for p in (0, -1)],
         *[node("LpPool", IMAGE, opset=1, kernel_shape=[2, 2], p=p) for p in (0.0, -1.0, float("nan"), float("inf"))],
@@ -44,8 +44,8 @@ def test_nodes_of_the_tables_with_something_changed() -> None:
     ],
     ids=str,
 )
-def test_what_has_no_meaning_is_refused(one: Node) -> None:
-    proto: onnx.ModelProto = model_of_node(one, dynamic=False)
+def test_what_has_no_meaning_is_refused(case: Node) -> None:
+    proto: onnx.ModelProto = model_of_node(case, dynamic=False)
     with pytest.raises(IRError) as caught:
-        compile_model(proto.SerializeToString())({f"x{at}": array for at, array in enumerate(one.inputs)})
+        compile_model(proto.SerializeToString())({f"x{at}": array for at, array in enumerate(case.inputs)})
     assert caught.value.code != Code.internal_error

@@ -27,10 +27,10 @@ VECTORS = START.replace("value_int = 0", "value_ints = [0]").replace("bool {1}",
 """The number of iterations and the condition of shape [1]."""
 
 
-def looped(body: str, end: str, outputs: str, *, start: str = "empty", first: str = START, axes: str = "") -> bytes:
+def make_loop(body: str, end: str, outputs: str, *, start: str = "empty", first: str = START, axes: str = "") -> bytes:
     """A loop over the rows of x that carries a list; `end` takes it, named `list`."""
-    given = f"int64{axes} i, bool{axes} c, seq(float[D]) before"
-    inner = f"b ({given}) => (bool{axes} again, seq(float[D]) after) {{ {body} }}"
+    ports = f"int64{axes} i, bool{axes} c, seq(float[D]) before"
+    inner = f"b ({ports}) => (bool{axes} again, seq(float[D]) after) {{ {body} }}"
     text = f"g (float[N,D] x) => ({outputs}) {{ {first} list = Loop(count, true, {start}) <body = {inner}> {end} }}"
     return model(text).SerializeToString()
 
@@ -51,19 +51,19 @@ BY_VECTOR = APPEND.replace("Gather", "GatherND")
 ONCE = VECTORS.replace("Gather(size, zero)", "Constant<value_ints = [1]>()")
 
 NETWORKS = {
-    "stacked": looped(APPEND, "y = ConcatFromSequence<axis = 0, new_axis = 1>(list)", "float[N,D] y"),
-    "stacked at the end": looped(APPEND, "y = ConcatFromSequence<axis = -1, new_axis = 1>(list)", "float[D,N] y"),
-    "joined": looped(APPEND, JOIN, "float[M] y"),
-    "two in each iteration": looped(TWICE, "y = ConcatFromSequence<axis = 0, new_axis = 1>(list)", "float[M,D] y"),
-    "in both branches": looped(BRANCH, "y = ConcatFromSequence<axis = 0, new_axis = 1>(list)", "float[N,D] y"),
-    "iterations of shape [1]": looped(BY_VECTOR, JOIN, "float[M] y", first=VECTORS, axes="[1]"),
-    "iterations of shape [1], one after the other": looped(BY_VECTOR, JOIN, "float[M] y", first=ONCE, axes="[1]"),
-    "last element and length": looped(
+    "stacked": make_loop(APPEND, "y = ConcatFromSequence<axis = 0, new_axis = 1>(list)", "float[N,D] y"),
+    "stacked at the end": make_loop(APPEND, "y = ConcatFromSequence<axis = -1, new_axis = 1>(list)", "float[D,N] y"),
+    "joined": make_loop(APPEND, JOIN, "float[M] y"),
+    "two in each iteration": make_loop(TWICE, "y = ConcatFromSequence<axis = 0, new_axis = 1>(list)", "float[M,D] y"),
+    "in both branches": make_loop(BRANCH, "y = ConcatFromSequence<axis = 0, new_axis = 1>(list)", "float[N,D] y"),
+    "iterations of shape [1]": make_loop(BY_VECTOR, JOIN, "float[M] y", first=VECTORS, axes="[1]"),
+    "iterations of shape [1], one after the other": make_loop(BY_VECTOR, JOIN, "float[M] y", first=ONCE, axes="[1]"),
+    "last element and length": make_loop(
         APPEND,
         "last = Constant<value_int = -1>() y = SequenceAt(list, last) n = SequenceLength(list)",
         "float[D] y, int64 n",
     ),
-    "grown afterwards": looped(
+    "grown afterwards": make_loop(
         APPEND,
         "first = Gather(x, zero) longer = SequenceInsert(list, first) y = ConcatFromSequence<axis = 0>(longer)",
         "float[M] y",
@@ -97,14 +97,14 @@ def test_values_are_those_of_onnxruntime_and_openvino(network: bytes, rows: int,
     x = X[:rows]
     expected: list[Array] = onnxruntime.InferenceSession(network).run(None, {"x": x})
     read = ir_exec.read_model(network)
-    found = list(ir_exec.compile_model(read)({"x": x}).values())
+    outputs = list(ir_exec.compile_model(read)({"x": x}).values())
     read.save(tmp_path / "m.xml")
     compiled = ov.Core().compile_model(tmp_path / "m.xml", "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
     theirs = compiled({"x": x})
-    for at, one in enumerate(expected):
-        assert found[at].shape == one.shape
-        np.testing.assert_allclose(found[at], one, rtol=1e-6)
-        np.testing.assert_allclose(theirs[at], one, rtol=1e-6)
+    for at, output in enumerate(expected):
+        assert outputs[at].shape == output.shape
+        np.testing.assert_allclose(outputs[at], output, rtol=1e-6)
+        np.testing.assert_allclose(theirs[at], output, rtol=1e-6)
 
 
 def test_no_iteration_gives_an_empty_list() -> None:
@@ -121,7 +121,7 @@ def test_no_iteration_gives_an_empty_list() -> None:
     ],
 )
 def test_what_depends_on_the_iterations_is_known_for_the_inputs_of_a_call(body: str, end: str, tmp_path: Path) -> None:
-    network = looped(body, end, "seq(float[D]) y" if end == "y = Identity(list)" else "float[M] y")
+    network = make_loop(body, end, "seq(float[D]) y" if end == "y = Identity(list)" else "float[M] y")
     read = ir_exec.read_model(network)
     with pytest.raises(NotKnownError) as caught:
         read.save(tmp_path / "m.xml")
@@ -129,9 +129,9 @@ def test_what_depends_on_the_iterations_is_known_for_the_inputs_of_a_call(body: 
     compiled = ir_exec.compile_model(read)
     for rows in (4, 2):
         (expected,) = onnxruntime.InferenceSession(network).run(None, {"x": X[:rows]})
-        found = list(compiled({"x": X[:rows]}).values())
-        for one, other in zip(found, expected if isinstance(expected, list) else [expected], strict=True):
-            np.testing.assert_allclose(one, other, rtol=1e-6)
+        outputs = list(compiled({"x": X[:rows]}).values())
+        for actual, wanted_output in zip(outputs, expected if isinstance(expected, list) else [expected], strict=True):
+            np.testing.assert_allclose(actual, wanted_output, rtol=1e-6)
     assert compiled.specializations == [{"x": "shape [4,3]"}, {"x": "shape [2,3]"}]
 
 
@@ -163,10 +163,10 @@ def test_an_empty_list_as_an_output(kind: str, tmp_path: Path) -> None:
     expected = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"]).run(None, arrays)
     assert expected[0] == []
     assert not [diagnostic for diagnostic in ir_exec.check_model(content).diagnostics if diagnostic.severity == "error"]
-    found = ir_exec.compile_model(content)(arrays)
-    assert len(list(found.values())) == len(expected) - 1
+    outputs = ir_exec.compile_model(content)(arrays)
+    assert len(list(outputs.values())) == len(expected) - 1
     if kind == "with a tensor":
-        np.testing.assert_array_equal(found["z"], expected[1])
+        np.testing.assert_array_equal(outputs["z"], expected[1])
 
 
 @pytest.mark.parametrize("kind", ["no input", "erased"])

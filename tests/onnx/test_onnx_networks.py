@@ -20,17 +20,17 @@ QUANTIZED = {"quantized_qdq", "quantized_qlinear"}
 
 
 def arrays(name: str, part: str) -> list[Array]:
-    with np.load(FOLDER / f"{name}.{part}.npz") as held:
-        return [held[f"{part[:-1]}{at}"] for at in range(len(held.files))]
+    with np.load(FOLDER / f"{name}.{part}.npz") as archive:
+        return [archive[f"{part[:-1]}{at}"] for at in range(len(archive.files))]
 
 
-def given(name: str) -> dict[str, Array]:
+def load_inputs(name: str) -> dict[str, Array]:
     model = ir_exec.read_model(FOLDER / f"{name}.onnx")
     return {port.name: array for port, array in zip(model.inputs, arrays(name, "inputs"), strict=True)}
 
 
-def equal(found: list[Array], name: str) -> None:
-    for ours, theirs in zip(found, arrays(name, "outputs"), strict=True):
+def equal(outputs: list[Array], name: str) -> None:
+    for ours, theirs in zip(outputs, arrays(name, "outputs"), strict=True):
         assert ours.shape == theirs.shape
         assert ours.dtype == theirs.dtype
         atol = 0.02 if name in QUANTIZED else 1e-5
@@ -51,7 +51,7 @@ def test_nothing_is_wrong_with_it(name: str) -> None:
 @pytest.mark.parametrize("name", NETWORKS)
 def test_values_are_those_of_onnxruntime(name: str) -> None:
     compiled = ir_exec.compile_model(FOLDER / f"{name}.onnx")
-    result = compiled(given(name))
+    result = compiled(load_inputs(name))
     equal([result[at] for at in range(len(arrays(name, "outputs")))], name)
 
 
@@ -62,7 +62,7 @@ def test_openvino_reads_and_runs_what_it_was_converted_to(name: str, tmp_path: P
     ir_exec.read_model(FOLDER / f"{name}.onnx").save(path)
     precise = {"INFERENCE_PRECISION_HINT": "f32"}
     compiled = ov.Core().compile_model(ov.Core().read_model(path), "CPU", precise)
-    inputs = given(name)
+    inputs = load_inputs(name)
     assert {name for port in compiled.inputs for name in port.names} >= inputs.keys()
     result = compiled(inputs)
     equal([result[port] for port in compiled.outputs], name)
@@ -72,5 +72,5 @@ def test_openvino_reads_and_runs_what_it_was_converted_to(name: str, tmp_path: P
 @pytest.mark.parametrize("name", NETWORKS)
 def test_what_was_saved_is_read_as_the_same(name: str, tmp_path: Path) -> None:
     ir_exec.read_model(FOLDER / f"{name}.onnx").save(tmp_path / "converted.xml")
-    result = ir_exec.compile_model(tmp_path / "converted.xml")(given(name))
+    result = ir_exec.compile_model(tmp_path / "converted.xml")(load_inputs(name))
     equal([result[at] for at in range(len(arrays(name, "outputs")))], name)

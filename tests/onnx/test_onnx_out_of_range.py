@@ -48,17 +48,17 @@ def test_written_ir_keeps_the_difference(tmp_path: Path, index: int) -> None:
     assert check_model(path).ok
     openvino = pytest.importorskip("openvino")
     compiled = openvino.Core().compile_model(path, "CPU")
-    found = compiled([TABLE, np.array([0, -1])])[0]
-    assert found.tolist() == TABLE[[0, -1]].tolist()
+    output = compiled([TABLE, np.array([0, -1])])[0]
+    assert output.tolist() == TABLE[[0, -1]].tolist()
 
 
 def test_a_constant_index_is_found_by_the_checker() -> None:
     body = "g (float[4,3] x) => (float[1,3] y) { i = Constant<value_ints = [4]>() y = Gather(x, i) }"
-    found = [
+    faults = [
         (diagnostic.severity, diagnostic.code)
         for diagnostic in check_model(model(body).SerializeToString()).diagnostics
     ]
-    assert found == [("error", "IR701")]
+    assert faults == [("error", "IR701")]
     inside = body.replace("[4]>", "[-4]>")
     assert not check_model(model(inside).SerializeToString()).diagnostics
 
@@ -85,8 +85,8 @@ def test_losses(type: str, further: str) -> None:
     assert_refused(proto, *inputs)
 
 
-@pytest.mark.parametrize("place", [0, 1])
-def test_embeddings(place: int) -> None:
+@pytest.mark.parametrize("position", [0, 1])
+def test_embeddings(position: int) -> None:
     names = ["ids", "segments", "words", "positions", "kinds", "gamma", "beta"]
     arrays = [np.array([[1, 3]], np.int32), np.array([[0, 1]], np.int32), TABLE, TABLE, TABLE[:2], TABLE[0], TABLE[1]]
     graph = helper.make_graph(
@@ -101,7 +101,7 @@ def test_embeddings(place: int) -> None:
     imports = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
     proto = helper.make_model(graph, opset_imports=imports, ir_version=9)
     run(proto, *arrays)
-    arrays[place] = np.array([[0, 4]], np.int32)
+    arrays[position] = np.array([[0, 4]], np.int32)
     assert_refused(proto, *arrays)
 
 
@@ -129,7 +129,7 @@ def test_embeddings_count_from_the_front(name: str, index: int) -> None:
     nodes = "y, m = com.microsoft.EmbedLayerNormalization(i, s, w, w, w, g, g, , p)"
     body = f"g (int32[1,2] i, int32[1,2] s, int32[1,2] p, float[4,3] w, float[3] g) => (y) {{ {nodes} }}"
     proto = model(body, further='"com.microsoft" : 1')
-    feed = {one: np.array([[0, index if one == name else 3]], np.int32) for one in "isp"}
+    feed = {letter: np.array([[0, index if letter == name else 3]], np.int32) for letter in "isp"}
     assert_refused(proto, *feed.values(), TABLE, np.ones(3, np.float32))
     feed[name][0, 1] = 1
     assert np.isfinite(run(proto, *feed.values(), TABLE, np.ones(3, np.float32))).all()
@@ -139,12 +139,12 @@ def test_embeddings_count_from_the_front(name: str, index: int) -> None:
 def test_crops_are_of_images_counted_from_the_front(index: int) -> None:
     nodes = "y = com.microsoft.CropAndResize(x, r, b, c)"
     body = f"g (float[2,1,4,4] x, float[1,4] r, int32[1] b, int32[2] c) => (y) {{ {nodes} }}"
-    rest = np.array([[0, 0, 1, 1]], np.float32), np.array([index], np.int32), np.array([2, 2], np.int32)
-    assert_refused(model(body, further='"com.microsoft" : 1'), np.ones((2, 1, 4, 4), np.float32), *rest)
+    regions = np.array([[0, 0, 1, 1]], np.float32), np.array([index], np.int32), np.array([2, 2], np.int32)
+    assert_refused(model(body, further='"com.microsoft" : 1'), np.ones((2, 1, 4, 4), np.float32), *regions)
 
 
 def test_a_constant_index_that_is_negative_is_named() -> None:
     nodes = "b = Constant<value_ints = [-1]>() h = Cast<to = 6>(b) y = com.microsoft.CropAndResize(x, r, h, c)"
     body = f"g (float[2,1,4,4] x, float[1,4] r, int32[2] c) => (y) {{ {nodes} }}"
-    (found,) = check_model(model(body, further='"com.microsoft" : 1').SerializeToString()).errors
-    assert (found.code, found.location.port) == ("IR701", "batch_indices")
+    (diagnostic,) = check_model(model(body, further='"com.microsoft" : 1').SerializeToString()).errors
+    assert (diagnostic.code, diagnostic.location.port) == ("IR701", "batch_indices")

@@ -70,15 +70,15 @@ CLEAN: list[tuple[str, int]] = [
 INPUTS = "float[3,4] x, float[1,4] w, float[1,4,1] r"
 
 
-def made(node: str, opset: int) -> onnx.ModelProto:
+def make_model(node: str, opset: int) -> onnx.ModelProto:
     """The model of a node, with its constants as further nodes."""
     nodes: list[str] = []
     while "Constant<" in node and not node.startswith("s = "):
         before, _, after = node.rpartition("Constant<")
-        text, _, rest = after.partition("()")
+        text, _, tail = after.partition("()")
         name = f"c{len(nodes)}"
         nodes.append(f"{name} = Constant<{text}()")
-        node = f"{before}{name}{rest}"
+        node = f"{before}{name}{tail}"
     return model(f"g ({INPUTS}) => (y) {{ {' '.join(nodes)} {node} }}", opset=opset)
 
 
@@ -98,11 +98,13 @@ def run_in_onnxruntime(proto: onnx.ModelProto) -> list[Any]:
 @pytest.mark.parametrize("row", WARNED, ids=lambda row: f"{row[0].partition('= ')[2].partition('(')[0]}-{row[2]}")
 def test_a_rank_that_onnxruntime_refuses_is_a_warning(row: tuple[str, int, str]) -> None:
     node, opset, port = row
-    proto = made(node, opset)
-    found = [
+    proto = make_model(node, opset)
+    diagnostics = [
         diagnostic for diagnostic in check_model(proto.SerializeToString()).diagnostics if diagnostic.severity != "info"
     ]
-    assert [(one.code, one.severity, one.location.port) for one in found] == [("IR501", "warning", port)]
+    assert [(diagnostic.code, diagnostic.severity, diagnostic.location.port) for diagnostic in diagnostics] == [
+        ("IR501", "warning", port)
+    ]
     with pytest.raises(Exception):  # noqa: B017  # of many kinds
         run_in_onnxruntime(proto)
     assert compile_model(proto.SerializeToString())(feed())[0].size
@@ -110,14 +112,14 @@ def test_a_rank_that_onnxruntime_refuses_is_a_warning(row: tuple[str, int, str])
 
 @pytest.mark.parametrize("row", CLEAN, ids=lambda row: row[0])
 def test_a_rank_that_onnxruntime_accepts_is_clean(row: tuple[str, int]) -> None:
-    proto = made(*row)
+    proto = make_model(*row)
     assert not [
         diagnostic for diagnostic in check_model(proto.SerializeToString()).diagnostics if diagnostic.severity != "info"
     ]
     expected = run_in_onnxruntime(proto)[0]
-    found = compile_model(proto.SerializeToString())(feed())[0]
-    assert found.shape == expected.shape
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    output = compile_model(proto.SerializeToString())(feed())[0]
+    assert output.shape == expected.shape
+    np.testing.assert_allclose(output, expected, rtol=1e-5, atol=1e-6)
 
 
 QUANTIZED = "float s, uint8 z, float[2] t, uint8[2] u"
@@ -147,12 +149,12 @@ def test_contradictions_are_errors(row: tuple[str, str, str, str]) -> None:
     """No runtime takes them."""
     inputs, nodes, code, port = row
     proto = model(f"g ({inputs}) => (y) {{ {nodes} }}", opset=21)
-    (found,) = check_model(proto.SerializeToString()).errors
-    assert (found.code, found.location.port) == (code, port)
+    (diagnostic,) = check_model(proto.SerializeToString()).errors
+    assert (diagnostic.code, diagnostic.location.port) == (code, port)
     arrays = {}
-    for one in proto.graph.input:
-        kind = helper.tensor_dtype_to_np_dtype(one.type.tensor_type.elem_type)
-        arrays[one.name] = np.ones([dim.dim_value or 4 for dim in one.type.tensor_type.shape.dim], kind)
+    for declared in proto.graph.input:
+        dtype = helper.tensor_dtype_to_np_dtype(declared.type.tensor_type.elem_type)
+        arrays[declared.name] = np.ones([dim.dim_value or 4 for dim in declared.type.tensor_type.shape.dim], dtype)
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     with pytest.raises(Exception):  # noqa: B017  # of many kinds
@@ -178,13 +180,16 @@ def test_quantization_per_tensor_of_microsoft(node: str, parameters: str) -> Non
     if "QLinearConv" in node:
         call = call.replace("x, s, z", f"x, {first}", 1)
     proto = model(f"g ({CONVOLVED}) => (y) {{ y = {call} }}", further='"com.microsoft" : 1')
-    (found,) = check_model(proto.SerializeToString()).errors
-    assert (found.code, found.location.port) in [("IR502", f"{x}_{kind}") for x in "xXyY" for kind in KINDS]
+    (diagnostic,) = check_model(proto.SerializeToString()).errors
+    assert (diagnostic.code, diagnostic.location.port) in [
+        ("IR502", f"{x}_{suffix}") for x in "xXyY" for suffix in KINDS
+    ]
     arrays = {
-        one.name: np.ones(
-            [dim.dim_value for dim in one.type.tensor_type.shape.dim], np.float32 if one.name in "st" else np.uint8
+        declared.name: np.ones(
+            [dim.dim_value for dim in declared.type.tensor_type.shape.dim],
+            np.float32 if declared.name in "st" else np.uint8,
         )
-        for one in proto.graph.input
+        for declared in proto.graph.input
     }
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
@@ -194,22 +199,22 @@ def test_quantization_per_tensor_of_microsoft(node: str, parameters: str) -> Non
 
 @pytest.mark.parametrize("pads", ["-3, 0, 0, 0", "-5, 0, 2, 0", "-2, -4, -1, 0"])
 def test_pads_that_leave_no_element_are_clean(pads: str) -> None:
-    proto = made(f"y = Pad(x, {VECTOR.format(pads)})", 21)
+    proto = make_model(f"y = Pad(x, {VECTOR.format(pads)})", 21)
     assert not check_model(proto.SerializeToString()).errors
     assert compile_model(proto.SerializeToString())(feed())[0].size == 0
 
 
 def test_pads_of_old_versions_are_attributes() -> None:
     proto = model("g (float[3,4] x) => (y) { y = Pad<pads = [-5, 0, 1, 0]>(x) }", opset=2)
-    (found,) = check_model(proto.SerializeToString()).errors
-    assert (found.code, found.location.layer_type) == ("IR505", "Pad")
+    (diagnostic,) = check_model(proto.SerializeToString()).errors
+    assert (diagnostic.code, diagnostic.location.layer_type) == ("IR505", "Pad")
 
 
 def test_negative_sizes_of_crop_and_resize() -> None:
     text = """g (float[1,1,4,4] x, float[1,4] r, int32[1] b) => (y) {
         c = Constant<value_ints = [2, -2]>() d = Cast<to = 6>(c) y = com.microsoft.CropAndResize(x, r, b, d) }"""
-    (found,) = check_model(model(text, further='"com.microsoft" : 1').SerializeToString()).errors
-    assert (found.code, found.location.port) == ("IR704", "crop_size")
+    (diagnostic,) = check_model(model(text, further='"com.microsoft" : 1').SerializeToString()).errors
+    assert (diagnostic.code, diagnostic.location.port) == ("IR704", "crop_size")
 
 
 def test_the_condition_of_qlinear_where_is_boolean() -> None:
@@ -223,12 +228,12 @@ ONLY_OF_ONNX = {"float8e4m3fnuz", "float8e5m2fnuz", "f4e2m1"}
 
 def test_types_of_microsoft_are_element_types() -> None:
     """A misspelled one would be a warning for every file."""
-    known = {kind.name for kind in ElementType} | ONLY_OF_ONNX
+    element_types = {element_type.name for element_type in ElementType} | ONLY_OF_ONNX
     for operator in operators_of(MICROSOFT):
         signature = find_signature(MICROSOFT, operator, 1)
         assert signature is not None
         for declared in signature.inputs:
-            assert declared.kinds <= known, (operator, declared)
+            assert declared.kinds <= element_types, (operator, declared)
 
 
 TEXT_OF_SCALARS = ("scalar", "0-D")
@@ -250,8 +255,8 @@ def test_a_condition_of_another_rank_than_in_the_body_is_a_warning(outside: str,
     text = f"""g (int64 n, {outside} c, float[2] x) => (y) {{ y = Loop<body = b (int64 i, {inside} d, float[2] v)
         => ({inside} e, float[2] w) {{ e = Identity(d) w = Neg(v) }}>(n, c, x) }}"""
     proto = model(text)
-    (found,) = check_model(proto.SerializeToString()).diagnostics
-    assert (found.code, found.severity, found.location.layer_type) == ("IR606", "warning", "Loop")
+    (diagnostic,) = check_model(proto.SerializeToString()).diagnostics
+    assert (diagnostic.code, diagnostic.severity, diagnostic.location.layer_type) == ("IR606", "warning", "Loop")
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     with pytest.raises(Exception):  # noqa: B017  # of many kinds

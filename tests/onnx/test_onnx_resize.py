@@ -54,20 +54,20 @@ PAIRS = [
 
 def expected(coordinates: str, nearest: str, size: int, count: int) -> list[int]:
     places = [NEAREST[nearest](COORDINATES[coordinates](i, size, count)) for i in range(count)]
-    return [min(max(place, 0), size - 1) for place in places]
+    return [min(max(index, 0), size - 1) for index in places]
 
 
 def resize(coordinates: str, nearest: str, size: int | None, count: int | None) -> onnx.ModelProto:
     """Of one axis; the sizes that are not given are open, and the count an input."""
     attributes = {"coordinate_transformation_mode": coordinates, "nearest_mode": nearest}
-    made = helper.make_node("Resize", ["x", "", "", "sizes"], ["y"], mode="nearest", **attributes)
+    operator = helper.make_node("Resize", ["x", "", "", "sizes"], ["y"], mode="nearest", **attributes)
     inputs = [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["n" if size is None else size])]
     stored = []
     if count is None:
         inputs.append(helper.make_tensor_value_info("sizes", onnx.TensorProto.INT64, [1]))
     else:
         stored.append(numpy_helper.from_array(np.array([count]), "sizes"))
-    graph = helper.make_graph([made], "g", inputs, [helper.make_empty_tensor_value_info("y")], stored)
+    graph = helper.make_graph([operator], "g", inputs, [helper.make_empty_tensor_value_info("y")], stored)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9)
 
 
@@ -83,23 +83,23 @@ def test_ties_of_all_sizes(coordinates: str, nearest: str) -> None:
 def test_ties_of_known_sizes(coordinates: str, nearest: str) -> None:
     for size, count in PAIRS:
         model = resize(coordinates, nearest, size, count)
-        found = compile_model(model.SerializeToString())([np.arange(size, dtype=np.float32)])[0]
-        assert found.tolist() == expected(coordinates, nearest, size, count), (size, count)
+        output = compile_model(model.SerializeToString())([np.arange(size, dtype=np.float32)])[0]
+        assert output.tolist() == expected(coordinates, nearest, size, count), (size, count)
 
 
 @pytest.mark.parametrize(("coordinates", "nearest"), EVERY)
 def test_ties_of_sizes_that_only_a_run_knows(coordinates: str, nearest: str) -> None:
     compiled = compile_model(resize(coordinates, nearest, None, None).SerializeToString())
     for size, count in PAIRS:
-        found = compiled([np.arange(size, dtype=np.float32), np.array([count])])[0]
-        assert found.tolist() == expected(coordinates, nearest, size, count), (size, count)
+        output = compiled([np.arange(size, dtype=np.float32), np.array([count])])[0]
+        assert output.tolist() == expected(coordinates, nearest, size, count), (size, count)
 
 
 def test_ties_along_several_axes() -> None:
     image = np.arange(20 * 9, dtype=np.float32).reshape(1, 1, 20, 9)
     sizes = np.array([1, 1, 6, 31])
-    one = node("Resize", image, None, None, sizes, opset=13, constants=(3,), nearest_mode="round_prefer_ceil")
-    assert_as_onnxruntime(one)
+    case = node("Resize", image, None, None, sizes, opset=13, constants=(3,), nearest_mode="round_prefer_ceil")
+    assert_as_onnxruntime(case)
 
 
 @pytest.mark.parametrize("policy", ["not_larger", "not_smaller"])
@@ -127,12 +127,12 @@ def test_ties_of_a_kept_aspect_ratio(policy: str) -> None:
         opset_imports=[helper.make_opsetid("", 18)],
         ir_version=9,
     )
-    found = compile_model(model.SerializeToString())([image])[0]
+    output = compile_model(model.SerializeToString())([image])[0]
     chosen = [
         [min(max(floor((i + HALF) / ratio - HALF + HALF), 0), size - 1) for i in range(count)]
         for size, count in ((20, rows), (7, columns))
     ]
-    assert np.array_equal(found, image[:, :, chosen[0]][:, :, :, chosen[1]])
+    assert np.array_equal(output, image[:, :, chosen[0]][:, :, :, chosen[1]])
 
 
 IMAGE = np.random.default_rng(2).normal(size=(1, 1, 4, 6)).astype(np.float32)
@@ -143,8 +143,8 @@ IMAGE = np.random.default_rng(2).normal(size=(1, 1, 4, 6)).astype(np.float32)
 def test_an_axis_whose_size_stays_is_interpolated_by_its_scale(mode: str, coordinates: str) -> None:
     scales = np.array([1, 1, 1.2, 2], np.float32)
     attributes = {"mode": mode, "coordinate_transformation_mode": coordinates}
-    one = node("Resize", IMAGE, None, scales, opset=13, constants=(2,), **attributes)
-    assert_as_onnxruntime(one, dynamic=True)
+    case = node("Resize", IMAGE, None, scales, opset=13, constants=(2,), **attributes)
+    assert_as_onnxruntime(case, dynamic=True)
 
 
 @pytest.mark.parametrize("coordinates", ["align_corners", "tf_crop_and_resize"])

@@ -20,7 +20,7 @@ from ir_exec.debug import bundle, compare, extract, profile, reduce, shapes, tra
 from ir_exec.errors import EvaluationError, NotKnownError, ResourceError, ShapeError
 from ir_exec.rewrite import simplified
 from ir_exec.testing import assert_same
-from tests.onnx.files import external, model, stored
+from tests.onnx.files import external, model, write_model
 
 RANKS = model("g (float[] q, float[] k) => (float[] y) { p = MatMul(q, k) y = Softmax<axis = 1>(p) }", opset=11)
 """Softmax-11 needs the rank of its input."""
@@ -128,7 +128,7 @@ ROWS = np.arange(15, dtype=np.float32).reshape(5, 3)
 X2 = np.array([1, 2], np.float32)
 
 
-def compiled(proto: Any, **options: Any) -> ir_exec.CompiledModel:
+def compile_proto(proto: Any, **options: Any) -> ir_exec.CompiledModel:
     return ir_exec.compile_model(proto.SerializeToString(), **options)
 
 
@@ -147,7 +147,7 @@ CALLS: dict[str, tuple[Any, list[dict[str, Any]]]] = {
     "parts": (PARTS, [{"x": ROWS, "sizes": np.array([2, 3])}, {"x": ROWS[:4], "sizes": np.array([1, 1, 2])}]),
     "kept": (KEPT, [{"a": X2, "b": X2 * 3, "n": np.array(count)} for count in (2, 0, 1)]),
     "collected": (COLLECTED, [{"a": X2, "n": np.array(count)} for count in (3, 0)]),
-    "taken": (TAKEN, [{"x": X2, "wanted": np.array(wanted)} for wanted in (True, False)]),
+    "taken": (TAKEN, [{"x": X2, "wanted": np.array(is_first)} for is_first in (True, False)]),
     "until": (UNTIL, [{"x": X2, "limit": np.array(limit, np.float32)} for limit in (5, 100)]),
 }
 
@@ -155,10 +155,10 @@ CALLS: dict[str, tuple[Any, list[dict[str, Any]]]] = {
 @pytest.mark.parametrize("name", CALLS)
 def test_values_are_those_of_onnxruntime(name: str) -> None:
     proto, calls = CALLS[name]
-    network = compiled(proto)
+    network = compile_proto(proto)
     for inputs in [*calls, *calls]:
-        for one, other in zip(network(inputs).values(), by_onnxruntime(proto, inputs), strict=True):
-            np.testing.assert_allclose(one, other, rtol=1e-6)
+        for actual, reference in zip(network(inputs).values(), by_onnxruntime(proto, inputs), strict=True):
+            np.testing.assert_allclose(actual, reference, rtol=1e-6)
     assert len(network.specializations) == len(calls)
 
 
@@ -168,15 +168,15 @@ class TestOpenSizes:
     @pytest.mark.parametrize("axes", [[], [0], [0, 1]])
     def test_axes_of_unknown_number_may_be_all(self, axes: list[int]) -> None:
         text = "g (float[N,3] x, int64[A] axes) => (float[I,J] y) { y = ReduceSum<keepdims = 1>(x, axes) }"
-        given = {"x": ROWS, "axes": np.array(axes, np.int64)}
-        (expected,) = by_onnxruntime(model(text), given)
-        np.testing.assert_array_equal(compiled(model(text))(given)[0], expected)
+        inputs = {"x": ROWS, "axes": np.array(axes, np.int64)}
+        (expected,) = by_onnxruntime(model(text), inputs)
+        np.testing.assert_array_equal(compile_proto(model(text))(inputs)[0], expected)
 
     @pytest.mark.parametrize("count", [1, 2])
     def test_a_scale_is_of_one_element_or_of_rows(self, count: int) -> None:
         text = """g (uint8[M,K] a, float[S] s, uint8[S] z, uint8[K,N] b, float t, uint8 u) => (uint8[M,N] y) {
             y = QLinearMatMul(a, s, z, b, t, u, t, u) }"""
-        given = {
+        inputs = {
             "a": np.arange(6, dtype=np.uint8).reshape(2, 3),
             "s": np.array([0.5, 0.25][:count], np.float32),
             "z": np.zeros(count, np.uint8),
@@ -184,12 +184,12 @@ class TestOpenSizes:
             "t": np.float32(0.5),
             "u": np.uint8(0),
         }
-        scales = given["s"].reshape(-1, 1)
-        expected = np.rint((given["a"] @ given["b"].astype(np.int64)) * scales)
-        np.testing.assert_array_equal(compiled(model(text))(given)[0], expected)
+        scales = inputs["s"].reshape(-1, 1)
+        expected = np.rint((inputs["a"] @ inputs["b"].astype(np.int64)) * scales)
+        np.testing.assert_array_equal(compile_proto(model(text))(inputs)[0], expected)
 
     @pytest.mark.parametrize(
-        ("text", "given"),
+        ("text", "inputs"),
         [
             (
                 "g (float[] x, int64[] at) => (float[] y) { y = GatherElements<axis = 1>(x, at) }",
@@ -206,63 +206,63 @@ class TestOpenSizes:
         ],
         ids=["indices of fewer rows", "a batch of one", "no axes"],
     )
-    def test_what_the_network_for_all_sizes_refuses(self, text: str, given: dict[str, Any]) -> None:
-        network = compiled(model(text))
-        (expected,) = by_onnxruntime(model(text), given)
-        np.testing.assert_array_equal(network(given)[0], expected)
+    def test_what_the_network_for_all_sizes_refuses(self, text: str, inputs: dict[str, Any]) -> None:
+        network = compile_proto(model(text))
+        (expected,) = by_onnxruntime(model(text), inputs)
+        np.testing.assert_array_equal(network(inputs)[0], expected)
         assert network.specializations
 
     def test_a_body_that_depends_on_shapes(self) -> None:
         text = "g (float[] x, float[] c, float[] s) => (float[] y) { y = RotaryEmbedding(x, c, s) }"
         x = np.random.default_rng(0).normal(size=(1, 2, 3, 4)).astype(np.float32)
         angles = np.zeros((1, 3, 2), np.float32)
-        found = compiled(model(text, opset=23))([x, angles + 1, angles])[0]
-        np.testing.assert_allclose(found, x, rtol=1e-6)
+        output = compile_proto(model(text, opset=23))([x, angles + 1, angles])[0]
+        np.testing.assert_allclose(output, x, rtol=1e-6)
 
 
 class TestWhatIsKept:
     def test_a_value_makes_a_network_for_all_shapes(self) -> None:
-        network = compiled(PRODUCTS)
+        network = compile_proto(PRODUCTS)
         for rows in (5, 3):
             for axis in (0, 1):
                 np.testing.assert_array_equal(network([ROWS[:rows], axis])[0], np.cumprod(ROWS[:rows], axis))
         assert network.specializations == [{"axis": "value 0"}, {"axis": "value 1"}]
 
     def test_a_rank_makes_a_network_for_all_sizes(self) -> None:
-        network = compiled(RANKS)
+        network = compile_proto(RANKS)
         for columns in (3, 4):
             network([np.ones((2, 3), np.float32), np.ones((3, columns), np.float32)])
         assert network.specializations == [{"q": "rank 2", "k": "rank 2"}]
 
     def test_what_other_values_make_is_not_taken(self) -> None:
-        network = compiled(PARTS)
+        network = compile_proto(PARTS)
         assert [network([ROWS, sizes])["n"].item() for sizes in ([5], [1, 4], [5], [1, 1, 3])] == [1, 2, 1, 3]
 
     def test_they_are_bounded_and_the_latest_stay(self) -> None:
-        network = compiled(PARTS)
+        network = compile_proto(PARTS)
         for first in range(40):
             network([np.zeros((40, 1), np.float32), [first, 40 - first]])
         assert len(network.specializations) <= 16
         assert network.specializations[-1]["sizes"] == "value [39,1]"
 
     def test_a_network_that_fits_all_inputs_has_none(self) -> None:
-        network = compiled(model("g (float[N] x) => (float[N] y) { y = Relu(x) }"))
+        network = compile_proto(model("g (float[N] x) => (float[N] y) { y = Relu(x) }"))
         network([X2])
         assert network.specializations == []
 
     def test_threads_share_them(self) -> None:
-        network = compiled(PRODUCTS, threads=1)
+        network = compile_proto(PRODUCTS, threads=1)
         with ThreadPoolExecutor(4) as pool:
-            found = list(pool.map(lambda at: (at, network([ROWS, at % 2])[0]), range(16)))
-        for at, value in found:
+            results = list(pool.map(lambda at: (at, network([ROWS, at % 2])[0]), range(16)))
+        for at, value in results:
             np.testing.assert_array_equal(value, np.cumprod(ROWS, at % 2))
         assert len(network.specializations) == 2
 
     def test_max_memory_holds_for_what_they_need(self) -> None:
         large = np.ones((1000, 3), np.float32)
         with pytest.raises(ResourceError):
-            compiled(PRODUCTS, max_memory=10_000)([large, 0])
-        assert compiled(PRODUCTS, max_memory=2_000_000)([large, 0])[0].shape == (1000, 3)
+            compile_proto(PRODUCTS, max_memory=10_000)([large, 0])
+        assert compile_proto(PRODUCTS, max_memory=2_000_000)([large, 0])[0].shape == (1000, 3)
 
 
 class TestRaggedLists:
@@ -271,17 +271,17 @@ class TestRaggedLists:
     @pytest.mark.parametrize("counts", [[2, 2], [1, 3, 2], []])
     def test_values_are_those_of_plain_slices(self, counts: list[int]) -> None:
         x = np.arange(5, dtype=np.float32)
-        found = compiled(RAGGED)([x, np.array(counts, np.int64)])[0]
-        np.testing.assert_array_equal(found, np.concatenate([x[:count] for count in counts] or [x[:0]]))
+        output = compile_proto(RAGGED)([x, np.array(counts, np.int64)])[0]
+        np.testing.assert_array_equal(output, np.concatenate([x[:count] for count in counts] or [x[:0]]))
 
     def test_only_what_the_network_refuses_makes_another_one(self) -> None:
-        network = compiled(RAGGED)
+        network = compile_proto(RAGGED)
         x = np.arange(5, dtype=np.float32)
-        made = []
+        counts_of_networks = []
         for counts in ([2, 2], [3, 3, 3], [1, 2], [1, 2], [4, 4]):
             network([x, counts])
-            made.append(len(network.specializations))
-        assert made == [0, 0, 1, 1, 1]
+            counts_of_networks.append(len(network.specializations))
+        assert counts_of_networks == [0, 0, 1, 1, 1]
 
     def test_values_are_traced(self) -> None:
         inputs = {"x": np.arange(5, dtype=np.float32), "counts": np.array([1, 2])}
@@ -289,8 +289,8 @@ class TestRaggedLists:
 
     def test_it_is_saved_as_the_network_for_parts_of_one_length(self, tmp_path: Path) -> None:
         ir_exec.read_model(RAGGED.SerializeToString()).save(tmp_path / "m.xml")
-        found = ir_exec.compile_model(tmp_path / "m.xml")([np.arange(5, dtype=np.float32), [2, 2]])[0]
-        assert found.tolist() == [0, 1, 0, 1]
+        output = ir_exec.compile_model(tmp_path / "m.xml")([np.arange(5, dtype=np.float32), [2, 2]])[0]
+        assert output.tolist() == [0, 1, 0, 1]
 
 
 class TestTheModel:
@@ -331,10 +331,10 @@ class TestTheModel:
         assert str(read.inputs[0].shape) == "[...]"
 
     def test_it_becomes_a_network_for_inputs(self, tmp_path: Path) -> None:
-        whole = ir_exec.read_model(PRODUCTS.SerializeToString()).specialize_for({"x": ROWS, "axis": 1})
-        whole.save(tmp_path / "m.xml")
-        found = ir_exec.compile_model(tmp_path / "m.xml")([ROWS, 1])[0]
-        np.testing.assert_array_equal(found, np.cumprod(ROWS, 1))
+        network = ir_exec.read_model(PRODUCTS.SerializeToString()).specialize_for({"x": ROWS, "axis": 1})
+        network.save(tmp_path / "m.xml")
+        output = ir_exec.compile_model(tmp_path / "m.xml")([ROWS, 1])[0]
+        np.testing.assert_array_equal(output, np.cumprod(ROWS, 1))
 
     def test_copies_and_pickles_are_its_equals(self) -> None:
         read = ir_exec.read_model(PRODUCTS.SerializeToString())
@@ -347,12 +347,12 @@ class TestTheModel:
         for report in (ir_exec.check_model(content), ir_exec.check_model(ir_exec.read_model(content))):
             assert report.ok
             assert report.layers_not_checked
-            assert Code.operator_not_implemented in {found.code for found in report.diagnostics}
+            assert Code.operator_not_implemented in {diagnostic.code for diagnostic in report.diagnostics}
 
     def test_check_with_shapes_leaves_nothing_out(self) -> None:
         report = ir_exec.check_model(RANKS.SerializeToString(), shapes="q[2,3],k[3,4]")
         assert (report.layers_not_checked, report.outputs) == (0, {"y": "f32[2,4]"})
-        assert Code.operator_not_implemented not in {found.code for found in report.diagnostics}
+        assert Code.operator_not_implemented not in {diagnostic.code for diagnostic in report.diagnostics}
 
     def test_an_operator_that_no_input_helps_is_an_error_of_reading(self) -> None:
         text = "g (float[N,3] x, int64 axis) => (float[N,3] y) { y = CumProd(x, axis) z = BitCast<to = 6>(x) }"
@@ -364,7 +364,7 @@ class TestTheModel:
         text = """g (float[N,3] x) => (float[N,3] y) {
             drawn = RandomUniform<shape = [1], low = 0.0, high = 2.0>() axis = Cast<to = 7>(drawn)
             one = Squeeze(axis) y = CumProd(x, one) }"""
-        network = compiled(model(text, opset=26))
+        network = compile_proto(model(text, opset=26))
         with pytest.raises(NotKnownError) as caught:
             network([ROWS])
         assert "ir-exec inspect" in (caught.value.hint or "")
@@ -372,37 +372,37 @@ class TestTheModel:
 
 class TestCompiled:
     def test_inputs_that_do_not_fit_are_refused(self) -> None:
-        network = compiled(PRODUCTS)
+        network = compile_proto(PRODUCTS)
         with pytest.raises(EvaluationError):
             network([ROWS])
         with pytest.raises(ShapeError):
             network([ROWS[:, :2], 0])
 
     def test_outputs_may_be_chosen(self) -> None:
-        network = compiled(PARTS, outputs=["n", "first"])
-        found = network([ROWS, [2, 3]])
-        assert list(found) == ["n", "first"]
-        np.testing.assert_array_equal(found["first"], ROWS[:2])
+        network = compile_proto(PARTS, outputs=["n", "first"])
+        outputs = network([ROWS, [2, 3]])
+        assert list(outputs) == ["n", "first"]
+        np.testing.assert_array_equal(outputs["first"], ROWS[:2])
 
     def test_a_session_and_a_pickle_run_it(self) -> None:
-        network = compiled(PRODUCTS)
+        network = compile_proto(PRODUCTS)
         for other in (network.session(), pickle.loads(pickle.dumps(network))):
             np.testing.assert_array_equal(other([ROWS, 1])[0], np.cumprod(ROWS, 1))
 
     def test_an_observer_sees_its_layers(self) -> None:
         seen: list[str] = []
-        compiled(KEPT)([X2, X2, 1], observe=lambda node, *_: seen.append(node.type))
+        compile_proto(KEPT)([X2, X2, 1], observe=lambda node, *_: seen.append(node.type))
         assert seen.count("Add") == 1
 
     def test_memory_is_planned_for_shapes_alone(self) -> None:
-        assert compiled(RANKS).memory_plan({"q": [2, 3], "k": [3, 4]}).peak > 0
+        assert compile_proto(RANKS).memory_plan({"q": [2, 3], "k": [3, 4]}).peak > 0
         with pytest.raises(NotKnownError):
-            compiled(PRODUCTS).memory_plan({"x": [5, 3]})
+            compile_proto(PRODUCTS).memory_plan({"x": [5, 3]})
 
     def test_random_numbers_go_on_and_are_restored(self) -> None:
         text = """g (float[N,3] x, int64 axis) => (float[N,3] y) {
             noise = RandomUniformLike<seed = 1.0>(x) sum = Add(x, noise) y = CumProd(sum, axis) }"""
-        network = compiled(model(text, opset=26))
+        network = compile_proto(model(text, opset=26))
         session = network.session()
         first = session([ROWS, 0])[0]
         saved = pickle.loads(pickle.dumps(session.snapshot()))
@@ -423,36 +423,36 @@ class TestLists:
     GROWN = model("g (seq(float[N]) parts, float[1] x) => (seq(float[N]) y) { y = SequenceInsert(parts, x) }")
 
     def test_an_input_is_a_list_of_any_length(self) -> None:
-        network = compiled(self.JOINED)
-        one = np.ones(1, np.float32)
-        assert network({"parts": [X2, one], "x": one * 7})["y"].tolist() == [1, 2, 1, 7]
-        assert network({"parts": [], "x": one * 7})["y"].tolist() == [7]
-        assert network({"parts/0": X2, "x": one})["y"].tolist() == [1, 2, 1]
+        network = compile_proto(self.JOINED)
+        ones = np.ones(1, np.float32)
+        assert network({"parts": [X2, ones], "x": ones * 7})["y"].tolist() == [1, 2, 1, 7]
+        assert network({"parts": [], "x": ones * 7})["y"].tolist() == [7]
+        assert network({"parts/0": X2, "x": ones})["y"].tolist() == [1, 2, 1]
         assert network.specializations[-1] == {"parts": "shape ([2])"}
 
     def test_an_output_is_a_list(self) -> None:
-        found = compiled(self.GROWN)([[X2], [3]])
-        assert {name: array.tolist() for name, array in found.items()} == {"y/0": [1, 2], "y/1": [3]}
+        outputs = compile_proto(self.GROWN)([[X2], [3]])
+        assert {name: array.tolist() for name, array in outputs.items()} == {"y/0": [1, 2], "y/1": [3]}
 
     def test_all_elements_may_be_taken_out(self) -> None:
-        network = compiled(model("g (seq(float[N]) parts) => (seq(float[N]) y) { y = SequenceErase(parts) }"))
+        network = compile_proto(model("g (seq(float[N]) parts) => (seq(float[N]) y) { y = SequenceErase(parts) }"))
         assert [len(network([[X2] * count])) for count in (2, 1)] == [1, 0]
 
     def test_an_element_at_a_computed_position_of_a_ragged_list(self) -> None:
         text = """g (float[N] a, float[N] b, int64 at) => (float[M] y) {
             list = SequenceConstruct(a, b) y = SequenceAt(list, at) }"""
-        network = compiled(model(text))
+        network = compile_proto(model(text))
         assert network([X2, X2 * 2, 1])["y"].tolist() == [2, 4]
         assert network.specializations == []
         assert [network([X2, [5], at])["y"].tolist() for at in (0, 1)] == [[1, 2], [5]]
 
     def test_a_tensor_is_no_list(self) -> None:
         with pytest.raises(EvaluationError) as caught:
-            compiled(self.JOINED)([X2, [1]])
+            compile_proto(self.JOINED)([X2, [1]])
         assert caught.value.code == Code.unknown_input
 
     def test_an_optional_may_be_left_out(self) -> None:
-        network = compiled(model("g (optional(float[2]) x) => (bool y) { y = OptionalHasElement(x) }", opset=18))
+        network = compile_proto(model("g (optional(float[2]) x) => (bool y) { y = OptionalHasElement(x) }", opset=18))
         assert [network({"x": X2})[0].item(), network({"x": None})[0].item(), network({})[0].item()] == [
             True,
             False,
@@ -469,17 +469,17 @@ class TestTools:
 
     def test_a_trace_is_compared(self) -> None:
         read = ir_exec.read_model(PRODUCTS.SerializeToString())
-        found = compare(read, trace(read, self.INPUTS))
-        assert found.equal
-        assert any("axis: value 1" in note for note in found.notes)
+        result = compare(read, trace(read, self.INPUTS))
+        assert result.equal
+        assert any("axis: value 1" in note for note in result.notes)
 
     def test_a_file_is_compared_with_onnxruntime(self, tmp_path: Path) -> None:
-        path = stored(tmp_path, KEPT)
+        path = write_model(tmp_path, KEPT)
         assert_same(path, path, {"a": X2, "b": X2, "n": np.array(2)})
 
     def test_partial_networks_are_compared(self) -> None:
-        one, other = (ir_exec.read_model(PRODUCTS.SerializeToString()) for _ in range(2))
-        assert compare(one, other, self.INPUTS).equal
+        left, right = (ir_exec.read_model(PRODUCTS.SerializeToString()) for _ in range(2))
+        assert compare(left, right, self.INPUTS).equal
 
     def test_calls_for_which_it_differs_are_refused(self) -> None:
         read = ir_exec.read_model(PRODUCTS.SerializeToString())
@@ -487,8 +487,8 @@ class TestTools:
             compare(read, read, self.INPUTS, then=[{"x": ROWS, "axis": np.array(0)}])
 
     def test_a_profile_says_what_it_is_of(self) -> None:
-        found = profile(ir_exec.read_model(PRODUCTS.SerializeToString()), self.INPUTS, repeat=1)
-        assert found.specialised == {"axis": "value 1"}
+        result = profile(ir_exec.read_model(PRODUCTS.SerializeToString()), self.INPUTS, repeat=1)
+        assert result.specialised == {"axis": "value 1"}
 
     def test_a_part_is_cut_out_where_inputs_are_given(self) -> None:
         read = ir_exec.read_model(PRODUCTS.SerializeToString())
@@ -498,10 +498,10 @@ class TestTools:
 
     def test_it_is_reduced_and_bundled_with_inputs(self, tmp_path: Path) -> None:
         read = ir_exec.read_model(PRODUCTS.SerializeToString())
-        found = reduce(
-            read, lambda part, given: any(node.type == "TensorIterator" for node in part.graph.nodes), self.INPUTS
+        result = reduce(
+            read, lambda part, inputs: any(node.type == "TensorIterator" for node in part.graph.nodes), self.INPUTS
         )
-        assert found.layers
+        assert result.layers
         with pytest.raises(NotKnownError):
             reduce(read, lambda part: True)
         assert bundle(read, self.INPUTS, output=tmp_path / "b.zip").members
@@ -519,13 +519,13 @@ class TestTools:
         proto = model("g (float[N,3] x, int64 axis) => (float[N,3] y) { z = Mul(x, w) y = CumProd(z, axis) }", opset=26)
         (tmp_path / "w.bin").write_bytes(np.full(3, 2, np.float32).tobytes())
         proto.graph.initializer.append(external(np.full(3, 2, np.float32), "w", location="w.bin"))
-        read = ir_exec.read_model(stored(tmp_path, proto))
+        read = ir_exec.read_model(write_model(tmp_path, proto))
         inside, outside = pickle.dumps(read.with_weights_inside()), pickle.dumps(read)
         (tmp_path / "w.bin").unlink()
         with pytest.raises(ir_exec.WeightsError):
             pickle.loads(outside)
-        found = ir_exec.compile_model(pickle.loads(inside))([ROWS, 0])[0]
-        np.testing.assert_array_equal(found, np.cumprod(ROWS * 2, 0))
+        output = ir_exec.compile_model(pickle.loads(inside))([ROWS, 0])[0]
+        np.testing.assert_array_equal(output, np.cumprod(ROWS * 2, 0))
 
 
 def test_former_names_warn() -> None:

@@ -18,9 +18,9 @@ FILTERS = RANDOM.normal(size=(2, 2, 3, 3)).astype(np.float32)
 BYTES = RANDOM.integers(0, 9, (1, 2, 4, 5)).astype(np.uint8)
 
 
-def run(one: Node) -> Any:
-    feed = {f"x{position}": array for position, array in enumerate(one.inputs) if array is not None}
-    return compile_model(model_of_node(one, dynamic=False).SerializeToString())(feed)[0]
+def run(case: Node) -> Any:
+    feed = {f"x{position}": array for position, array in enumerate(case.inputs) if array is not None}
+    return compile_model(model_of_node(case, dynamic=False).SerializeToString())(feed)[0]
 
 
 EMPTY = [
@@ -34,44 +34,46 @@ EMPTY = [
 ]
 
 
-@pytest.mark.parametrize("one", EMPTY, ids=str)
-def test_an_empty_auto_pad_is_not_set(one: Node) -> None:
-    empty = one._replace(attributes={**one.attributes, "auto_pad": ""})
-    assert np.array_equal(run(empty), run(one))
-    assert_as_onnxruntime(one)
+@pytest.mark.parametrize("case", EMPTY, ids=str)
+def test_an_empty_auto_pad_is_not_set(case: Node) -> None:
+    empty = case._replace(attributes={**case.attributes, "auto_pad": ""})
+    assert np.array_equal(run(empty), run(case))
+    assert_as_onnxruntime(case)
 
 
-@pytest.mark.parametrize("one", EMPTY, ids=str)
-def test_an_unknown_auto_pad_is_refused(one: Node) -> None:
+@pytest.mark.parametrize("case", EMPTY, ids=str)
+def test_an_unknown_auto_pad_is_refused(case: Node) -> None:
     with pytest.raises(InvalidAttributeError):
-        run(one._replace(attributes={**one.attributes, "auto_pad": "SAME"}))
+        run(case._replace(attributes={**case.attributes, "auto_pad": "SAME"}))
 
 
-def _transposed() -> list[Node]:
-    found = []
+def _transposed_convolutions() -> list[Node]:
+    nodes = []
     for way, kernel, stride, dilation in product(("SAME_UPPER", "SAME_LOWER"), (1, 2, 3, 4), (1, 2, 3, 4), (1, 2)):
         filters = RANDOM.normal(size=(2, 1, kernel, 1)).astype(np.float32)
         attributes = {"auto_pad": way, "strides": [stride, 1], "dilations": [dilation, 1]}
-        found.append(node("ConvTranspose", IMAGE, filters, opset=11, **attributes))
+        nodes.append(node("ConvTranspose", IMAGE, filters, opset=11, **attributes))
         if kernel < stride:
             further = RANDOM.normal(size=(2, 1, kernel, 1)).astype(np.float32)
             shape = {"output_shape": [4 * stride + 1, 5]}
-            found.append(node("ConvTranspose", IMAGE, further, opset=11, **attributes, **shape))
-    return found
+            nodes.append(node("ConvTranspose", IMAGE, further, opset=11, **attributes, **shape))
+    return nodes
 
 
-@pytest.mark.parametrize("one", _transposed(), ids=str)
-def test_same_splits_what_is_cut_off_or_added(one: Node) -> None:
-    feed = {f"x{position}": array for position, array in enumerate(one.inputs) if array is not None}
+@pytest.mark.parametrize("case", _transposed_convolutions(), ids=str)
+def test_same_splits_what_is_cut_off_or_added(case: Node) -> None:
+    feed = {f"x{position}": array for position, array in enumerate(case.inputs) if array is not None}
     # onnxruntime does not follow the text: its output has fewer elements where the kernel is less than the stride.
-    (expected,) = ReferenceEvaluator(model_of_node(one, dynamic=False)).run(None, feed)
-    found = run(one)
-    assert found.shape == expected.shape
-    assert np.allclose(found, expected, atol=1e-5)
+    (expected,) = ReferenceEvaluator(model_of_node(case, dynamic=False)).run(None, feed)
+    output = run(case)
+    assert output.shape == expected.shape
+    assert np.allclose(output, expected, atol=1e-5)
 
 
 def test_a_bias_is_in_what_same_adds() -> None:
-    one = node("ConvTranspose", IMAGE, FILTERS[:, :1, :1, :1], np.float32([2.0]), auto_pad="SAME_UPPER", strides=[3, 3])
-    found = run(one)
-    assert found.shape == (1, 1, 12, 15)
-    assert set(found[0, 0, 0].tolist()) == {2.0}
+    case = node(
+        "ConvTranspose", IMAGE, FILTERS[:, :1, :1, :1], np.float32([2.0]), auto_pad="SAME_UPPER", strides=[3, 3]
+    )
+    output = run(case)
+    assert output.shape == (1, 1, 12, 15)
+    assert set(output[0, 0, 0].tolist()) == {2.0}

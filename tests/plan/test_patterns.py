@@ -27,7 +27,7 @@ def plan_of(*outputs: Any) -> PlanGraph:
     """A plan of a network with these outputs, whose constants are known."""
     model = build.model(list(outputs))
     graph = model.graph
-    types = infer_types(graph, weights=model.weights, given={})
+    types = infer_types(graph, weights=model.weights, overrides={})
     slots: list[Any] = [None] * len(graph.values)
     nodes = []
     for node in graph.nodes:

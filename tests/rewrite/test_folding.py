@@ -8,7 +8,7 @@ import numpy as np
 
 import ir_exec
 from ir_exec import build
-from ir_exec.rewrite.folding import folded
+from ir_exec.rewrite.folding import fold_constants
 from tests.onnx.files import model as onnx_model
 
 W = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
@@ -20,7 +20,7 @@ def types_of(model: ir_exec.Model) -> list[str]:
 
 def same(model: ir_exec.Model, tmp_path: Path) -> ir_exec.Model:
     """The folded network as it is read again, which gives the same as the one before."""
-    found = folded(model)
+    found = fold_constants(model)
     found.save(tmp_path / "folded.xml")
     assert ir_exec.check_model(tmp_path / "folded.xml").ok
     again = ir_exec.read_model(tmp_path / "folded.xml")
@@ -80,7 +80,7 @@ def test_a_result_of_a_constant_and_random_numbers(tmp_path: Path) -> None:
     assert "Add" not in types_of(same(build.model(ends), tmp_path))
     drawn = build.random_uniform([2, 3], 0.0, 1.0, output_type="f32", global_seed=1, op_seed=2)
     model = build.model([build.result(build.add(drawn, x), name="y")])
-    assert "RandomUniform" in types_of(folded(model))
+    assert "RandomUniform" in types_of(fold_constants(model))
 
 
 def test_from_onnx(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ir_exec.types import BOOLEAN, INTEGER, NUMERIC, Array, ElementType, convert, saturated
+from ir_exec.types import BOOLEAN, INTEGER, NUMERIC, Array, ElementType, convert, saturate
 from tests.helpers.facts import naming
 
 KINDS = sorted(NUMERIC | BOOLEAN, key=lambda kind: kind.name)
@@ -165,14 +165,14 @@ def test_many_elements_are_as_few(kind: str) -> None:
 def test_bounds_end_at_the_ends_of_the_range() -> None:
     i32, i64 = np.iinfo(np.int32), np.iinfo(np.int64)
     bounds = np.array([i64.max, 2**31, 5, -5, i64.min])
-    assert saturated(bounds, ElementType.i32).tolist() == [i32.max, i32.max, 5, -5, i32.min]
-    assert saturated(bounds, ElementType.u8).tolist() == [255, 255, 5, 0, 0]
-    assert saturated(bounds, ElementType.u64).tolist() == [i64.max, 2**31, 5, 0, 0]
-    real = saturated(bounds, ElementType.f32)
+    assert saturate(bounds, ElementType.i32).tolist() == [i32.max, i32.max, 5, -5, i32.min]
+    assert saturate(bounds, ElementType.u8).tolist() == [255, 255, 5, 0, 0]
+    assert saturate(bounds, ElementType.u64).tolist() == [i64.max, 2**31, 5, 0, 0]
+    real = saturate(bounds, ElementType.f32)
     assert real.dtype == np.float32
-    assert saturated(real, ElementType.i64).tolist() == [i64.max, 2**31, 5, -5, i64.min]
-    assert saturated(np.array(i64.max), ElementType.i32).tolist() == i32.max
-    assert saturated(np.array([9]), ElementType.u1).dtype == ElementType.u1.dtype
+    assert saturate(real, ElementType.i64).tolist() == [i64.max, 2**31, 5, -5, i64.min]
+    assert saturate(np.array(i64.max), ElementType.i32).tolist() == i32.max
+    assert saturate(np.array([9]), ElementType.u1).dtype == ElementType.u1.dtype
 
 
 def test_strings_are_no_numbers() -> None:

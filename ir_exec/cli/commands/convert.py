@@ -27,7 +27,7 @@ from ir_exec.onnx.reading.files import read_proto
 from ir_exec.ops.base.registry import LAST_OPSET, opset_number
 from ir_exec.ops.infrastructure.values import ReadsVariable
 from ir_exec.printable import printable
-from ir_exec.runtime.arguments import checked
+from ir_exec.runtime.arguments import check_value
 from ir_exec.types import Shape, TensorType
 
 if TYPE_CHECKING:
@@ -279,7 +279,7 @@ def _from_onnx(
         if static and shape.dims is not None:
             shape = Shape([dim if dim.is_static else 1 for dim in shape])
         if port.name in arrays:
-            arrays[port.name] = checked(arrays[port.name], port)
+            arrays[port.name] = check_value(arrays[port.name], port)
             shape = Shape(arrays[port.name].shape)
         input_types[port.name] = TensorType(port.element_type, shape)
     # The inputs have the shapes of these arrays, so that operators only query values.

@@ -153,7 +153,7 @@ class NodesAndLayers:
 
     def named(self, name: str) -> list[OnnxNode]:
         """Return the nodes with this name, or with an output of this name."""
-        return [self._facts(node) for node in self._listing.named(name)]
+        return [self._facts(node) for node in self._listing.find_by_name(name)]
 
     def layers(self, node: str) -> list[PlacedNode]:
         """Return the layers that a node was lowered to."""

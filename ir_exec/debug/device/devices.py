@@ -164,7 +164,7 @@ class ONNXRuntimeDevice:
 
     def run(self, path: Path, inputs: Sequence[Array], *, is_static: bool = False, fuses: bool = False) -> list[Array]:
         # Imported here because `onnx` is an optional dependency.
-        from ir_exec.engines.widening import widened
+        from ir_exec.engines.widening import widen_model
         from ir_exec.onnx.export.files import write_exported
         from ir_exec.onnx.export.lower import lower_model
 
@@ -175,7 +175,7 @@ class ONNXRuntimeDevice:
             folder = Path(name)
             try:
                 exported = lower_model(model, functions=False)
-                write_exported(widened(exported) if self._precision == "f32" else exported, folder / "network.onnx")
+                write_exported(widen_model(exported) if self._precision == "f32" else exported, folder / "network.onnx")
             except IRError as error:
                 raise ChildRefused(error.message) from None
             # A widened model takes f32 inputs instead of 16-bit floats.

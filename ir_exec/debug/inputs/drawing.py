@@ -110,5 +110,5 @@ class Drawer:
             for value, shape in zip(values, shapes, strict=True)
         }
         types: dict[Value, TensorType] = {}
-        infer_types(model.graph, weights=model.weights, given=input_types, settle=inferred_or_declared, seen=types)
+        infer_types(model.graph, weights=model.weights, overrides=input_types, settle=inferred_or_declared, seen=types)
         return roles_of(model.graph, model.weights, types, self._ports, shapes, model.output_values)

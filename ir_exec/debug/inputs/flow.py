@@ -188,7 +188,7 @@ class Flow:
                 continue
             self._reached[inner] = self._reached.get(outer, 0)
             self._trails[inner] = self.trails(outer)
-            if (extent := self.extent(outer)) is not None and tie.parameter in body.ties.fixed:
+            if (extent := self.extent(outer)) is not None and tie.parameter in body.ties.invariant_parameters:
                 self._extents[inner] = extent
             if outer in self._counting and tie.part is None:
                 self._counting.add(inner)

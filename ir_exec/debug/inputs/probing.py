@@ -104,7 +104,9 @@ class Prober:
             for value, type in zip(self._inputs, types, strict=True)
         }
         # Values that do not depend on inputs are inferred once.
-        self._known = infer_types(self._graph, weights=self._weights, given=input_types, settle=inferred_or_declared)
+        self._known = infer_types(
+            self._graph, weights=self._weights, overrides=input_types, settle=inferred_or_declared
+        )
         self._below = replace(self._graph, nodes=_below(self._graph))
 
     @property
@@ -177,7 +179,9 @@ class Prober:
             return settled
 
         try:
-            types = infer_types(self._below, weights=self._weights, given=input_types, settle=settle, known=self._known)
+            types = infer_types(
+                self._below, weights=self._weights, overrides=input_types, settle=settle, earlier=self._known
+            )
         except _StopError as stop:
             return Outcome(sizes, self._numbers[stop.node], stop.node, stop.error, seen)
         finally:

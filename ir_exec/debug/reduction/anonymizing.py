@@ -194,7 +194,7 @@ class _Noting:
 
 def _with_other_weights(model: Model, document: Document, weights: Weights, seed: int) -> tuple[Document, Weights]:
     used = _Noting(weights)
-    infer_types(model.graph, weights=used, given=model.given)
+    infer_types(model.graph, weights=used, overrides=model.given)
     offsets: dict[tuple[int, int, str], int] = {}
     stored = bytearray()
     for node in model.graph.all_nodes(unreachable=True):

@@ -31,7 +31,7 @@ def channels_last(problem: ConvProblem) -> ConvRun:
             inside, target, covered = part.covered
             spread = np.zeros((*covered, groups), data.dtype)
             view = np.ndarray(shape, data.dtype, spread, 0, strides)
-            for image, filtered in zip(data[:, :, 0][(*part.images, *inside)], result[part.place], strict=True):
+            for image, filtered in zip(data[:, :, 0][(*part.images, *inside)], result[part.slices], strict=True):
                 spread[target] = image.transpose(*range(1, rank + 1), 0)
                 for output in range(problem.outputs):
                     # A view, since a chunk has all channels and consecutive windows.

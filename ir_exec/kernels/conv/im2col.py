@@ -51,12 +51,12 @@ def im2col(problem: ConvProblem) -> ConvRun:
 
             def compute(number: int) -> None:
                 part = parts[number]
-                target = result[part.place]
+                target = result[part.slices]
                 windows = window_view(padded_part(data[part.images], part.axes, part.covered), part.axes)
                 copied = scratch.array(windows.shape)
                 copy_rows(windows, copied)
                 columns = copied.reshape(*target.shape[:2], problem.column, target.shape[3])
-                matrix_product(rows[part.place[1]], columns, target, is_chunk=len(parts) > 1)
+                matrix_product(rows[part.slices[1]], columns, target, is_chunk=len(parts) > 1)
 
             return compute
 

@@ -27,18 +27,18 @@ class ConvPart(NamedTuple):
     """Windows of some images that are convolved at a time.
 
     Attributes:
-        place: The position of the windows in the result [batch, groups, outputs, windows].
+        slices: The position of the windows in the result [batch, groups, outputs, windows].
         axes: The windows themselves.
         covered: The covered elements, see `covered_part`.
     """
 
-    place: tuple[slice, ...]
+    slices: tuple[slice, ...]
     axes: tuple[SlidingAxis, ...]
     covered: Covered
 
     @property
     def images(self) -> tuple[slice, ...]:
-        return self.place[:2]
+        return self.slices[:2]
 
 
 @dataclass(frozen=True)
@@ -95,9 +95,9 @@ class ConvProblem:
 
     def parts(self, sizes: Sequence[int], pairs: int) -> Iterator[ConvPart]:
         """Chunks of windows on each axis, for a number of pairs of an image and a group, at least one."""
-        for block, place, _ in placed_blocks((self.batch, self.groups), self.counts, sizes, pairs):
+        for block, slices, _ in placed_blocks((self.batch, self.groups), self.counts, sizes, pairs):
             axes = tuple([axis.part(windows) for axis, windows in zip(self.axes, block, strict=True)])
-            yield ConvPart(place, axes, covered_part(axes))
+            yield ConvPart(slices, axes, covered_part(axes))
 
 
 def share_parts(count: int, make: Callable[[], Worker], nanoseconds: float) -> None:

@@ -87,8 +87,8 @@ def _bands(filters: Array, axis: SlidingAxis, rows: int) -> Callable[[slice], Ar
     """
     if rows * filters.size * axis.extent(rows) // axis.kernel > 2 * thresholds.WINDOW_ELEMENTS:
         return lambda some: _diagonals(filters[some], axis, rows)
-    found = _diagonals(filters, axis, rows)
-    return lambda some: found[some]
+    diagonals = _diagonals(filters, axis, rows)
+    return lambda some: diagonals[some]
 
 
 def _worker(
@@ -124,12 +124,12 @@ def _worker(
             rows.fill(0)
             filled = part.axes, rows.size
         inside = rows[:, :, part.covered[1][0]]
-        for place, to, come in laid:
-            copy_rows(images[ahead + come], inside[ahead + place + to])
+        for offset, to, come in laid:
+            copy_rows(images[ahead + come], inside[ahead + offset + to])
         rows = rows.reshape(*images.shape[:2], -1, prod(sizes[1]))
         matrices = bands(part.images[1])
         for output in range(problem.outputs):
-            _multiply(matrices[:, output], rows, result[part.place][:, :, output], first.stride * across)
+            _multiply(matrices[:, output], rows, result[part.slices][:, :, output], first.stride * across)
 
     return compute
 
@@ -160,17 +160,17 @@ def _multiply(bands: Array, rows: Array, out: Array, step: int) -> None:
     """
     high, height = bands.shape[1:]
     pairs, width = rows.shape[:2], rows.shape[3]
-    whole = out.shape[2] // (width * high)
+    blocks = out.shape[2] // (width * high)
     strides = (*rows.strides[:2], high * step * rows.strides[2], *rows.strides[2:])
-    covered = np.ndarray((*pairs, whole, height, width), rows.dtype, rows, 0, strides)
-    end = whole * high * width
+    covered = np.ndarray((*pairs, blocks, height, width), rows.dtype, rows, 0, strides)
+    end = blocks * high * width
     if width == 1:
         # One axis: BLAS does not accept overlapping rows, and is slow for vectors.
-        target = out[..., :end].reshape(*pairs, whole, high)
+        target = out[..., :end].reshape(*pairs, blocks, high)
         np.matmul(np.ascontiguousarray(covered[..., 0]), bands.swapaxes(1, 2), out=target)
     else:
-        np.matmul(bands[:, np.newaxis], covered, out=out[..., :end].reshape(*pairs, whole, high, width))
+        np.matmul(bands[:, np.newaxis], covered, out=out[..., :end].reshape(*pairs, blocks, high, width))
     if end < out.shape[2]:
-        behind = rows[:, :, whole * high * step :]
+        behind = rows[:, :, blocks * high * step :]
         target = out[..., end:].reshape(*pairs, -1, width)
         np.matmul(bands[:, : target.shape[2], : behind.shape[2]], behind, out=target)

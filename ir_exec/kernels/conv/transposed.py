@@ -13,7 +13,7 @@ from numpy.lib.stride_tricks import as_strided
 from ir_exec.kernels.gemm.product import matrix_product
 from ir_exec.kernels.gemm.sharing import share_products
 from ir_exec.kernels.parallel import Worker
-from ir_exec.kernels.precision import accumulator, rounded, widened
+from ir_exec.kernels.precision import accumulator, round_to, widen
 from ir_exec.kernels.windows import Block, Scratch, SlidingAxis, block_sizes, placed_blocks
 from ir_exec.tuning import thresholds
 from ir_exec.tuning.machine import machine
@@ -69,8 +69,8 @@ class Deconvolver:
         self._shifts = _Shifts(axes) if channels == 1 and not self._are_tiles else None
 
     def __call__(self, data: Array, filters: Array) -> Array:
-        grouped = widened(data).reshape(self._grouped)
-        rows = widened(filters).reshape(self._rows).swapaxes(1, 2)
+        grouped = widen(data).reshape(self._grouped)
+        rows = widen(filters).reshape(self._rows).swapaxes(1, 2)
         batch, groups = self._grouped[:2]
         outputs, spatial = self._outputs, self._result[3:]
         if self._shifts is not None and self._shifts.apply_to(grouped, rows):
@@ -81,7 +81,7 @@ class Deconvolver:
             result = (np.empty if self._are_tiles else np.zeros)(self._result, accumulator(self._dtype))
             make_worker = self._worker(grouped, rows, result)
             share_products(len(self._parts), make_worker, nanoseconds=self._nanoseconds)
-        return rounded(result.reshape(batch, groups * outputs, *spatial), self._dtype)
+        return round_to(result.reshape(batch, groups * outputs, *spatial), self._dtype)
 
     def _worker(self, grouped: Array, rows: Array, result: Array) -> Callable[[], Worker]:
         def make_worker() -> Worker:
@@ -117,7 +117,7 @@ def _place_tiles(products: Array, block: Block, result: Array) -> None:
     # A view: splitting axes never needs a copy.
     tiles = result.reshape(*result.shape[:3], *sizes)
     order = [axis for number in range(rank) for axis in (3 + rank + number, 3 + number)]
-    places = [place for windows in block for place in (windows, slice(None))]
+    places = [part for windows in block for part in (windows, slice(None))]
     tiles[(slice(None),) * 3 + tuple(places)] = products.transpose(0, 1, 2, *order)
 
 
@@ -138,7 +138,7 @@ class _Placed(NamedTuple):
 def _strands_of(axes: Sequence[SlidingAxis]) -> list[_Placed]:
     """Strands of the kernel: elements at multiples of the stride, which add to the same elements of the result."""
     everything = (slice(None),) * 3
-    found = []
+    strands = []
     for strand in product(*[_strands(axis) for axis in axes]):
         lengths = tuple([axis.count + max(shifts) for axis, (_, _, shifts) in zip(axes, strand, strict=True)])
         places = _places(strand, axes, lengths)
@@ -148,8 +148,8 @@ def _strands_of(axes: Sequence[SlidingAxis]) -> list[_Placed]:
         for element in product(*[zip(elements, shifts, strict=True) for _, elements, shifts in strand]):
             onto = [slice(shift, shift + axis.count) for axis, (_, shift) in zip(axes, element, strict=True)]
             elements.append(((*everything, *[k for k, _ in element]), (*everything, *onto)))
-        found.append(_Placed(lengths, elements, places))
-    return found
+        strands.append(_Placed(lengths, elements, places))
+    return strands
 
 
 def _add_shifted(products: Array, strands: Sequence[_Placed], result: Array) -> None:
@@ -175,10 +175,10 @@ def _places(strand: Sequence[_Strand], axes: Sequence[SlidingAxis], lengths: Seq
         SlidingAxis(axis.size, 1, axis.stride, 1, axis.pad - offset, length).reach(0)
         for axis, (offset, _, _), length in zip(axes, strand, lengths, strict=True)
     ]
-    found = [reach for reach in spread if reach is not None]
-    if len(found) < len(axes):
+    reaches = [reach for reach in spread if reach is not None]
+    if len(reaches) < len(axes):
         return None
-    return (..., *[inside for inside, _ in found]), (..., *[place for _, place in found])
+    return (..., *[inside for inside, _ in reaches]), (..., *[target for _, target in reaches])
 
 
 def _strands(axis: SlidingAxis) -> list[_Strand]:
@@ -205,20 +205,20 @@ class _Shifts:
     def __init__(self, axes: Sequence[SlidingAxis]) -> None:
         self._axes = tuple(axes)
         strands = [_strands(axis) for axis in axes]
-        self._shifts = [1 + max([max(shifts) for _, _, shifts in found], default=0) for found in strands]
-        self._strands = [len(found) for found in strands]
+        self._shifts = [1 + max([max(shifts) for _, _, shifts in placed], default=0) for placed in strands]
+        self._strands = [len(placed) for placed in strands]
         self._counts = [axis.count for axis in axes]
         self._lengths = [count + shifts - 1 for count, shifts in zip(self._counts, self._shifts, strict=True)]
         # For every element of the kernel, axis by axis.
         columns = [
             [
                 (number, shift, k)
-                for number, (_, ks, shifts) in enumerate(found)
+                for number, (_, ks, shifts) in enumerate(placed)
                 for k, shift in zip(ks, shifts, strict=True)
             ]
-            for found in strands
+            for placed in strands
         ]
-        number, shift, k = (np.ix_(*[[place[i] for place in column] for column in columns]) for i in range(3))
+        number, shift, k = (np.ix_(*[[entry[i] for entry in column] for column in columns]) for i in range(3))
         everything = (slice(None),) * 2
         self._weights: tuple[Any, ...] = (*everything, *number, *shift)
         self._elements: tuple[Any, ...] = (*everything, *k)
@@ -252,7 +252,7 @@ class _Shifts:
 
             def work(number: int) -> None:
                 image, some = parts[number]
-                shifted = self._shifted(data[image, some])
+                shifted = self._shift_view(data[image, some])
                 sums = scratch.array((len(shifted), rows.shape[1], length))
                 step = max(thresholds.INTERMEDIATE_ELEMENTS // (len(shifted) * rows.shape[2]), 1)
                 for start in range(0, length, step):
@@ -266,7 +266,7 @@ class _Shifts:
         elements = batch * groups * length * sum(rows.shape[1:])
         share_products(len(parts), make_worker, nanoseconds=elements * thresholds.ELEMENT_NANOSECONDS)
 
-    def _shifted(self, data: Array) -> Array:
+    def _shift_view(self, data: Array) -> Array:
         """data [groups, count...] at every shift: a view [groups, shifts..., length]."""
         steps = [prod(self._lengths[number + 1 :]) for number in range(len(self._lengths))]
         before = sum((shifts - 1) * step for shifts, step in zip(self._shifts, steps, strict=True))

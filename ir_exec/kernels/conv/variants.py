@@ -17,7 +17,7 @@ from ir_exec.kernels.conv.channels_last import channels_last
 from ir_exec.kernels.conv.im2col import im2col, one_product, pointwise
 from ir_exec.kernels.conv.problem import ConvProblem, ConvRun
 from ir_exec.kernels.conv.toeplitz import toeplitz_gemm
-from ir_exec.kernels.precision import rounded, widened
+from ir_exec.kernels.precision import round_to, widen
 from ir_exec.kernels.windows import SlidingAxis
 from ir_exec.tuning import thresholds
 from ir_exec.tuning.machine import machine
@@ -129,26 +129,26 @@ def convolver(
     groups, outputs, channels = filters[:3]
     touching = [axis.touching() for axis in axes]
     is_whole = all(touched.kernel == axis.kernel for axis, (_, touched) in zip(axes, touching, strict=True))
-    kernel: tuple[Any, ...] = (...,) if is_whole else (..., *[kept for kept, _ in touching])
+    kernel: tuple[Any, ...] = (...,) if is_whole else (..., *[elements for elements, _ in touching])
     problem = ConvProblem(tuple([axis for _, axis in touching]), data[0], groups, outputs, channels, dtype)
     chosen = chosen_variant(problem)
     if variant is not None:
-        chosen = next(one for one in VARIANTS if one.name == variant)
-    whole = one_product(problem) if chosen.name in ("pointwise", "im2col") else None
-    run = chosen.make(problem) if whole is None else None
+        chosen = next(candidate for candidate in VARIANTS if candidate.name == variant)
+    multiply = one_product(problem) if chosen.name in ("pointwise", "im2col") else None
+    run = chosen.make(problem) if multiply is None else None
     shape = data[0], groups * outputs, *problem.counts
     # Data that is copied anyway may have any memory order; BLAS reads the windows of a pointwise convolution in place.
     is_copied = chosen.name in ("pointwise", "channels_last")
     grouped, parts = (data[0], groups, channels, *data[2:]), (*filters[:3], *[axis.kernel for axis in problem.axes])
 
     def convolve(data: Array, filters: Array) -> Array:
-        if whole is not None:
-            return whole(data, filters if is_whole else filters[kernel])
+        if multiply is not None:
+            return multiply(data, filters if is_whole else filters[kernel])
         if run is None or not prod(shape):
             return np.empty(shape, dtype)
-        wide = widened(data) if is_copied else by_rows(widened(data))
-        found = run(wide.reshape(grouped), widened(filters)[kernel].reshape(parts))
-        return rounded(found.reshape(shape), dtype)
+        wide = widen(data) if is_copied else by_rows(widen(data))
+        sums = run(wide.reshape(grouped), widen(filters)[kernel].reshape(parts))
+        return round_to(sums.reshape(shape), dtype)
 
     # The kernel name shown for a plan.
     convolve.__qualname__ = f"convolve.{chosen.name}"
@@ -157,10 +157,10 @@ def convolver(
 
 def _choice(chosen: ConvVariant, problem: ConvProblem) -> KernelChoice:
     """The reason for the algorithm, and the status of the others; the next best comes first."""
-    place = VARIANTS.index(chosen)
+    index = VARIANTS.index(chosen)
     others = []
-    for variant in (*VARIANTS[place + 1 :], *VARIANTS[:place]):
-        is_after = VARIANTS.index(variant) > place
+    for variant in (*VARIANTS[index + 1 :], *VARIANTS[:index]):
+        is_after = VARIANTS.index(variant) > index
         can = "cannot compute it" if not variant.applies(problem) else "pays less" if is_after else "is not worthwhile"
         others.append(f"{variant.name}: {can}")
     others.sort(key=lambda text: not text.endswith("pays less"))

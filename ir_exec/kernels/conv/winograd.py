@@ -112,8 +112,8 @@ class TransformedFilters:
 def _filters(transformed: Array, axes: int) -> Array:
     """The filters [groups, outputs, channels, 3...] recovered, except for rounding."""
     matrix = _along_all(_BACK, axes)
-    found: Array = np.matmul(matrix, transformed.reshape(len(transformed), -1))
-    return np.ascontiguousarray(found.T).reshape(*transformed.shape[1:], *[3] * axes)
+    products: Array = np.matmul(matrix, transformed.reshape(len(transformed), -1))
+    return np.ascontiguousarray(products.T).reshape(*transformed.shape[1:], *[3] * axes)
 
 
 def _along_all(matrix: Array, axes: int) -> Array:
@@ -156,9 +156,9 @@ class WinogradConvolver:
         places = positions * groups * prod(count + 1 for count in across)
         multiplications = places * outputs * channels / machine().multiplications_a_nanosecond
         each = multiplications + places * (outputs + channels) * thresholds.NEAR_ELEMENT_NANOSECONDS
-        wanted = places * (outputs + channels) * tiles / (2 * thresholds.WINDOW_ELEMENTS)
+        chunks = places * (outputs + channels) * tiles / (2 * thresholds.WINDOW_ELEMENTS)
         # A few extra elements cost less than reading all filters once more.
-        size = max(-(-tiles // (even_count(wanted) if wanted > 1.2 else 1)), 1)
+        size = max(-(-tiles // (even_count(chunks) if chunks > 1.2 else 1)), 1)
         self._nanoseconds = each * tiles * data[0]
         self.blocks = [
             self._block(image, start, min(start + size, tiles))
@@ -195,9 +195,9 @@ class WinogradConvolver:
     @property
     def choice(self) -> KernelChoice:
         """The reason for transforming the filters, and the filters that are read."""
-        kept = "kept" if self._filters.is_packed else "computed in every run until enough runs are counted"
+        state = "kept" if self._filters.is_packed else "computed in every run until enough runs are counted"
         return KernelChoice(
-            f"Fewer multiplications, with transformed filters, which are {kept}.",
+            f"Fewer multiplications, with transformed filters, which are {state}.",
             ("im2col: more multiplications",),
             "winograd",
         )
@@ -229,7 +229,7 @@ class WinogradConvolver:
             sizes[-1] *= 2
             target = result[block.image][:, block.windows]
             for places in product((0, 1), repeat=axes - 1):
-                some = target[(slice(None), *[slice(place, None, 2) for place in places])]
+                some = target[(slice(None), *[slice(start, None, 2) for start in places])]
                 rows = sums[places][:, : 2 * count].reshape(-1, *sizes)
                 copy_rows(rows[tuple([slice(size) for size in some.shape])], some)
 
@@ -246,11 +246,11 @@ def _of_data(values: Array, shift: int, end: int, scratch: Scratch) -> Array:
     """
     before, _, behind, places = values.shape
     here, following = values[..., :end], values[..., shift : end + shift]
-    found = scratch.array((before, 4, behind, places))
-    np.subtract(here, following, out=found[:, ::3, :, :end])
-    np.add(here[:, 1], following[:, 0], out=found[:, 1, :, :end])
-    np.subtract(following[:, 0], here[:, 1], out=found[:, 2, :, :end])
-    return found
+    result = scratch.array((before, 4, behind, places))
+    np.subtract(here, following, out=result[:, ::3, :, :end])
+    np.add(here[:, 1], following[:, 0], out=result[:, 1, :, :end])
+    np.subtract(following[:, 0], here[:, 1], out=result[:, 2, :, :end])
+    return result
 
 
 def _sums(products: Array, scratch: Scratch) -> Array:
@@ -258,13 +258,13 @@ def _sums(products: Array, scratch: Scratch) -> Array:
     axes = products.ndim - 1
     for axis in range(axes):
         some: tuple[Any, ...] = (slice(2),) * axis
-        first, second, third, fourth = [products[(*some, place)] for place in range(4)]
+        first, second, third, fourth = [products[(*some, index)] for index in range(4)]
         first += second
         second -= third
         if axis < axes - 1:
             first += third
             second -= fourth
-    found = scratch.array((*first.shape, 2))
-    np.add(first, third, out=found[..., 0])
-    np.subtract(second, fourth, out=found[..., 1])
-    return found
+    result = scratch.array((*first.shape, 2))
+    np.add(first, third, out=result[..., 0])
+    np.subtract(second, fourth, out=result[..., 1])
+    return result

@@ -20,11 +20,11 @@ class _Panels(NamedTuple):
 
     Attributes:
         parts: [panels, inner, columns of a panel] for each chunk of the inner axis.
-        rest: [inner, columns] that do not fill a panel.
+        remainder: [inner, columns] that do not fill a panel.
     """
 
     parts: list[Array]
-    rest: Array
+    remainder: Array
 
 
 class PackedMatrix:
@@ -82,37 +82,37 @@ class PackedMatrix:
         matrix = self._matrix
         if matrix is None:
             return
-        inner, whole = len(matrix), self._whole
+        inner, full = len(matrix), self._full_columns
         parts = []
         for start in range(0, inner, self._part):
-            rows = matrix[start : start + self._part, :whole]
-            part = memory[start * whole : start * whole + rows.size].reshape(-1, len(rows), self._width)
+            rows = matrix[start : start + self._part, :full]
+            part = memory[start * full : start * full + rows.size].reshape(-1, len(rows), self._width)
             _fill(part, rows)
             parts.append(part)
-        rest = memory[inner * whole :].reshape(inner, -1)
-        rest[...] = matrix[:, whole:]
+        remainder = memory[inner * full :].reshape(inner, -1)
+        remainder[...] = matrix[:, full:]
         # A thread that finds no panels finds the matrix.
-        self._panels = _Panels(parts, rest)
+        self._panels = _Panels(parts, remainder)
         self._matrix = None
 
     @property
-    def _whole(self) -> int:
+    def _full_columns(self) -> int:
         """The number of columns that fill panels."""
         return self.shape[1] // self._width * self._width
 
     def product(self, a: Array) -> Array:
         """The product of a [rows, inner] and the matrix."""
-        rows, width, whole = len(a), self._width, self._whole
+        rows, width, full = len(a), self._width, self._full_columns
         out = np.empty((rows, self.shape[1]), np.float32)
         if not rows:
             return out
         matrix, panels = self._matrix, self._panels
         nanoseconds = product_nanoseconds(a.shape, self.shape, out.size, a.dtype)
-        count = min(chunk_count(nanoseconds), whole // width)
-        size = -(-(whole // width) // count) * width
+        count = min(chunk_count(nanoseconds), full // width)
+        size = -(-(full // width) // count) * width
 
         def chunk(number: int) -> None:
-            some = slice(number * size, min(number * size + size, whole))
+            some = slice(number * size, min(number * size + size, full))
             if panels is not None:
                 chosen = slice(some.start // width, some.stop // width)
                 _multiply(a, [part[chosen] for part in panels.parts], out[:, some])
@@ -122,10 +122,10 @@ class PackedMatrix:
         if count == 1:
             chunk(0)
         else:
-            share_products(-(-whole // size), lambda: chunk, nanoseconds=nanoseconds)
-        if whole < self.shape[1]:
-            rest = panels.rest if panels is not None else np.ascontiguousarray(matrix[:, whole:])  # type: ignore[index]  # one of both exists
-            multiply_in_tiles(a, rest, out[:, whole:])
+            share_products(-(-full // size), lambda: chunk, nanoseconds=nanoseconds)
+        if full < self.shape[1]:
+            remainder = panels.remainder if panels is not None else np.ascontiguousarray(matrix[:, full:])  # type: ignore[index]  # one of both exists
+            multiply_in_tiles(a, remainder, out[:, full:])
         return out
 
     def _multiply_copied(self, a: Array, matrix: Array, out: Array) -> None:
@@ -139,8 +139,8 @@ class PackedMatrix:
             copied = []
             for start in parts:
                 rows = some[start : start + self._part]
-                place = start * some.shape[1]
-                copied.append(memory[place : place + rows.size].reshape(-1, len(rows), width))
+                offset = start * some.shape[1]
+                copied.append(memory[offset : offset + rows.size].reshape(-1, len(rows), width))
                 _fill(copied[-1], rows, is_shared=False)
             _multiply(a, copied, out[:, first : first + step])
 
@@ -185,12 +185,12 @@ def _by_tiles(a: Array, panels: Array, out: Array) -> None:
         min(thresholds.TILE_MULTIPLICATIONS // (width * inner), 3 * thresholds.FEW_LINES), thresholds.FEW_LINES // 2
     )
     size = rows if rows <= most else even_size(rows, most, thresholds.FEW_LINES // 2)
-    whole = rows // size * size
+    full = rows // size * size
     target = out.reshape(rows, -1, width).swapaxes(0, 1)
     if size == rows:
         np.matmul(a, panels, out=target)
         return
-    tiles = target[:, :whole].reshape(len(panels), -1, size, width)
-    np.matmul(a[:whole].reshape(-1, size, inner), panels[:, np.newaxis], out=tiles)
-    if whole < rows:
-        np.matmul(a[whole:], panels, out=target[:, whole:])
+    tiles = target[:, :full].reshape(len(panels), -1, size, width)
+    np.matmul(a[:full].reshape(-1, size, inner), panels[:, np.newaxis], out=tiles)
+    if full < rows:
+        np.matmul(a[full:], panels, out=target[:, full:])

@@ -34,8 +34,8 @@ def matrix_product(a: Array, b: Array, out: Array | None = None, *, is_chunk: bo
         return _write(a, b, out, way, is_chunk)
     if way.folded is not None:
         a, b = a.reshape(way.folded), b if b.ndim == 2 else b.reshape(b.shape[-2:])
-    found = _short_product(a, b, way) if way.is_small else _new(a, b, way, is_chunk)
-    return found if way.folded is None else found.reshape(way.result)
+    result = _short_product(a, b, way) if way.is_small else _new(a, b, way, is_chunk)
+    return result if way.folded is None else result.reshape(way.result)
 
 
 def product_for(a: tuple[int, ...], b: tuple[int, ...], dtype: np.dtype[Any]) -> Callable[[Array, Array, Array], Array]:
@@ -110,8 +110,8 @@ def _new(a: Array, b: Array, way: _Way, is_chunk: bool) -> Array:
 
 def _short_product(a: Array, b: Array, way: _Way) -> Array:
     # np.dot is 0.4 to 1.3 us faster for two matrices.
-    found: Array = np.dot(a, b) if way.are_matrices else np.matmul(a, b)
-    return found
+    result: Array = np.dot(a, b) if way.are_matrices else np.matmul(a, b)
+    return result
 
 
 def _write(a: Array, b: Array, out: Array, way: _Way, is_chunk: bool) -> Array:
@@ -142,19 +142,19 @@ def _with_vectors(a: Array, b: Array) -> Array:
     """The product if one or both operands have one axis: a row or a column that the result does not have."""
     left = a[np.newaxis] if a.ndim < 2 else a
     right = b[:, np.newaxis] if b.ndim < 2 else b
-    found = matrix_product(left, right)
-    found = found[..., 0] if b.ndim < 2 else found
+    result = matrix_product(left, right)
+    result = result[..., 0] if b.ndim < 2 else result
     if a.ndim < 2:
-        found = found[..., 0] if b.ndim < 2 else found[..., 0, :]
-    return np.asarray(found)
+        result = result[..., 0] if b.ndim < 2 else result[..., 0, :]
+    return np.asarray(result)
 
 
 def _in_chunks(a: Array, b: Array, out: Array) -> Array:
     """out = a @ b, in chunks if BLAS is single-threaded and the product is long enough."""
     if a.dtype.char in OF_BLAS and not blas_is_single_threaded():
         return np.matmul(a, b, out=out)
-    wanted = chunk_count(product_nanoseconds(a.shape, b.shape, out.size, a.dtype))
-    cut = cut_into_chunks(out.shape, wanted) if wanted > 1 else None
+    chunks = chunk_count(product_nanoseconds(a.shape, b.shape, out.size, a.dtype))
+    cut = cut_into_chunks(out.shape, chunks) if chunks > 1 else None
     if cut is None or cut.chunks == 1:
         return multiply_in_tiles(a, b, out)
 
@@ -213,7 +213,7 @@ class _Cut(NamedTuple):
 
 
 @lru_cache(1024)
-def cut_into_chunks(shape: tuple[int, ...], wanted: int) -> _Cut:
+def cut_into_chunks(shape: tuple[int, ...], chunks: int) -> _Cut:
     """A division of a product of this shape [..., rows, columns] into about the requested number of chunks.
 
     Batches are split first, then the longer side of the matrices, or the other one if it allows more chunks. BLAS
@@ -221,21 +221,21 @@ def cut_into_chunks(shape: tuple[int, ...], wanted: int) -> _Cut:
     """
     rows, columns = shape[-2:]
     axis = max(range(-len(shape), -2), key=lambda axis: shape[axis], default=-3)
-    batches, groups = _parts(shape[axis] if len(shape) > 2 else 1, wanted, 1)
-    wanted = -(-wanted // groups)
+    batches, groups = _parts(shape[axis] if len(shape) > 2 else 1, chunks, 1)
+    chunks = -(-chunks // groups)
     down = along = 1
     least = thresholds.CHUNK_LINES if rows >= thresholds.FEW_LINES else thresholds.LONG_ROW
     # 197 rows of 192 columns are too few for two chunks, the columns are not.
-    if rows > columns and rows // thresholds.CHUNK_LINES >= min(wanted, columns // least):
-        rows, down = _parts(rows, wanted, thresholds.CHUNK_LINES)
+    if rows > columns and rows // thresholds.CHUNK_LINES >= min(chunks, columns // least):
+        rows, down = _parts(rows, chunks, thresholds.CHUNK_LINES)
     else:
-        columns, along = _parts(columns, wanted, least)
+        columns, along = _parts(columns, chunks, least)
     return _Cut(groups * down * along, axis, batches, rows, columns, down, along)
 
 
-def _parts(size: int, wanted: int, least: int) -> tuple[int, int]:
+def _parts(size: int, most: int, least: int) -> tuple[int, int]:
     """The size and the number of nearly equal chunks: at most the requested number, with at least `least` elements."""
-    count = max(min(wanted, size // least), 1)
+    count = max(min(most, size // least), 1)
     each = -(-size // count)
     if least > 1:
         # Multiples of the vectors and blocks of BLAS.

@@ -49,5 +49,5 @@ def batches_at(matrices: Array, axis: int, some: slice) -> Array:
     """The matrices at these places of a batch axis, which counts from the last axis; all of it where it broadcasts."""
     if -axis > matrices.ndim or matrices.shape[axis] == 1:
         return matrices
-    place: tuple[Any, ...] = (..., some, *[slice(None)] * (-axis - 1))
-    return np.asarray(matrices[place])
+    index: tuple[Any, ...] = (..., some, *[slice(None)] * (-axis - 1))
+    return np.asarray(matrices[index])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -23,6 +23,8 @@ Key = tuple[str, str]
 _Ended = tuple[int, Key, PortMapEntry]
 """The position of an output, the port of the body that produces it, and its entry in the port map."""
 
+_Iteration = Callable[..., tuple[list[Value], list[Collected]]]
+
 
 @older_layer("Memory")
 def memory(layer: LayerCall, *values: Value) -> Value:
@@ -32,7 +34,7 @@ def memory(layer: LayerCall, *values: Value) -> Value:
     """
     variable = layer.text("id")
     if not values:
-        dims = layer.declared()
+        dims = layer.declared_dims()
         if dims is None:
             raise GraphError("the output of a Memory declares no dims", code=Code.missing_markup)
         zeros = build.constant(np.float32(0))
@@ -50,7 +52,7 @@ def tensor_iterator(layer: LayerCall, *values: Value) -> list[Value]:
     body = layer.layer.bodies[0] if layer.layer.bodies else None
     if body is None:
         raise GraphError("the layer has no body", code=Code.missing_markup)
-    return _OlderIteration(layer, body, values).lowered()
+    return _OlderIteration(layer, body, values).lower()
 
 
 class _OlderIteration:
@@ -69,7 +71,7 @@ class _OlderIteration:
         self._results: list[_Ended] = []
         for entry in body.port_map:
             key = self._to(entry.internal_layer_id, entry.internal_port_id)
-            place = Location(line=entry.line)
+            location = Location(line=entry.line)
             if entry.direction == "output":
                 if str(entry.external_port_id) not in self._places:
                     raise self._no_port(entry)
@@ -86,41 +88,43 @@ class _OlderIteration:
                 self._fixed[key] = value
             if entry.axis is not None and entry.axis >= 0 and key in self._after:
                 message = "a back edge enters a sliced input"
-                raise GraphError(message, code=Code.body_port_map, location=place)
+                raise GraphError(message, code=Code.body_port_map, location=location)
         missing = [key for key in self._after if key not in self._initial]
         if missing:
             message = f"a back edge enters port {missing[0][1]} of layer {missing[0][0]}, but no input is mapped to it"
             raise GraphError(message, code=Code.body_port_map, location=Location(line=self._after[missing[0]].line))
 
-    def lowered(self) -> list[Value]:
+    def lower(self) -> list[Value]:
         """The outputs of the layer, in the order of its ports."""
         collected = [result for result in self._results if result[2].axis is not None and result[2].axis >= 0]
         last = [result for result in self._results if result not in collected]
-        found = build.tensor_iterator(
-            self._made(collected, last), carried=list(self._initial.values()), sliced=list(self._parts.values())
+        results = build.tensor_iterator(
+            self._body_function(collected, last),
+            carried=list(self._initial.values()),
+            sliced=list(self._parts.values()),
         )
-        carried, rest = found[: len(self._initial)], list(found[len(self._initial) :])
+        carried, remaining = results[: len(self._initial)], list(results[len(self._initial) :])
         sources = [self._from(self._after[key].from_layer, self._after[key].from_port) for key in self._initial]
         outputs: dict[int, Value] = {}
-        for place, _, _ in collected:
-            outputs[place] = rest.pop(0)
-        for place, key, _ in last:
+        for index, _, _ in collected:
+            outputs[index] = remaining.pop(0)
+        for index, key, _ in last:
             if key in sources:
-                outputs[place] = carried[sources.index(key)]
+                outputs[index] = carried[sources.index(key)]
             else:
-                final = build.gather(rest.pop(0), vector(-1), vector(0))
-                outputs[place] = build.squeeze(final, vector(0))
+                final = build.gather(remaining.pop(0), vector(-1), vector(0))
+                outputs[index] = build.squeeze(final, vector(0))
         if sorted(outputs) != list(range(len(self._places))):
             raise GraphError("no port of the body is mapped to an output port", code=Code.body_port_map)
-        return [outputs[place] for place in sorted(outputs)]
+        return [outputs[index] for index in sorted(outputs)]
 
-    def _made(self, collected: Sequence[tuple[int, Key, PortMapEntry]], last: Sequence[tuple[int, Key, PortMapEntry]]):  # type: ignore[no-untyped-def]
+    def _body_function(self, collected: Sequence[_Ended], last: Sequence[_Ended]) -> _Iteration:
         sources = [self._from(self._after[key].from_layer, self._after[key].from_port) for key in self._initial]
 
-        def made(*given: Value) -> tuple[list[Value], list[Collected]]:
-            inner: dict[Key, Value] = dict(zip((*self._initial, *self._parts), given, strict=True))
-            wanted = [*sources, *(key for _, key, _ in self._results)]
-            lowered = self._layer.lower_body(self._body, {**self._fixed, **inner}, wanted)
+        def lower_iteration(*tensors: Value) -> tuple[list[Value], list[Collected]]:
+            inner: dict[Key, Value] = dict(zip((*self._initial, *self._parts), tensors, strict=True))
+            requested = [*sources, *(key for _, key, _ in self._results)]
+            lowered = self._layer.lower_body(self._body, {**self._fixed, **inner}, requested)
             values = lowered.values
             after = [_value(values, key) for key in sources]
             parts = [Collected(_value(values, key), entry.axis or 0, *_range(entry)) for _, key, entry in collected]
@@ -129,7 +133,7 @@ class _OlderIteration:
                     parts.append(Collected(build.unsqueeze(_value(values, key), vector(0)), 0))
             return after, parts
 
-        return made
+        return lower_iteration
 
     def _to(self, layer_id: str, port_id: str | None) -> Key:
         return layer_id, port_id if port_id is not None else self._only_port(layer_id)
@@ -139,8 +143,8 @@ class _OlderIteration:
 
     def _only_port(self, layer_id: str) -> str:
         """The first output port of a layer of the body, or its first input port."""
-        found = next((layer for layer in self._body.layers if layer.id == layer_id), None)
-        ports = (found.outputs or found.inputs) if found is not None else ()
+        match = next((layer for layer in self._body.layers if layer.id == layer_id), None)
+        ports = (match.outputs or match.inputs) if match is not None else ()
         return ports[0].id if ports else "0"
 
     def _no_port(self, entry: PortMapEntry) -> GraphError:
@@ -149,11 +153,11 @@ class _OlderIteration:
 
 
 def _value(values: Mapping[Key, Value], key: Key) -> Value:
-    found = values.get(key)
-    if found is None:
+    value = values.get(key)
+    if value is None:
         message = f"port {key[1]} of layer {key[0]} of the body has no value"
         raise GraphError(message, code=Code.body_port_map)
-    return found
+    return value
 
 
 def _range(entry: PortMapEntry) -> tuple[int, int, int, int]:

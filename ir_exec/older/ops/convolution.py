@@ -16,7 +16,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import InvalidAttributeError, ShapeError, WeightsError
 from ir_exec.older.call import LayerCall
 from ir_exec.older.registry import older_layer
-from ir_exec.older.values import as_floats, dims_of, reshaped
+from ir_exec.older.values import as_floats, dims_of, reshape_to
 from ir_exec.types import ElementType
 
 __all__ = ["Windows", "windows_of"]
@@ -70,20 +70,20 @@ def windows_of(layer: LayerCall, rank: int) -> Windows:
         dilations = (layer.integer("dilation-y", 1), layer.integer("dilation-x", 1))
         sizes = [kernel, strides, begin, end, dilations]
         has_end = layer.has("pad-r", "pad-b")
-    for name, found in zip(("kernel", "strides", "pads_begin", "pads_end", "dilations"), sizes, strict=True):
-        if len(found) != rank:
+    for name, values in zip(("kernel", "strides", "pads_begin", "pads_end", "dilations"), sizes, strict=True):
+        if len(values) != rank:
             raise InvalidAttributeError(
                 f"{name} has",
-                actual=len(found),
+                actual=len(values),
                 detail="sizes",
                 expected=rank,
                 reason="one for each spatial axis",
                 code=Code.invalid_attribute,
             )
-        if min(found, default=1) < (0 if "pads" in name else 1):
+        if min(values, default=1) < (0 if "pads" in name else 1):
             raise InvalidAttributeError(
                 f"{name} contains",
-                actual=min(found),
+                actual=min(values),
                 expected=f"{0 if 'pads' in name else 1} or more",
                 code=Code.invalid_attribute,
             )
@@ -120,24 +120,24 @@ def _attributes(windows: Windows) -> dict[str, Any]:
     }
 
 
-def _biased(layer: LayerCall, found: Value, data: Value, biases: Value | None, output: int) -> Value:
+def _add_bias(layer: LayerCall, product: Value, data: Value, biases: Value | None, output: int) -> Value:
     ones = (1,) * (len(dims_of(data)) - 2)
     if biases is not None:
-        return build.add(found, reshaped(as_floats(biases), 1, -1, *ones))
-    return build.add(found, layer.blob("biases", 1, output, *ones)) if layer.has_blob("biases") else found
+        return build.add(product, reshape_to(as_floats(biases), 1, -1, *ones))
+    return build.add(product, layer.blob("biases", 1, output, *ones)) if layer.has_blob("biases") else product
 
 
 def _weights(layer: LayerCall, weights: Value | None, dims: tuple[int, ...]) -> Value:
     """The filters, from an input or from the blob."""
     if weights is None:
         return layer.blob("weights", *dims)
-    found = dims_of(weights)
-    if prod(found) != prod(dims):
-        raise WeightsError("the weights have dims", actual=list(found), expected=list(dims), code=Code.constant_size)
-    return as_floats(weights) if found == dims else reshaped(as_floats(weights), *dims)
+    actual = dims_of(weights)
+    if prod(actual) != prod(dims):
+        raise WeightsError("the weights have dims", actual=list(actual), expected=list(dims), code=Code.constant_size)
+    return as_floats(weights) if actual == dims else reshape_to(as_floats(weights), *dims)
 
 
-def _fitted(windows: Windows, dims: tuple[int, ...], declared: tuple[int, ...] | None) -> Windows:
+def _fit_windows(windows: Windows, dims: tuple[int, ...], declared: tuple[int, ...] | None) -> Windows:
     """The windows with end pads that match the declared output, if the file has no end pads.
 
     Runtimes of that time used the declared output, and computed the end pads from it.
@@ -148,9 +148,13 @@ def _fitted(windows: Windows, dims: tuple[int, ...], declared: tuple[int, ...] |
     for axis in range(len(windows.kernel)):
         reach = (windows.kernel[axis] - 1) * windows.dilations[axis] + 1
         needed = (declared[axis + 2] - 1) * windows.strides[axis] + reach - dims[axis + 2] - windows.pads_begin[axis]
-        given = windows.pads_end[axis]
+        declared_pad = windows.pads_end[axis]
         # A difference of more than one stride from the declared output is a fault of the file.
-        end.append(needed if needed >= 0 and given - needed < windows.strides[axis] and needed <= given else given)
+        end.append(
+            needed
+            if needed >= 0 and declared_pad - needed < windows.strides[axis] and needed <= declared_pad
+            else declared_pad
+        )
     return windows._replace(pads_end=tuple(end))
 
 
@@ -159,16 +163,16 @@ def convolution(layer: LayerCall, data: Value, weights: Value | None = None, bia
     """Cross-correlation with a bias for each output channel."""
     data = as_floats(data)
     dims = dims_of(data)
-    windows = _fitted(windows_of(layer, _spatial(data)), dims, layer.declared())
+    windows = _fit_windows(windows_of(layer, _spatial(data)), dims, layer.declared_dims())
     output = layer.integer("output")
     group = _groups(layer, dims[1], output)
     if group == 1:
         filters = _weights(layer, weights, (output, dims[1], *windows.kernel))
-        found = build.convolution(data, filters, **_attributes(windows))
+        product = build.convolution(data, filters, **_attributes(windows))
     else:
         filters = _weights(layer, weights, (group, output // group, dims[1] // group, *windows.kernel))
-        found = build.group_convolution(data, filters, **_attributes(windows))
-    return _biased(layer, found, data, biases, output)
+        product = build.group_convolution(data, filters, **_attributes(windows))
+    return _add_bias(layer, product, data, biases, output)
 
 
 @older_layer("Deconvolution")
@@ -180,17 +184,17 @@ def deconvolution(layer: LayerCall, data: Value, weights: Value | None = None, b
     output = layer.integer("output")
     group = _groups(layer, dims[1], output)
     attributes = _attributes(windows)
-    declared = layer.declared()
+    declared = layer.declared_dims()
     shape = None
     if windows.auto_pad != "explicit" and declared is not None and len(declared) == len(dims):
         shape = build.constant([*declared[2:]], ElementType.i64)
     if group == 1:
         filters = _weights(layer, weights, (dims[1], output, *windows.kernel))
-        found = build.convolution_backprop_data(data, filters, shape, **attributes)
+        product = build.convolution_backprop_data(data, filters, shape, **attributes)
     else:
         filters = _weights(layer, weights, (group, dims[1] // group, output // group, *windows.kernel))
-        found = build.group_convolution_backprop_data(data, filters, shape, **attributes)
-    return _biased(layer, found, data, biases, output)
+        product = build.group_convolution_backprop_data(data, filters, shape, **attributes)
+    return _add_bias(layer, product, data, biases, output)
 
 
 @older_layer("DeformableConvolution")
@@ -206,8 +210,8 @@ def deformable_convolution(
     filters = _weights(layer, weights, (output, dims[1] // group, *windows.kernel))
     deformable = layer.integer("deformable_group", 1)
     groups: dict[str, Any] = {"group": group, "deformable_group": deformable}
-    found = build.deformable_convolution(data, offsets, filters, **_attributes(windows), **groups)
-    return _biased(layer, found, data, biases, output)
+    product = build.deformable_convolution(data, offsets, filters, **_attributes(windows), **groups)
+    return _add_bias(layer, product, data, biases, output)
 
 
 @older_layer("BinaryConvolution")
@@ -226,7 +230,7 @@ def binary_convolution(layer: LayerCall, data: Value, weights: Value | None = No
             "group differs from 1", expected="1 for a binary convolution", code=Code.invalid_attribute
         )
     shape = (output, dims[1], *windows.kernel)
-    filters = layer.blob("weights", *shape, kind=ElementType.u1) if weights is None else weights
+    filters = layer.blob("weights", *shape, element_type=ElementType.u1) if weights is None else weights
     attributes: dict[str, Any] = {
         "mode": layer.text("mode", "xnor-popcount"),
         "pad_value": layer.number("pad_value", 0.0),

@@ -11,7 +11,7 @@ from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.older.call import LayerCall
 from ir_exec.older.registry import older_layer
-from ir_exec.older.values import as_floats, as_integers, dims_of, rank_of, reshaped, vector
+from ir_exec.older.values import as_floats, as_integers, dims_of, rank_of, reshape_to, vector
 from ir_exec.types import ElementType
 
 __all__: list[str] = []
@@ -23,7 +23,7 @@ def _image_size(value: Value) -> Value:
     return build.slice(shape, vector(2), vector(4), vector(1))
 
 
-def _ended(priors: Value) -> Value:
+def _as_priors(priors: Value) -> Value:
     """Priors as [1, 2, n]; current operators omit the first axis."""
     return build.unsqueeze(priors, vector(0))
 
@@ -48,7 +48,7 @@ def prior_box(layer: LayerCall, data: Value, image: Value) -> Value:
         "fixed_size": layer.numbers("fixed_size", ()),
         "density": layer.numbers("density", ()),
     }
-    return _ended(build.prior_box(_image_size(data), _image_size(image), opset=1, **attributes))
+    return _as_priors(build.prior_box(_image_size(data), _image_size(image), opset=1, **attributes))
 
 
 @older_layer("PriorBoxClustered")
@@ -69,7 +69,7 @@ def prior_box_clustered(layer: LayerCall, data: Value, image: Value) -> Value:
     attributes["step_w"] = layer.number("step_w", 0.0) or step
     attributes["step_h"] = layer.number("step_h", 0.0) or step
     size = vector(height, width) if height and width else _image_size(image)
-    return _ended(build.prior_box_clustered(_image_size(data), size, opset=1, **attributes))
+    return _as_priors(build.prior_box_clustered(_image_size(data), size, opset=1, **attributes))
 
 
 _CODE_TYPES = {
@@ -92,8 +92,8 @@ def detection_output(
 
     Source: DetectionOutputValidator, detectionoutput.cpp.
     """
-    boxes, scores = (_flat(as_floats(one)) for one in (boxes, scores))
-    extra = [_flat(as_floats(one)) for one in (extra_scores, extra_boxes) if one is not None]
+    boxes, scores = (_flat(as_floats(tensor)) for tensor in (boxes, scores))
+    extra = [_flat(as_floats(tensor)) for tensor in (extra_scores, extra_boxes) if tensor is not None]
     attributes: dict[str, Any] = {
         "background_label_id": layer.integer("background_label_id", 0),
         "top_k": layer.integer("top_k", -1),
@@ -119,7 +119,7 @@ def detection_output(
 
 
 def _flat(value: Value) -> Value:
-    return value if rank_of(value) == 2 else reshaped(value, dims_of(value)[0], -1)
+    return value if rank_of(value) == 2 else reshape_to(value, dims_of(value)[0], -1)
 
 
 @older_layer("NonMaxSuppression")
@@ -137,19 +137,21 @@ def non_max_suppression(
     """
     scalar = build.constant(np.empty(0, np.int64))
     limits = [] if count is None else [build.reshape(as_integers(count), scalar, special_zero=False)]
-    limits += [build.reshape(as_floats(one), scalar, special_zero=False) for one in (iou, threshold) if one is not None]
+    limits += [
+        build.reshape(as_floats(limit), scalar, special_zero=False) for limit in (iou, threshold) if limit is not None
+    ]
     attributes: dict[str, Any] = {
         "box_encoding": "center" if layer.flag("center_point_box", False) else "corner",
         "sort_result_descending": layer.flag("sort_result_descending", True),
     }
     suppressed: Any = build.non_max_suppression
-    found = build.convert(suppressed(as_floats(boxes), as_floats(scores), *limits, **attributes)[0], ElementType.i32)
-    declared = layer.declared()
+    selected = build.convert(suppressed(as_floats(boxes), as_floats(scores), *limits, **attributes)[0], ElementType.i32)
+    declared = layer.declared_dims()
     if declared is None or len(declared) != 2 or declared[1] != 3:
-        return found
+        return selected
     # As many rows as the file declares: the current operator returns only rows of kept boxes.
-    rest = build.broadcast(build.constant(np.int32(-1)), vector(*declared))
-    return build.slice(build.concat([found, rest], 0), vector(0), vector(declared[0]), vector(1), vector(0))
+    padding = build.broadcast(build.constant(np.int32(-1)), vector(*declared))
+    return build.slice(build.concat([selected, padding], 0), vector(0), vector(declared[0]), vector(1), vector(0))
 
 
 @older_layer("RegionYolo")
@@ -183,9 +185,9 @@ def ctc_greedy_decoder(layer: LayerCall, data: Value, mask: Value | None = None)
     Source: ctc_greedy.cpp.
     """
     dims = dims_of(data)
-    data = as_floats(data) if len(dims) == 3 else reshaped(as_floats(data), *dims[:2], -1)
+    data = as_floats(data) if len(dims) == 3 else reshape_to(as_floats(data), *dims[:2], -1)
     if mask is None:
-        given = build.broadcast(build.constant(np.float32(1)), vector(*dims[:2]))
+        sequence_mask = build.broadcast(build.constant(np.float32(1)), vector(*dims[:2]))
     else:
-        given = as_floats(mask) if rank_of(mask) == 2 else reshaped(as_floats(mask), *dims[:2])
-    return build.ctc_greedy_decoder(data, given, ctc_merge_repeated=layer.flag("ctc_merge_repeated", True))
+        sequence_mask = as_floats(mask) if rank_of(mask) == 2 else reshape_to(as_floats(mask), *dims[:2])
+    return build.ctc_greedy_decoder(data, sequence_mask, ctc_merge_repeated=layer.flag("ctc_merge_repeated", True))

@@ -55,10 +55,10 @@ _UNARY: dict[str, Callable[[Value], Value]] = {
 
 
 def _unary(function: Callable[[Value], Value]) -> Callable[[LayerCall, Value], Value]:
-    def lowered(layer: LayerCall, data: Value) -> Value:
+    def lower(layer: LayerCall, data: Value) -> Value:
         return function(as_floats(data))
 
-    return lowered
+    return lower
 
 
 for _name, _function in _UNARY.items():
@@ -163,8 +163,8 @@ def activation(layer: LayerCall, data: Value) -> Value:
     """The activation named by `type`, with its attributes."""
     lowering = find_lowering(layer.choice("type", _ACTIVATIONS))
     assert lowering is not None, "the table holds registered types"
-    found: Value = lowering.function(layer, data)
-    return found
+    output: Value = lowering.function(layer, data)
+    return output
 
 
 @older_layer("Power")
@@ -229,14 +229,14 @@ def eltwise(layer: LayerCall, data: Value, *others: Value) -> Value:
                 code=Code.invalid_attribute,
             )
         pairs = zip(values, coefficients, strict=True)
-        values = [one if factor == 1 else _scaled(as_floats(one), factor) for one, factor in pairs]
+        values = [value if factor == 1 else _scale(as_floats(value), factor) for value, factor in pairs]
         values = of_one_type(values)
     if len(values) == 1:
-        return _scaled(values[0], 1)
+        return _scale(values[0], 1)
     return reduce(_BINARY[operation], values)
 
 
-def _scaled(value: Value, factor: float) -> Value:
+def _scale(value: Value, factor: float) -> Value:
     return build.multiply(value, number(factor, value))
 
 
@@ -244,14 +244,14 @@ def _scaled(value: Value, factor: float) -> Value:
 def scale_shift(layer: LayerCall, data: Value, scale: Value | None = None, shift: Value | None = None) -> Value:
     """weights * x + biases, for each channel, for each element, or with one value for all."""
     data = as_floats(data)
-    found = data
+    output = data
     if scale is not None or layer.has_blob("weights"):
-        found = build.multiply(found, _per_channel(layer, "weights", data) if scale is None else _spread(scale, data))
+        output = build.multiply(output, _per_channel(layer, "weights", data) if scale is None else _spread(scale, data))
     if shift is not None or layer.has_blob("biases"):
-        found = build.add(found, _per_channel(layer, "biases", data) if shift is None else _spread(shift, data))
-    if found is data:
+        output = build.add(output, _per_channel(layer, "biases", data) if shift is None else _spread(shift, data))
+    if output is data:
         raise WeightsError("the layer has neither weights nor biases", code=Code.missing_markup)
-    return found
+    return output
 
 
 def _per_channel(layer: LayerCall, name: str, data: Value) -> Value:
@@ -278,8 +278,8 @@ def copy(layer: LayerCall, data: Value) -> Value:
 @older_layer("Convert")
 def convert(layer: LayerCall, data: Value) -> Value:
     """The input in the element type of `precision`."""
-    kind = parsed_precision(layer.text("precision", "")) or layer.precision_of(0) or ElementType.f32
-    return build.convert(data, ElementType.f32 if kind is ElementType.f16 else kind)
+    element_type = parsed_precision(layer.text("precision", "")) or layer.precision_of(0) or ElementType.f32
+    return build.convert(data, ElementType.f32 if element_type is ElementType.f16 else element_type)
 
 
 @older_layer("Select")
@@ -292,7 +292,7 @@ def select(layer: LayerCall, condition: Value, then: Value, otherwise: Value) ->
     flag = condition
     if condition.element_type is not ElementType.boolean:
         flag = build.not_equal(condition, number(0, condition))
-    rank = max(rank_of(one) for one in chosen)
+    rank = max(rank_of(value) for value in chosen)
     own = rank_of(flag)
     if 0 < own < rank and dims_of(flag) == dims_of(chosen[0])[:own]:
         # A condition of lower rank applies to the first axes.

@@ -11,7 +11,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import ShapeError, WeightsError
 from ir_exec.older.call import LayerCall
 from ir_exec.older.registry import older_layer
-from ir_exec.older.values import as_floats, dims_of, number, reshaped
+from ir_exec.older.values import as_floats, dims_of, number, reshape_to
 
 __all__: list[str] = []
 
@@ -34,11 +34,11 @@ def fully_connected(layer: LayerCall, data: Value, weights: Value | None = None,
             code=Code.impossible_shape,
         )
     count = prod(dims_of(weights)) if weights is not None else layer.blob_count("weights")
-    declared = layer.declared()
+    declared = layer.declared_dims()
     keeps_axes = len(dims) > 2 and count == size * dims[-1] and declared is not None and len(declared) == len(dims)
     width = dims[-1] if keeps_axes else prod(dims[1:])
     if not keeps_axes and len(dims) != 2:
-        data = reshaped(data, dims[0], width)
+        data = reshape_to(data, dims[0], width)
     if weights is not None and count != size * width:
         raise WeightsError(
             "the weights have",
@@ -48,14 +48,14 @@ def fully_connected(layer: LayerCall, data: Value, weights: Value | None = None,
             reason=f": {size} outputs of {width} elements",
             code=Code.constant_size,
         )
-    matrix = layer.blob("weights", size, width) if weights is None else reshaped(as_floats(weights), size, width)
-    found = build.matmul(data, matrix, transpose_b=True)
+    matrix = layer.blob("weights", size, width) if weights is None else reshape_to(as_floats(weights), size, width)
+    product = build.matmul(data, matrix, transpose_b=True)
     if biases is None and layer.has_blob("biases"):
         biases = layer.blob("biases", size)
-    found = found if biases is None else build.add(found, reshaped(as_floats(biases), size))
+    product = product if biases is None else build.add(product, reshape_to(as_floats(biases), size))
     if declared is not None and len(declared) > 2 and not keeps_axes and prod(declared) == dims[0] * size:
-        return reshaped(found, *declared)
-    return found
+        return reshape_to(product, *declared)
+    return product
 
 
 @older_layer("Gemm", "MatMul")
@@ -66,11 +66,11 @@ def gemm(layer: LayerCall, a: Value, b: Value, c: Value | None = None) -> Value:
     """
     a, b = as_floats(a), as_floats(b)
     turned: dict[str, Any] = {f"transpose_{name}": layer.flag(f"transpose_{name}", False) for name in ("a", "b")}
-    found = build.matmul(a, b, **turned)
+    product = build.matmul(a, b, **turned)
     alpha, beta = layer.number("alpha", 1.0), layer.number("beta", 1.0)
     if alpha != 1:
-        found = build.multiply(found, number(alpha, found))
+        product = build.multiply(product, number(alpha, product))
     if c is None:
-        return found
+        return product
     c = as_floats(c)
-    return build.add(found, c if beta == 1 else build.multiply(c, number(beta, c)))
+    return build.add(product, c if beta == 1 else build.multiply(c, number(beta, c)))

@@ -49,9 +49,9 @@ def split(layer: LayerCall, data: Value, _axis: Value | None = None) -> Sequence
     count = max(len(layer.layer.outputs), 1)
     sizes = layer.integers("out_sizes", ()) or _slice_sizes(layer, dims[axis])
     if not sizes:
-        declared = [layer.declared(position) for position in range(count)]
-        if all(one is not None and len(one) == len(dims) for one in declared):
-            sizes = tuple([one[axis] for one in declared if one is not None])
+        declared = [layer.declared_dims(position) for position in range(count)]
+        if all(port_dims is not None and len(port_dims) == len(dims) for port_dims in declared):
+            sizes = tuple([port_dims[axis] for port_dims in declared if port_dims is not None])
         else:
             sizes = (dims[axis] // count,) * count
     if sum(sizes) != dims[axis] or min(sizes) < 0:
@@ -71,8 +71,8 @@ def split(layer: LayerCall, data: Value, _axis: Value | None = None) -> Sequence
             reason="one for each output",
             code=Code.too_many_outputs,
         )
-    found = build.variadic_split(data, vector(axis), vector(*sizes))
-    return [found] if isinstance(found, Value) else list(found)
+    parts = build.variadic_split(data, vector(axis), vector(*sizes))
+    return [parts] if isinstance(parts, Value) else list(parts)
 
 
 def _slice_sizes(layer: LayerCall, size: int) -> tuple[int, ...]:
@@ -112,7 +112,7 @@ def crop(layer: LayerCall, data: Value, like: Value | None = None) -> Value:
         pairs = zip(axes, begins, layer.integers("crop_end"), strict=False)
         sizes = [dims[axis] - begin - end for axis, begin, end in pairs]
     else:
-        declared = layer.declared() or dims
+        declared = layer.declared_dims() or dims
         sizes = [declared[axis] for axis in axes]
     if not len(axes) == len(begins) == len(sizes):
         raise InvalidAttributeError(
@@ -135,10 +135,10 @@ def tile(layer: LayerCall, data: Value) -> Value:
     axis, tiles = axis_of(layer.integer("axis"), data), layer.integer("tiles")
     if tiles < 1:
         raise InvalidAttributeError("tiles is", actual=tiles, expected="1 or more", code=Code.invalid_attribute)
-    return build.tile(data, vector(*[tiles if one == axis else 1 for one in range(rank_of(data))]))
+    return build.tile(data, vector(*[tiles if position == axis else 1 for position in range(rank_of(data))]))
 
 
-_PAD_MODES = {one: one for one in ("constant", "edge", "reflect", "symmetric")}
+_PAD_MODES = {mode: mode for mode in ("constant", "edge", "reflect", "symmetric")}
 
 
 @older_layer("Pad")
@@ -161,21 +161,21 @@ def strided_slice(layer: LayerCall, data: Value, begin: Value, end: Value, strid
     Source: StridedSliceValidator, strided_slice.cpp.
     """
     count = len(known_integers(begin, "begin"))
-    bounds = [as_integers(one) for one in (begin, end, *([stride] if stride is not None else []))]
+    bounds = [as_integers(bound) for bound in (begin, end, *([stride] if stride is not None else []))]
     masks: dict[str, Any] = {
         name: _bits(layer, name) for name in ("new_axis_mask", "shrink_axis_mask", "ellipsis_mask")
     }
     for name in ("begin_mask", "end_mask"):
         # In these files 1 means that the bound is used; in current files, that it is ignored.
-        given = [1 - bit for bit in _bits(layer, name)]
-        masks[name] = (*given, *[0] * max(0, count - len(given)))
-    found = build.strided_slice(data, *[cast(bound, ElementType.i64) for bound in bounds], **masks)
-    return build.unsqueeze(found, vector(0)) if found.rank == 0 and layer.declared() == (1,) else found
+        bits = [1 - bit for bit in _bits(layer, name)]
+        masks[name] = (*bits, *[0] * max(0, count - len(bits)))
+    result = build.strided_slice(data, *[cast(bound, ElementType.i64) for bound in bounds], **masks)
+    return build.unsqueeze(result, vector(0)) if result.rank == 0 and layer.declared_dims() == (1,) else result
 
 
 def _bits(layer: LayerCall, name: str) -> tuple[int, ...]:
     """A mask: each 0 and 1 of the text; separators are ignored."""
-    return tuple([int(one) for one in layer.text(name, "") if one in "01"])
+    return tuple([int(digit) for digit in layer.text(name, "") if digit in "01"])
 
 
 @older_layer("Gather")
@@ -247,8 +247,8 @@ def broadcast(layer: LayerCall, data: Value, dims: Value) -> Value:
 @older_layer("Expand")
 def expand(layer: LayerCall, data: Value, dims: Value | None = None) -> Value:
     """The data repeated along axes of size 1, to the declared dims."""
-    wanted = as_integers(dims) if dims is not None else vector(*(layer.declared() or dims_of(data)))
-    return build.broadcast(data, wanted)
+    target = as_integers(dims) if dims is not None else vector(*(layer.declared_dims() or dims_of(data)))
+    return build.broadcast(data, target)
 
 
 @older_layer("Fill")
@@ -262,7 +262,7 @@ def fill(layer: LayerCall, dims: Value, value: Value) -> Value:
 def range_(layer: LayerCall, start: Value, stop: Value, step: Value) -> Value:
     """Numbers from start to stop, exclusive."""
     values = of_one_type([start, stop, step])
-    kind = values[0].element_type
+    element_type = values[0].element_type
     scalar = build.constant(np.empty(0, np.int64))
     first, last, by = (build.reshape(value, scalar, special_zero=False) if value.rank else value for value in values)
-    return build.range(first, last, by, output_type=kind.name)
+    return build.range(first, last, by, output_type=element_type.name)

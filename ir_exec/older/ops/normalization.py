@@ -49,12 +49,12 @@ def normalize(layer: LayerCall, data: Value) -> Value:
     rank = rank_of(data)
     axes = range(1, rank) if layer.flag("across_spatial", False) else [min(1, rank - 1)]
     eps = layer.number("eps")
-    found = build.normalize_l2(data, vector(*axes), eps=eps, eps_mode="add")
+    normal = build.normalize_l2(data, vector(*axes), eps=eps, eps_mode="add")
     if not layer.has_blob("weights"):
-        return found
+        return normal
     count = 1 if layer.flag("channel_shared", False) else dims_of(data)[min(1, rank - 1)]
     ones = (1,) * max(rank - 2, 0)
-    return build.multiply(found, layer.blob("weights", *(1,) * (rank > 1), count, *ones))
+    return build.multiply(normal, layer.blob("weights", *(1,) * (rank > 1), count, *ones))
 
 
 @older_layer("MVN")

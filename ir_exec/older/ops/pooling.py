@@ -33,7 +33,7 @@ def pooling(layer: LayerCall, data: Value, _size: Value | None = None) -> Value:
     if len(dims) < 3:
         raise ShapeError("the input has rank", actual=len(dims), expected="3 or more", code=Code.wrong_rank)
     windows, method = _windows(layer, len(dims) - 2)
-    rounding = _clipped(_rounding(layer, windows, dims), windows, dims)
+    rounding = _current_rounding(_rounding(layer, windows, dims), windows, dims)
     attributes: dict[str, Any] = {
         "strides": windows.strides,
         "kernel_sizes": windows.kernel,
@@ -45,8 +45,8 @@ def pooling(layer: LayerCall, data: Value, _size: Value | None = None) -> Value:
     }
     if method == "max":
         pooled: Any = build.max_pool
-        found: Value | Sequence[Value] = pooled(data, **attributes)
-        return found if isinstance(found, Value) else found[0]
+        outputs: Value | Sequence[Value] = pooled(data, **attributes)
+        return outputs if isinstance(outputs, Value) else outputs[0]
     return build.avg_pool(data, exclude_pad=layer.flag("exclude-pad", False), **attributes)
 
 
@@ -65,13 +65,13 @@ def _windows(layer: LayerCall, rank: int) -> tuple[Windows, str]:
 
 
 def _pair(layer: LayerCall, name: str, both: str, default: int | None) -> tuple[int, int]:
-    def one(letter: str) -> int:
-        found = layer.integer(name.format(letter), 0)
-        if found:
-            return found
+    def read(letter: str) -> int:
+        value = layer.integer(name.format(letter), 0)
+        if value:
+            return value
         return layer.integer(both) if default is None else layer.integer(both, default)
 
-    return one("h"), one("w")
+    return read("h"), read("w")
 
 
 def _rounding(layer: LayerCall, windows: Windows, dims: tuple[int, ...]) -> str:
@@ -81,7 +81,7 @@ def _rounding(layer: LayerCall, windows: Windows, dims: tuple[int, ...]) -> str:
     for name in ("rounding_type", "rounding-type"):
         if layer.has(name):
             return layer.choice(name, {"floor": "floor", "ceil": "ceil", "ceil_torch": "ceil_torch"})
-    declared = layer.declared()
+    declared = layer.declared_dims()
     if declared is not None and len(declared) == len(dims):
         fits = {
             name: all(
@@ -95,14 +95,14 @@ def _rounding(layer: LayerCall, windows: Windows, dims: tuple[int, ...]) -> str:
     return "ceil"
 
 
-def _clipped(rounding: str, windows: Windows, dims: tuple[int, ...]) -> str:
+def _current_rounding(rounding: str, windows: Windows, dims: tuple[int, ...]) -> str:
     """The rounding mode of current operators that omits a last window starting past the input, as Caffe does."""
     axes = range(len(windows.kernel))
-    wanted = [_size(windows, axis, dims[axis + 2], up=True) for axis in axes]
-    if rounding != "ceil" or all(_rounded_up(windows, axis, dims[axis + 2]) == wanted[axis] for axis in axes):
+    expected = [_size(windows, axis, dims[axis + 2], up=True) for axis in axes]
+    if rounding != "ceil" or all(_rounded_up(windows, axis, dims[axis + 2]) == expected[axis] for axis in axes):
         return rounding
     down = [_size(windows, axis, dims[axis + 2], up=False) for axis in axes]
-    return "floor" if down == wanted else "ceil_torch"
+    return "floor" if down == expected else "ceil_torch"
 
 
 def _rounded_up(windows: Windows, axis: int, size: int) -> int:

@@ -9,7 +9,7 @@ from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.older.call import LayerCall
 from ir_exec.older.registry import older_layer
-from ir_exec.older.values import as_floats, dims_of, reshaped
+from ir_exec.older.values import as_floats, dims_of, reshape_to
 
 __all__: list[str] = []
 
@@ -36,7 +36,7 @@ def proposal(layer: LayerCall, scores: Value, deltas: Value, image: Value) -> Va
         "box_coordinate_scale": layer.number("box_coordinate_scale", 1.0),
         "framework": layer.text("framework", "").lower() if layer.has("framework") else "",
     }
-    return _proposed(layer, scores, deltas, image, attributes)
+    return _propose(layer, scores, deltas, image, attributes)
 
 
 @older_layer("SimplerNMS")
@@ -57,16 +57,18 @@ def simpler_nms(layer: LayerCall, scores: Value, deltas: Value, image: Value) ->
         "ratio": (0.5, 1.0, 2.0),
         "scale": layer.numbers("scale"),
     }
-    return _proposed(layer, scores, deltas, image, attributes)
+    return _propose(layer, scores, deltas, image, attributes)
 
 
-def _proposed(
+def _propose(
     layer: LayerCall, scores: Value, deltas: Value, image: Value, attributes: dict[str, Any]
 ) -> Value | Sequence[Value]:
-    inputs = (as_floats(scores), as_floats(deltas), reshaped(as_floats(image), -1))
+    inputs = (as_floats(scores), as_floats(deltas), reshape_to(as_floats(image), -1))
     proposed: Any = build.proposal
-    found: Value | Sequence[Value] = proposed(*inputs, **attributes, opset=1 if len(layer.layer.outputs) < 2 else None)
-    return found
+    outputs: Value | Sequence[Value] = proposed(
+        *inputs, **attributes, opset=1 if len(layer.layer.outputs) < 2 else None
+    )
+    return outputs
 
 
 @older_layer("ROIPooling")
@@ -78,7 +80,7 @@ def roi_pooling(layer: LayerCall, data: Value, rois: Value) -> Value:
         "spatial_scale": layer.number("spatial_scale"),
         "method": layer.text("method", "max").lower(),
     }
-    return build.roi_pooling(as_floats(data), reshaped(as_floats(rois), -1, 5), **attributes)
+    return build.roi_pooling(as_floats(data), reshape_to(as_floats(rois), -1, 5), **attributes)
 
 
 @older_layer("PSROIPooling")
@@ -96,7 +98,7 @@ def psroi_pooling(layer: LayerCall, data: Value, rois: Value, offsets: Value | N
         "spatial_bins_y": layer.integer("spatial_bins_y", 1),
         "mode": mode,
     }
-    data, rois = as_floats(data), reshaped(as_floats(rois), -1, 5)
+    data, rois = as_floats(data), reshape_to(as_floats(rois), -1, 5)
     if mode != "bilinear_deformable":
         return build.psroi_pooling(data, rois, **attributes)
     attributes |= {"part_size": layer.integer("part_size", 1), "trans_std": layer.number("trans_std", 1.0)}
@@ -109,7 +111,7 @@ def detectron_detection_output(
     layer: LayerCall, rois: Value, deltas: Value, scores: Value, image: Value
 ) -> Sequence[Value]:
     """The detections of Detectron."""
-    found: Sequence[Value] = build.experimental_detectron_detection_output(
+    outputs: Sequence[Value] = build.experimental_detectron_detection_output(
         rois,
         deltas,
         scores,
@@ -123,7 +125,7 @@ def detectron_detection_output(
         deltas_weights=layer.numbers("deltas_weights", (10.0, 10.0, 5.0, 5.0)),
         class_agnostic_box_regression=layer.flag("class_agnostic_box_regression", False),
     )
-    return found[: max(len(layer.layer.outputs), 1)]
+    return outputs[: max(len(layer.layer.outputs), 1)]
 
 
 @older_layer("ExperimentalDetectronGenerateProposalsSingleImage")
@@ -131,7 +133,7 @@ def detectron_proposals(
     layer: LayerCall, image: Value, anchors: Value, deltas: Value, scores: Value
 ) -> Sequence[Value]:
     """The proposals of Detectron."""
-    found: Sequence[Value] = build.experimental_detectron_generate_proposals_single_image(
+    outputs: Sequence[Value] = build.experimental_detectron_generate_proposals_single_image(
         image,
         anchors,
         deltas,
@@ -141,7 +143,7 @@ def detectron_proposals(
         pre_nms_count=layer.integer("pre_nms_count"),
         post_nms_count=layer.integer("post_nms_count"),
     )
-    return found
+    return outputs
 
 
 @older_layer("ExperimentalDetectronPriorGridGenerator")
@@ -165,7 +167,7 @@ def detectron_top_rois(layer: LayerCall, rois: Value, scores: Value) -> Value:
 @older_layer("ExperimentalDetectronROIFeatureExtractor")
 def detectron_features(layer: LayerCall, rois: Value, *levels: Value) -> Sequence[Value]:
     """Features of rois from the levels of a pyramid."""
-    found: Sequence[Value] = build.experimental_detectron_roi_feature_extractor(
+    outputs: Sequence[Value] = build.experimental_detectron_roi_feature_extractor(
         rois,
         list(levels),
         output_size=layer.integer("output_size"),
@@ -173,4 +175,4 @@ def detectron_features(layer: LayerCall, rois: Value, *levels: Value) -> Sequenc
         pyramid_scales=layer.integers("pyramid_scales"),
         aligned=layer.flag("aligned", False),
     )
-    return found[: max(len(layer.layer.outputs), 1)]
+    return outputs[: max(len(layer.layer.outputs), 1)]

@@ -14,5 +14,5 @@ __all__: list[str] = []
 @older_layer("FakeQuantize", "Quantize")
 def fake_quantize(layer: LayerCall, data: Value, low: Value, high: Value, to_low: Value, to_high: Value) -> Value:
     """The input rounded to one of `levels` values."""
-    data, low, high, to_low, to_high = (as_floats(one) for one in (data, low, high, to_low, to_high))
+    data, low, high, to_low, to_high = (as_floats(tensor) for tensor in (data, low, high, to_low, to_high))
     return build.fake_quantize(data, low, high, to_low, to_high, layer.integer("levels"))

@@ -35,12 +35,12 @@ class _OlderCell(NamedTuple):
     told: dict[str, Any]
 
 
-def _cell(layer: LayerCall, kind: str, width: int, directions: int) -> _OlderCell:
+def _cell(layer: LayerCall, cell_type: str, width: int, directions: int) -> _OlderCell:
     hidden = layer.integer("hidden_size")
     if hidden < 1:
         raise ShapeError("hidden_size is", actual=hidden, expected="1 or more", code=Code.impossible_shape)
-    gates = _GATES[kind]
-    is_linear = kind == "gru" and layer.flag("linear_before_reset", False)
+    gates = _GATES[cell_type]
+    is_linear = cell_type == "gru" and layer.flag("linear_before_reset", False)
     rows = gates * hidden
     both = layer.blob("weights", directions, rows, width + hidden)
     weights, recurrence = build.variadic_split(both, vector(2), vector(width, hidden))
@@ -57,7 +57,7 @@ def _cell(layer: LayerCall, kind: str, width: int, directions: int) -> _OlderCel
         biases = layer.blob("biases", directions, bias_rows)
     else:
         biases = build.constant(np.zeros((directions, bias_rows), np.float32))
-    names = layer.text("activations", ",".join(_ACTIVATIONS[kind])).lower().replace(" ", "").split(",")
+    names = layer.text("activations", ",".join(_ACTIVATIONS[cell_type])).lower().replace(" ", "").split(",")
     told: dict[str, Any] = {
         "hidden_size": hidden,
         "activations": tuple(names),
@@ -65,26 +65,28 @@ def _cell(layer: LayerCall, kind: str, width: int, directions: int) -> _OlderCel
         "activations_beta": layer.numbers("activation_beta", ()) or layer.numbers("activations_beta", ()),
         "clip": layer.number("clip", 0.0),
     }
-    if kind == "gru":
+    if cell_type == "gru":
         told["linear_before_reset"] = is_linear
     return _OlderCell(weights, recurrence, biases, told)
 
 
-def _cell_inputs(layer: LayerCall, kind: str, x: Value, states: Sequence[Value]) -> tuple[list[Value], dict[str, Any]]:
+def _cell_inputs(
+    layer: LayerCall, cell_type: str, x: Value, states: Sequence[Value]
+) -> tuple[list[Value], dict[str, Any]]:
     dims = dims_of(x)
     if len(dims) != 2:
         raise ShapeError("the input of a cell has rank", actual=len(dims), expected=2, code=Code.wrong_rank)
-    cell = _cell(layer, kind, dims[1], 1)
-    parts = [build.squeeze(one, vector(0)) for one in (cell.weights, cell.recurrence, cell.biases)]
-    return [as_floats(one) for one in (x, *states)] + parts, cell.told
+    cell = _cell(layer, cell_type, dims[1], 1)
+    parts = [build.squeeze(tensor, vector(0)) for tensor in (cell.weights, cell.recurrence, cell.biases)]
+    return [as_floats(tensor) for tensor in (x, *states)] + parts, cell.told
 
 
 @older_layer("LSTMCell")
 def lstm_cell(layer: LayerCall, x: Value, hidden: Value, cell: Value) -> Sequence[Value]:
     """One step; the new hidden state and the new cell state."""
     inputs, told = _cell_inputs(layer, "lstm", x, (hidden, cell))
-    found: Sequence[Value] = build.lstm_cell(*inputs, **told)
-    return found
+    outputs: Sequence[Value] = build.lstm_cell(*inputs, **told)
+    return outputs
 
 
 @older_layer("GRUCell")
@@ -109,7 +111,7 @@ _DIRECTIONS = {
 }
 
 
-def _sequence(layer: LayerCall, kind: str, x: Value, given: Sequence[Value]) -> list[Value]:
+def _sequence(layer: LayerCall, cell_type: str, x: Value, inputs: Sequence[Value]) -> list[Value]:
     """All steps; [batch, time, hidden] or, with `axis` 0, [time, batch, hidden], and the last states."""
     x = as_floats(x)
     dims = dims_of(x)
@@ -120,27 +122,27 @@ def _sequence(layer: LayerCall, kind: str, x: Value, given: Sequence[Value]) -> 
     is_time_first = layer.integer("axis", 1) == 0
     batch, time = (dims[1], dims[0]) if is_time_first else (dims[0], dims[1])
     x = build.transpose(x, vector(1, 0, 2)) if is_time_first else x
-    cell = _cell(layer, kind, dims[2], directions)
-    count = 2 if kind == "lstm" else 1
+    cell = _cell(layer, cell_type, dims[2], directions)
+    count = 2 if cell_type == "lstm" else 1
     hidden = cell.told["hidden_size"]
     zeros = build.broadcast(as_number(0), vector(batch, directions, hidden))
-    states = [_state(one, batch, directions, hidden) for one in given[:count]]
+    states = [_state(state, batch, directions, hidden) for state in inputs[:count]]
     states += [zeros] * (count - len(states))
-    lengths = as_integers(given[count]) if len(given) > count else _all_steps(batch, time)
+    lengths = as_integers(inputs[count]) if len(inputs) > count else _all_steps(batch, time)
     functions: dict[str, Callable[..., Sequence[Value]]] = {
         "lstm": build.lstm_sequence,
         "gru": build.gru_sequence,
         "rnn": build.rnn_sequence,
     }
     told: dict[str, Any] = {"direction": direction, **cell.told}
-    steps, *last = functions[kind](x, *states, lengths, cell.weights, cell.recurrence, cell.biases, **told)
+    steps, *last = functions[cell_type](x, *states, lengths, cell.weights, cell.recurrence, cell.biases, **told)
     # [batch, directions, time, hidden]
     if directions == 1:
         steps = build.squeeze(steps, vector(1))
-        last = [build.squeeze(one, vector(1)) for one in last]
+        last = [build.squeeze(state, vector(1)) for state in last]
     else:
         steps = build.reshape(build.transpose(steps, vector(0, 2, 1, 3)), vector(batch, time, -1), special_zero=False)
-        last = [build.reshape(one, vector(batch, -1), special_zero=False) for one in last]
+        last = [build.reshape(state, vector(batch, -1), special_zero=False) for state in last]
     return [build.transpose(steps, vector(1, 0, 2)) if is_time_first else steps, *last]
 
 

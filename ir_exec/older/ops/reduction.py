@@ -56,14 +56,14 @@ _REDUCTIONS: dict[str, Reduction] = {
 
 
 def _lowering(reduction: Reduction) -> Callable[[LayerCall, Value, Value], Value]:
-    def lowered(layer: LayerCall, data: Value, axes: Value) -> Value:
-        found = reduction(data, as_integers(axes), layer.flag("keep_dims", True))
+    def lower(layer: LayerCall, data: Value, axes: Value) -> Value:
+        output = reduction(data, as_integers(axes), layer.flag("keep_dims", True))
         # The Inference Engine had no scalars.
-        if found.rank == 0 and layer.declared() == (1,):
-            found = build.reshape(found, build.constant([1], ElementType.i64), special_zero=False)
-        return found
+        if output.rank == 0 and layer.declared_dims() == (1,):
+            output = build.reshape(output, build.constant([1], ElementType.i64), special_zero=False)
+        return output
 
-    return lowered
+    return lower
 
 
 for _name, _reduction in _REDUCTIONS.items():

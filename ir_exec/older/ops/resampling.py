@@ -39,10 +39,10 @@ def _image(data: Value) -> tuple[Value, tuple[int, ...]]:
 
 def _chosen(layer: LayerCall, dims: tuple[int, ...], candidates: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     """The spatial sizes of the output: the declared sizes if they are a candidate, or if there are no candidates."""
-    declared = layer.declared()
-    wanted = declared[2:] if declared is not None and len(declared) == len(dims) else None
-    if wanted is not None and (not candidates or wanted in candidates):
-        return wanted
+    declared = layer.declared_dims()
+    declared_sizes = declared[2:] if declared is not None and len(declared) == len(dims) else None
+    if declared_sizes is not None and (not candidates or declared_sizes in candidates):
+        return declared_sizes
     if not candidates:
         raise InvalidAttributeError(
             "the size is missing", expected="an attribute or the dims of the output port", code=Code.missing_attribute
@@ -67,12 +67,12 @@ def _target(layer: LayerCall, dims: tuple[int, ...], size: Value | None, factor:
     if factor < 0 or factor > 2**31:
         raise InvalidAttributeError("the factor is", actual=factor, expected="0 to 2^31", code=Code.invalid_attribute)
     # Caffe's Interp inserts `zoom - 1` new positions between two old ones.
-    between = tuple(one + int((one - 1) * (factor - 1)) for one in spatial)
-    sizes = [tuple(rounding(one * factor) for one in spatial) for rounding in (floor, ceil, round)]
+    between = tuple(length + int((length - 1) * (factor - 1)) for length in spatial)
+    sizes = [tuple(rounding(length * factor) for length in spatial) for rounding in (floor, ceil, round)]
     return _chosen(layer, dims, [*sizes, between])
 
 
-def _interpolated(data: Value, sizes: tuple[int, ...], mode: str, way: str, *, antialias: bool = False) -> Value:
+def _interpolate(data: Value, sizes: tuple[int, ...], mode: str, way: str, *, antialias: bool = False) -> Value:
     axes = vector(*range(2, 2 + len(sizes)))
     told: dict[str, Any] = {
         "mode": mode,
@@ -112,7 +112,7 @@ def upsampling(layer: LayerCall, data: Value) -> Value:
     data, dims = _image(data)
     scale = layer.integer("scale")
     sizes = _chosen(layer, dims, [tuple(dim * scale for dim in dims[2:])])
-    return _interpolated(data, sizes, "nearest", "half_pixel")
+    return _interpolate(data, sizes, "nearest", "half_pixel")
 
 
 @older_layer("Interp")

@@ -10,7 +10,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
 from ir_exec.older.call import LayerCall
 from ir_exec.older.registry import older_layer
-from ir_exec.older.values import as_integers, axis_of, dims_of, known_integers, rank_of, reshaped, vector
+from ir_exec.older.values import as_integers, axis_of, dims_of, known_integers, rank_of, reshape_to, vector
 from ir_exec.types import ElementType
 
 __all__: list[str] = []
@@ -25,20 +25,20 @@ def reshape(layer: LayerCall, data: Value, dims: Value | None = None) -> Value:
     """
     if dims is not None:
         return build.reshape(data, as_integers(dims), special_zero=True)
-    wanted = layer.integers("dim", ())
-    declared = layer.declared()
-    if not wanted:
-        return reshaped(data, *(declared if declared is not None else (-1,)))
+    requested = layer.integers("dim", ())
+    declared = layer.declared_dims()
+    if not requested:
+        return reshape_to(data, *(declared if declared is not None else (-1,)))
     first, count = layer.integer("axis", 0), layer.integer("num_axes", -1)
     if (first, count) != (0, -1):
         own = dims_of(data)
         start = first if first >= 0 else len(own) + 1 + first
         stop = len(own) if count == -1 else start + count
-        kept = [
-            own[start + place] if dim == 0 and start + place < len(own) else dim for place, dim in enumerate(wanted)
+        replaced = [
+            own[start + index] if dim == 0 and start + index < len(own) else dim for index, dim in enumerate(requested)
         ]
-        return reshaped(data, *own[:start], *kept, *own[stop:])
-    return build.reshape(data, vector(*wanted), special_zero=True)
+        return reshape_to(data, *own[:start], *replaced, *own[stop:])
+    return build.reshape(data, vector(*requested), special_zero=True)
 
 
 @older_layer("Flatten")
@@ -46,12 +46,12 @@ def flatten(layer: LayerCall, data: Value) -> Value:
     """Merge the axes from `axis` to `end_axis`."""
     dims = dims_of(data)
     if not dims:
-        return reshaped(data, 1)
+        return reshape_to(data, 1)
     first = axis_of(layer.integer("axis", 0), data)
     last = axis_of(layer.integer("end_axis", -1), data)
     if last < first:
         raise ShapeError("end_axis is", actual=last, expected=f"at least axis {first}", code=Code.axis_out_of_range)
-    return reshaped(data, *dims[:first], prod(dims[first : last + 1]), *dims[last + 1 :])
+    return reshape_to(data, *dims[:first], prod(dims[first : last + 1]), *dims[last + 1 :])
 
 
 @older_layer("Squeeze")
@@ -59,17 +59,17 @@ def squeeze(layer: LayerCall, data: Value, axes: Value | None = None) -> Value:
     """Remove the axes of size 1 that an input lists, or all of them."""
     if axes is None:
         return build.squeeze(data)
-    found = build.squeeze(data, as_integers(axes))
+    output = build.squeeze(data, as_integers(axes))
     # The Inference Engine had no scalars.
-    return reshaped(found, 1) if found.rank == 0 and layer.declared() == (1,) else found
+    return reshape_to(output, 1) if output.rank == 0 and layer.declared_dims() == (1,) else output
 
 
 @older_layer("Unsqueeze")
 def unsqueeze(layer: LayerCall, data: Value, axes: Value) -> Value:
     """Insert new axes of size 1."""
     places = known_integers(axes, "the axes")
-    if rank_of(data) == 1 and dims_of(data) == (1,) and layer.declared() == (1,):
-        return reshaped(data, 1)
+    if rank_of(data) == 1 and dims_of(data) == (1,) and layer.declared_dims() == (1,):
+        return reshape_to(data, 1)
     return build.unsqueeze(data, vector(*places))
 
 
@@ -88,7 +88,7 @@ def expand_dims(layer: LayerCall, data: Value) -> Value:
 @older_layer("Const")
 def const(layer: LayerCall) -> Value:
     """The elements of the blob `custom`, with the declared dims. A constant declared as [1] has rank 1."""
-    dims = layer.declared() or ()
+    dims = layer.declared_dims() or ()
     name = "custom" if layer.has_blob("custom") else layer.layer.blobs[0].name if layer.layer.blobs else "custom"
     value = layer.blob(name, *dims, may_be_longer=True)
     if value.layer.type == "Const" and value.element_type is not ElementType.f16:

@@ -13,7 +13,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
 from ir_exec.older.call import LayerCall
 from ir_exec.older.registry import older_layer
-from ir_exec.older.values import as_floats, axis_of, cast, dims_of, known_integers, of_one_type, reshaped
+from ir_exec.older.values import as_floats, axis_of, cast, dims_of, known_integers, of_one_type, reshape_to
 from ir_exec.types import ElementType
 
 __all__: list[str] = []
@@ -30,8 +30,8 @@ def _largest(data: Value, count: int, axis: int, mode: str, sort: str) -> Sequen
         )
     k = build.constant(np.int64(count))
     attributes: dict[str, Any] = {"axis": axis, "mode": mode, "sort": sort, "index_element_type": "i32", "opset": 3}
-    found: Sequence[Value] = build.topk(data, k, **attributes)
-    return found
+    outputs: Sequence[Value] = build.topk(data, k, **attributes)
+    return outputs
 
 
 @older_layer("ArgMax")
@@ -47,15 +47,15 @@ def arg_max(layer: LayerCall, data: Value) -> Value:
         values, indices = _largest(data, count, axis_of(layer.integer("axis"), data), "max", "value")
         return values if wants_values else cast(indices, ElementType.f32)
     batch = dims_of(data)[0]
-    flat = reshaped(data, batch, 1, -1)
+    flat = reshape_to(data, batch, 1, -1)
     values, indices = _largest(flat, count, 2, "max", "value")
-    found = cast(indices, ElementType.f32)
-    found = build.concat([found, values], 1) if wants_values else found
-    declared = layer.declared()
+    output = cast(indices, ElementType.f32)
+    output = build.concat([output, values], 1) if wants_values else output
+    declared = layer.declared_dims()
     size = batch * count * (1 + wants_values)
     if declared is not None and len(declared) != 3 and int(np.prod(declared, dtype=np.float64)) == size:
-        return reshaped(found, *declared)
-    return found
+        return reshape_to(output, *declared)
+    return output
 
 
 _MODES = {"max": "max", "min": "min"}
@@ -71,13 +71,22 @@ def topk(layer: LayerCall, data: Value, k: Value) -> Sequence[Value]:
     axis = axis_of(layer.integer("axis", -1), data)
     mode, sort = layer.choice("mode", _MODES, "max"), layer.choice("sort", _SORTS, "index")
     values, indices = _largest(data, known_integers(k, "k")[0], axis, mode, sort)
-    kind = layer.precision_of(1)
-    if kind is not None and kind.is_float and layer.layer.outputs[1:] and layer.layer.outputs[1].precision:
+    index_precision = layer.precision_of(1)
+    if (
+        index_precision is not None
+        and index_precision.is_float
+        and layer.layer.outputs[1:]
+        and layer.layer.outputs[1].precision
+    ):
         indices = cast(indices, ElementType.f32)
     if len(layer.layer.outputs) != 1:
         return values, indices
-    wanted = layer.precision_of(0)
-    return [indices if wanted is not None and wanted.is_integer and data.element_type.is_float else values]
+    output_precision = layer.precision_of(0)
+    return [
+        indices
+        if output_precision is not None and output_precision.is_integer and data.element_type.is_float
+        else values
+    ]
 
 
 @older_layer("Bucketize")

@@ -16,7 +16,6 @@ from ir_exec.onnx.checking.constraints import (
     NodeFacts,
     at_least,
     between,
-    computed,
     each_at_least,
     elements,
     exactly_one,
@@ -36,6 +35,7 @@ from ir_exec.onnx.checking.constraints import (
     together,
     until_opset,
     vectors,
+    when_computed,
     zero_point,
 )
 
@@ -75,7 +75,7 @@ def _updates(facts: NodeFacts) -> IRError | None:
     return rank("updates", data + indices - width - 1)(facts)
 
 
-def _padded(facts: NodeFacts) -> IRError | None:
+def _pads_within_dims(facts: NodeFacts) -> IRError | None:
     """No axis of the data becomes smaller than 0 by negative pads."""
     pads, rank = _numbers(facts, "pads"), facts.rank("data")
     if pads is None or rank is None:
@@ -100,7 +100,7 @@ def _numbers(facts: NodeFacts, name: str) -> tuple[int, ...] | None:
     return None if constant is None else tuple(constant.ravel().tolist())
 
 
-def _picked(facts: NodeFacts) -> IRError | None:
+def _gather_nd_indices(facts: NodeFacts) -> IRError | None:
     """An index of GatherND has at most as many elements as the data has axes after the batch axes."""
     data, width, batch = facts.rank("data"), facts.size("indices", -1), facts.attributes.get("batch_dims", 0)
     if data is None or width is None or batch + width <= data:
@@ -148,8 +148,8 @@ def _equation(facts: NodeFacts) -> IRError | None:
             code=Code.invalid_attribute,
         )
     for term, name in zip(terms, facts.inputs, strict=True):
-        found, letters = facts.rank(name), len(_LETTERS.findall(term))
-        if found is not None and (found < letters if "..." in term else found != letters):
+        input_rank, letters = facts.rank(name), len(_LETTERS.findall(term))
+        if input_rank is not None and (input_rank < letters if "..." in term else input_rank != letters):
             expected = f"rank {letters}" + (" or more" if "..." in term else "")
             return ShapeError(
                 f"{name} has shape",
@@ -183,12 +183,12 @@ def _parts(facts: NodeFacts) -> IRError | None:
 
 def _spectrum(facts: NodeFacts) -> IRError | None:
     """The last axis of the input has real parts only, or real and imaginary parts."""
-    found, shown = facts.size("input", -1), facts.shown("input")
-    if found in (None, 1, 2):
+    size, shown = facts.size("input", -1), facts.shown("input")
+    if size in (None, 1, 2):
         return None
     return ShapeError(
         "the last axis of input has size",
-        actual=found,
+        actual=size,
         expected="1 or 2",
         reason=f": input has shape {shown}",
         code=Code.dims_differ,
@@ -204,11 +204,11 @@ def _distinct(name: str) -> Constraint:
     """An attribute lists no axis twice."""
 
     def check(facts: NodeFacts) -> IRError | None:
-        found = facts.attributes.get(name) or ()
-        if len(set(found)) == len(found):
+        axes = facts.attributes.get(name) or ()
+        if len(set(axes)) == len(axes):
             return None
         return InvalidAttributeError(
-            f"{name} is", actual=list(found), expected="no axis twice", code=Code.invalid_attribute
+            f"{name} is", actual=list(axes), expected="no axis twice", code=Code.invalid_attribute
         )
 
     return check
@@ -293,7 +293,7 @@ CONSTRAINTS: Mapping[str, Sequence[Constraint]] = MappingProxyType(
         "BlackmanWindow": scalars("size"),
         "Clip": [elements("min", 1), elements("max", 1)],
         "Col2Im": [rank("image_shape", 1), rank("block_shape", 1), rank("input", 3)],
-        "ConstantOfShape": [computed("input", rank("input", 1)), each_at_least("input", 0)],
+        "ConstantOfShape": [when_computed("input", rank("input", 1)), each_at_least("input", 0)],
         "Conv": _window("X", same_rank("W", "X"), rank("B", 1), same_size("B", 0, "W", 0)),
         "ConvInteger": _window("x", same_rank("w", "x")),
         "ConvTranspose": _window(
@@ -338,7 +338,7 @@ CONSTRAINTS: Mapping[str, Sequence[Constraint]] = MappingProxyType(
         "Det": [least_rank("X", 2), _square],
         "Dropout": [rank("ratio", 0), rank("training_mode", 0)],
         "Einsum": [_equation],
-        "Expand": [computed("shape", rank("shape", 1))],
+        "Expand": [when_computed("shape", rank("shape", 1))],
         "EyeLike": [rank("input", 2)],
         "Gather": [indices_within("indices", "data", axis="axis"), least_rank("data", 1)],
         "GatherElements": [
@@ -346,7 +346,12 @@ CONSTRAINTS: Mapping[str, Sequence[Constraint]] = MappingProxyType(
             least_rank("data", 1),
             indices_within("indices", "data", axis="axis"),
         ],
-        "GatherND": [least_rank("indices", 1), least_rank("data", 1), _picked, indices_within("indices", "data")],
+        "GatherND": [
+            least_rank("indices", 1),
+            least_rank("data", 1),
+            _gather_nd_indices,
+            indices_within("indices", "data"),
+        ],
         "Gelu": [one_of("approximate", "none", "tanh")],
         "Gemm": [
             rank("A", 2),
@@ -414,7 +419,7 @@ CONSTRAINTS: Mapping[str, Sequence[Constraint]] = MappingProxyType(
         "Pad": [
             one_of("mode", "constant", "reflect", "edge", "wrap"),
             rank("pads", 1, 2),
-            _padded,
+            _pads_within_dims,
             *vectors("axes"),
         ],
         "QLinearConv": _window(
@@ -443,7 +448,7 @@ CONSTRAINTS: Mapping[str, Sequence[Constraint]] = MappingProxyType(
             one_of("nearest_mode", "round_prefer_floor", "round_prefer_ceil", "floor", "ceil"),
             one_of("keep_aspect_ratio_policy", "stretch", "not_larger", "not_smaller"),
             from_opset(11, exactly_one("scales", "sizes"), _roi),
-            computed("sizes", rank("sizes", 1)),
+            when_computed("sizes", rank("sizes", 1)),
         ],
         "ReverseSequence": [
             one_of("batch_axis", 0, 1),

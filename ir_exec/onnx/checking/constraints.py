@@ -24,7 +24,6 @@ __all__ = [
     "NodeFacts",
     "at_least",
     "between",
-    "computed",
     "each_at_least",
     "elements",
     "exactly_one",
@@ -45,6 +44,7 @@ __all__ = [
     "together",
     "until_opset",
     "vectors",
+    "when_computed",
     "zero_point",
 ]
 
@@ -68,8 +68,8 @@ class NodeFacts:
 
     def tensor(self, name: str) -> Value | None:
         """The input of this name; None if it is missing, or not a tensor of an element type of IR."""
-        found = self.inputs.get(name)
-        return found if isinstance(found, Value) else None
+        value = self.inputs.get(name)
+        return value if isinstance(value, Value) else None
 
     def has(self, name: str) -> bool:
         """Return True if the node has this input or attribute; an empty tensor counts as missing."""
@@ -79,25 +79,25 @@ class NodeFacts:
         return value is not None or name in self.attributes
 
     def rank(self, name: str) -> int | None:
-        found = self.tensor(name)
-        return None if found is None else found.type.rank
+        tensor = self.tensor(name)
+        return None if tensor is None else tensor.type.rank
 
     def size(self, name: str, axis: int) -> int | None:
         """The size of an axis of an input, if known."""
-        found, rank = self.tensor(name), self.rank(name)
-        if found is None or rank is None or not -rank <= axis < rank:
+        tensor, rank = self.tensor(name), self.rank(name)
+        if tensor is None or rank is None or not -rank <= axis < rank:
             return None
-        dim = found.type.shape[axis]
+        dim = tensor.type.shape[axis]
         return dim.size if dim.is_static else None
 
     def constant(self, name: str) -> Array | None:
-        found = self.tensor(name)
-        return None if found is None else found.constant
+        tensor = self.tensor(name)
+        return None if tensor is None else tensor.constant
 
     def shown(self, name: str) -> str:
         """The shape of an input for messages."""
-        found = self.tensor(name)
-        return "?" if found is None else str(found.type.shape)
+        tensor = self.tensor(name)
+        return "?" if tensor is None else str(tensor.type.shape)
 
 
 Constraint: TypeAlias = Callable[[NodeFacts], IRError | None]
@@ -139,7 +139,7 @@ def vectors(*names: str) -> list[Constraint]:
     return [expected(rank(name, 1)) for name in names]
 
 
-def computed(name: str, *constraints: Constraint) -> Constraint:
+def when_computed(name: str, *constraints: Constraint) -> Constraint:
     """Constraints on an input that is no constant: onnxruntime accepts constants that violate them."""
     return lambda facts: _first(constraints, facts) if facts.constant(name) is None else None
 
@@ -148,10 +148,10 @@ def one_of(name: str, *allowed: Any) -> Constraint:
     """An attribute is one of these values, or a list of them."""
 
     def check(facts: NodeFacts) -> IRError | None:
-        found = facts.attributes.get(name)
-        for one in _listed(found):
-            if isinstance(one, type(allowed[0])) and one not in allowed:
-                return _attribute(f"{name} is", actual=repr(found), expected=", ".join(map(repr, allowed)))
+        value = facts.attributes.get(name)
+        for element in _as_list(value):
+            if isinstance(element, type(allowed[0])) and element not in allowed:
+                return _attribute(f"{name} is", actual=repr(value), expected=", ".join(map(repr, allowed)))
         return None
 
     return check
@@ -161,10 +161,10 @@ def at_least(name: str, least: float) -> Constraint:
     """An attribute, or each element of it, is at least this number."""
 
     def check(facts: NodeFacts) -> IRError | None:
-        found = facts.attributes.get(name)
-        for one in _listed(found):
-            if isinstance(one, (int, float)) and not one >= least:
-                return _attribute(f"{name} is", actual=_as_text(found), expected=f"at least {least}")
+        value = facts.attributes.get(name)
+        for element in _as_list(value):
+            if isinstance(element, (int, float)) and not element >= least:
+                return _attribute(f"{name} is", actual=_as_text(value), expected=f"at least {least}")
         return None
 
     return check
@@ -208,11 +208,11 @@ def permutation(name: str, like: str) -> Constraint:
     """An attribute lists each axis of an input once."""
 
     def check(facts: NodeFacts) -> IRError | None:
-        found, rank = facts.attributes.get(name), facts.rank(like)
-        if not found or (sorted(found) == list(range(len(found))) and rank in (None, len(found))):
+        axes, rank = facts.attributes.get(name), facts.rank(like)
+        if not axes or (sorted(axes) == list(range(len(axes))) and rank in (None, len(axes))):
             return None
-        expected = f"each of 0 to {len(found) - 1 if rank is None else rank - 1} once"
-        return _attribute(f"{name} is", actual=_as_text(found), expected=expected)
+        expected = f"each of 0 to {len(axes) - 1 if rank is None else rank - 1} once"
+        return _attribute(f"{name} is", actual=_as_text(axes), expected=expected)
 
     return check
 
@@ -221,10 +221,10 @@ def exactly_one(*names: str) -> Constraint:
     """Exactly one of these inputs and attributes is given."""
 
     def check(facts: NodeFacts) -> IRError | None:
-        given = [name for name in names if facts.has(name)]
-        if len(given) == 1:
+        present = [name for name in names if facts.has(name)]
+        if len(present) == 1:
             return None
-        state = "both are given" if given else "neither is given"
+        state = "both are given" if present else "neither is given"
         return GraphError(f"of {' and '.join(names)} {state}", expected="one", code=Code.wrong_number_of_inputs)
 
     return check
@@ -234,12 +234,12 @@ def together(*names: str) -> Constraint:
     """All of these inputs are given, or none."""
 
     def check(facts: NodeFacts) -> IRError | None:
-        given = [name for name in names if facts.inputs.get(name) is not None]
-        if len(given) in (0, len(names)):
+        present = [name for name in names if facts.inputs.get(name) is not None]
+        if len(present) in (0, len(names)):
             return None
-        lacking = next(name for name in names if name not in given)
+        lacking = next(name for name in names if name not in present)
         return GraphError(
-            f"{given[0]} is given without {lacking}",
+            f"{present[0]} is given without {lacking}",
             expected="both or neither",
             code=Code.wrong_number_of_inputs,
             port=lacking,
@@ -265,8 +265,8 @@ def rank(name: str, *allowed: int) -> Constraint:
     """An input has one of these ranks."""
 
     def check(facts: NodeFacts) -> IRError | None:
-        found = facts.rank(name)
-        if found is None or found in allowed:
+        actual = facts.rank(name)
+        if actual is None or actual in allowed:
             return None
         return _rank(facts, name, " or ".join(map(str, allowed)))
 
@@ -277,8 +277,8 @@ def least_rank(name: str, least: int) -> Constraint:
     """An input has at least this rank."""
 
     def check(facts: NodeFacts) -> IRError | None:
-        found = facts.rank(name)
-        return None if found is None or found >= least else _rank(facts, name, f"{least} or more")
+        actual = facts.rank(name)
+        return None if actual is None or actual >= least else _rank(facts, name, f"{least} or more")
 
     return check
 
@@ -287,8 +287,8 @@ def same_rank(name: str, like: str) -> Constraint:
     """Two inputs have the same rank."""
 
     def check(facts: NodeFacts) -> IRError | None:
-        found, expected = facts.rank(name), facts.rank(like)
-        if found is None or expected is None or found == expected:
+        actual, expected = facts.rank(name), facts.rank(like)
+        if actual is None or expected is None or actual == expected:
             return None
         return _rank(facts, name, str(expected), f"the rank of {like} of shape {facts.shown(like)}")
 
@@ -299,12 +299,12 @@ def same_size(name: str, axis: int, like: str, other: int) -> Constraint:
     """An axis of an input has the size of an axis of another input."""
 
     def check(facts: NodeFacts) -> IRError | None:
-        found, expected = facts.size(name, axis), facts.size(like, other)
-        if found is None or expected is None or found == expected:
+        actual, expected = facts.size(name, axis), facts.size(like, other)
+        if actual is None or expected is None or actual == expected:
             return None
         return ShapeError(
             f"axis {axis} of {name} has size",
-            actual=found,
+            actual=actual,
             expected=expected,
             reason=f"the size of axis {other} of {like}",
             code=Code.dims_differ,
@@ -318,8 +318,8 @@ def same_shape(name: str, like: str) -> Constraint:
     """Two inputs have the same shape."""
 
     def check(facts: NodeFacts) -> IRError | None:
-        found, expected = facts.tensor(name), facts.tensor(like)
-        if found is None or expected is None or (found.type.shape & expected.type.shape) is not None:
+        actual, expected = facts.tensor(name), facts.tensor(like)
+        if actual is None or expected is None or (actual.type.shape & expected.type.shape) is not None:
             return None
         return ShapeError(
             f"{name} has shape",
@@ -345,15 +345,15 @@ def zero_point(name: str, scale: str) -> Constraint:
 
 def _is_one(value: Value | None) -> bool:
     """Return True for a tensor that may have one element and rank 0 or 1."""
-    return value is not None and any((value.type.shape & Shape(one)) is not None for one in ((), (1,)))
+    return value is not None and any((value.type.shape & Shape(dims)) is not None for dims in ((), (1,)))
 
 
 def elements(name: str, count: int) -> Constraint:
     """An input has this number of elements."""
 
     def check(facts: NodeFacts) -> IRError | None:
-        found = facts.tensor(name)
-        if found is None or not found.type.shape.is_static or math.prod(found.type.shape.static) == count:
+        tensor = facts.tensor(name)
+        if tensor is None or not tensor.type.shape.is_static or math.prod(tensor.type.shape.static) == count:
             return None
         return ShapeError(
             f"{name} has shape",
@@ -370,10 +370,10 @@ def between(name: str, least: float, most: float) -> Constraint:
     """Every element of a constant input is in this range."""
 
     def check(facts: NodeFacts) -> IRError | None:
-        found = facts.constant(name)
-        if found is None or found.dtype.kind not in "iuf" or ((found >= least) & (found <= most)).all():
+        array = facts.constant(name)
+        if array is None or array.dtype.kind not in "iuf" or ((array >= least) & (array <= most)).all():
             return None
-        worst = found[~((found >= least) & (found <= most))][0]
+        worst = array[~((array >= least) & (array <= most))][0]
         return EvaluationError(
             f"{name} is", actual=worst, expected=f"{least} to {most}", code=Code.bad_value, port=name
         )
@@ -395,14 +395,14 @@ def indices_within(name: str, data: str, *, axis: str | None = None) -> Constrai
     """
 
     def check(facts: NodeFacts) -> IRError | None:
-        found, data_rank = facts.constant(name), facts.rank(data)
-        if found is None or data_rank is None or found.dtype.kind not in "iu" or not found.size:
+        indices, data_rank = facts.constant(name), facts.rank(data)
+        if indices is None or data_rank is None or indices.dtype.kind not in "iu" or not indices.size:
             return None
         if axis is not None:
-            return _outside(facts, name, data, found, facts.attributes.get(axis, 0))
+            return _outside(facts, name, data, indices, facts.attributes.get(axis, 0))
         first = facts.attributes.get("batch_dims", 0)
-        columns = (_outside(facts, name, data, found[..., at], first + at) for at in range(found.shape[-1]))
-        return next((error for error in columns if error is not None), None) if found.ndim else None
+        columns = (_outside(facts, name, data, indices[..., at], first + at) for at in range(indices.shape[-1]))
+        return next((error for error in columns if error is not None), None) if indices.ndim else None
 
     return check
 
@@ -424,12 +424,12 @@ def _outside(facts: NodeFacts, name: str, data: str, indices: Array, axis: int) 
     )
 
 
-def _listed(found: Any) -> Sequence[Any]:
-    return found if isinstance(found, (tuple, list)) else () if found is None else (found,)
+def _as_list(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, (tuple, list)) else () if value is None else (value,)
 
 
-def _as_text(found: Any) -> str:
-    return f"[{','.join(map(str, found))}]" if isinstance(found, (tuple, list)) else str(found)
+def _as_text(value: Any) -> str:
+    return f"[{','.join(map(str, value))}]" if isinstance(value, (tuple, list)) else str(value)
 
 
 def _attribute(text: str, actual: object, expected: object, reason: str | None = None) -> InvalidAttributeError:

@@ -41,18 +41,18 @@ class Contradiction(NamedTuple):
 
 def contradiction(name: str, declared: TypeProto, value: GraphValue) -> Contradiction | None:
     """The difference between a value and the type that the file declares for its name; None if there is none."""
-    kind = declared.WhichOneof("value")
-    if kind == "sequence_type" and declared.sequence_type.elem_type.HasField("map_type"):
+    field = declared.WhichOneof("value")
+    if field == "sequence_type" and declared.sequence_type.elem_type.HasField("map_type"):
         return None  # ZipMap itself warns about the tensor that replaces the maps.
     is_list = isinstance(value, (Sequence, Stack, Appended))
-    if is_list != (kind == "sequence_type") and kind in ("tensor_type", "sequence_type"):
-        declared_kind, kind_of_value = kind.removesuffix("_type"), "a list" if is_list else "a tensor"
+    if is_list != (field == "sequence_type") and field in ("tensor_type", "sequence_type"):
+        declared_kind, kind_of_value = field.removesuffix("_type"), "a list" if is_list else "a tensor"
         return Contradiction(name, f"a {declared_kind}", kind_of_value, of_shape=False)
-    if kind != "tensor_type" or not isinstance(value, Value):
+    if field != "tensor_type" or not isinstance(value, Value):
         return None
-    wanted = tensor_type_of(declared)
-    known = wanted.element_type.is_known and value.element_type.is_known
-    is_same = not known or wanted.element_type is value.element_type
-    if is_same and (wanted.shape & value.shape) is not None:
+    declared_type = tensor_type_of(declared)
+    are_known = declared_type.element_type.is_known and value.element_type.is_known
+    is_same = not are_known or declared_type.element_type is value.element_type
+    if is_same and (declared_type.shape & value.shape) is not None:
         return None
-    return Contradiction(name, str(wanted), str(value.type), of_shape=is_same)
+    return Contradiction(name, str(declared_type), str(value.type), of_shape=is_same)

@@ -13,7 +13,7 @@ from ir_exec.onnx.checking.constraint_table import CONSTRAINTS
 from ir_exec.onnx.checking.constraints import Constraint, NodeFacts
 from ir_exec.onnx.checking.microsoft_constraint_table import MICROSOFT_CONSTRAINTS
 from ir_exec.onnx.checking.ml_constraint_table import ML_CONSTRAINTS
-from ir_exec.onnx.lowering.attributes import resolved
+from ir_exec.onnx.lowering.attributes import resolve
 from ir_exec.onnx.lowering.registry import MICROSOFT, ML, STANDARD, canonical_domain, find
 from ir_exec.onnx.lowering.values import GraphValue, Narrow
 from ir_exec.onnx.reading.functions import defining
@@ -51,12 +51,12 @@ class _Definition(NamedTuple):
 
 
 def broken_constraints(
-    node: NodeProto, opset: int, inputs: Sequence[GraphValue], given: Mapping[str, AttributeProto]
+    node: NodeProto, opset: int, inputs: Sequence[GraphValue], function_attributes: Mapping[str, AttributeProto]
 ) -> list[IRError]:
     """The violations of the operator's definition by a node: warnings, and at most one error, the last element.
 
     Args:
-        given: The attributes of the call of the function that contains the node.
+        function_attributes: The attributes of the call of the function that contains the node.
     """
     definition = _definition(canonical_domain(node.domain), node.op_type, opset)
     if definition is None:
@@ -66,7 +66,7 @@ def broken_constraints(
         or _number_of_outputs(definition, node)
         or _differing_types(definition, inputs)
     )
-    return list(_of_table(definition, node, opset, inputs, given)) if error is None else [error]
+    return list(_of_table(definition, node, opset, inputs, function_attributes)) if error is None else [error]
 
 
 @lru_cache(maxsize=2**10)
@@ -87,7 +87,7 @@ def _definition(domain: str, type: str, opset: int) -> _Definition | None:
     )
     signature = find_signature(domain, type, opset)
     stored = {} if signature is None else signature.attributes
-    defaults = {name: _plain(one.default) for name, one in stored.items() if one.default is not None}
+    defaults = {name: _plain(attribute.default) for name, attribute in stored.items() if attribute.default is not None}
     tables = {STANDARD: CONSTRAINTS, ML: ML_CONSTRAINTS}
     constraints = tables[domain].get(type, ()) if domain in tables else ()
     return _Definition(inputs, schema.max_output, defaults, constraints)
@@ -121,10 +121,10 @@ def _variables(schema: Any) -> set[str]:
 
 def _at(definition: _Definition, position: int) -> _Input | None:
     """The input at a position; a variadic last input repeats."""
-    known = definition.inputs
-    if position < len(known):
-        return known[position]
-    return known[-1] if known and known[-1].is_variadic else None
+    inputs = definition.inputs
+    if position < len(inputs):
+        return inputs[position]
+    return inputs[-1] if inputs and inputs[-1].is_variadic else None
 
 
 def _missing_input(definition: _Definition, inputs: Sequence[GraphValue]) -> IRError | None:
@@ -150,17 +150,17 @@ def _number_of_outputs(definition: _Definition, node: NodeProto) -> IRError | No
 
 def _differing_types(definition: _Definition, inputs: Sequence[GraphValue]) -> IRError | None:
     """IR402 for the first input whose type differs from an earlier input that must have the same type."""
-    found: dict[str, tuple[str, int, str]] = {}
+    first_types: dict[str, tuple[str, int, str]] = {}
     for position, value in enumerate(inputs):
         declared = _at(definition, position)
         if declared is None or not declared.variable:
             continue
-        kind, shown = _type_of(value)
-        if not kind:
+        type_name, shown = _type_of(value)
+        if not type_name:
             continue
         name = f"{declared.name}[{position - len(definition.inputs) + 1}]" if declared.is_variadic else declared.name
-        first, expected, expected_shown = found.setdefault(declared.variable, (name, kind, shown))
-        if kind != expected:
+        first, expected, expected_shown = first_types.setdefault(declared.variable, (name, type_name, shown))
+        if type_name != expected:
             return ElementTypeError(
                 f"{name} is",
                 actual=shown,
@@ -175,7 +175,7 @@ def _differing_types(definition: _Definition, inputs: Sequence[GraphValue]) -> I
 def _type_of(value: GraphValue) -> tuple[int, str]:
     """The TensorProto.DataType of a tensor, and its name in messages; 0 if unknown."""
     if isinstance(value, Narrow):
-        return value.kind, _name_of(value.kind)
+        return value.data_type, _name_of(value.data_type)
     if not isinstance(value, Value) or not value.element_type.is_known:
         return 0, ""
     try:
@@ -184,10 +184,10 @@ def _type_of(value: GraphValue) -> tuple[int, str]:
         return 0, ""
 
 
-def _name_of(kind: int) -> str:
+def _name_of(data_type: int) -> str:
     from onnx import TensorProto
 
-    return str(TensorProto.DataType.Name(kind)).lower()
+    return str(TensorProto.DataType.Name(data_type)).lower()
 
 
 def _of_table(
@@ -195,7 +195,7 @@ def _of_table(
     node: NodeProto,
     opset: int,
     inputs: Sequence[GraphValue],
-    given: Mapping[str, AttributeProto],
+    function_attributes: Mapping[str, AttributeProto],
 ) -> Iterator[IRError]:
     """Yield the violated constraints up to the first error."""
     if not definition.constraints:
@@ -205,7 +205,9 @@ def _of_table(
         declared = _at(definition, position)
         if declared is not None:
             named[f"{declared.name}[{position}]" if declared.is_variadic else declared.name] = value
-    facts = NodeFacts(node.op_type, opset, named, {**definition.defaults, **_attributes(node, given)}, len(node.output))
+    facts = NodeFacts(
+        node.op_type, opset, named, {**definition.defaults, **_attributes(node, function_attributes)}, len(node.output)
+    )
     for constraint in definition.constraints:
         violation = constraint(facts)
         if violation is not None:
@@ -214,21 +216,21 @@ def _of_table(
                 return
 
 
-def _attributes(node: NodeProto, given: Mapping[str, AttributeProto]) -> dict[str, Any]:
+def _attributes(node: NodeProto, function_attributes: Mapping[str, AttributeProto]) -> dict[str, Any]:
     """The numbers and texts among the attributes of a node, and lists of them."""
     from onnx import AttributeProto, helper
 
-    kinds = AttributeProto.AttributeType
-    plain = (kinds.INT, kinds.FLOAT, kinds.STRING, kinds.INTS, kinds.FLOATS, kinds.STRINGS)
-    found = {}
+    types = AttributeProto.AttributeType
+    plain = (types.INT, types.FLOAT, types.STRING, types.INTS, types.FLOATS, types.STRINGS)
+    values = {}
     for attribute in node.attribute:
-        value = resolved(attribute, given)
+        value = resolve(attribute, function_attributes)
         if value is not None and value.type in plain:
-            found[attribute.name] = _plain(helper.get_attribute_value(value))
-    return found
+            values[attribute.name] = _plain(helper.get_attribute_value(value))
+    return values
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, bytes):
         return value.decode(errors="replace")
-    return [_plain(one) for one in value] if isinstance(value, (list, tuple)) else value
+    return [_plain(element) for element in value] if isinstance(value, (list, tuple)) else value

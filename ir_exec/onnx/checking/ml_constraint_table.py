@@ -24,11 +24,11 @@ def _as_long_as(name: str, *others: str) -> Constraint:
     def check(facts: NodeFacts) -> IRError | None:
         first = facts.attributes.get(name)
         for other in others:
-            found = facts.attributes.get(other)
-            if first is not None and found and len(found) != len(first):
+            elements = facts.attributes.get(other)
+            if first is not None and elements and len(elements) != len(first):
                 return InvalidAttributeError(
                     f"{other} has",
-                    actual=len(found),
+                    actual=len(elements),
                     detail="elements",
                     expected=len(first),
                     reason=f"the number in {name}",

@@ -46,10 +46,10 @@ def _of_model(model: ModelProto, domains: set[str]) -> Iterator[IRError]:
     called: set[_Key] = set()
     yield from _of_graph(model.graph, frozenset(), called)
     functions: dict[_Key, FunctionProto] = {}
-    for one in model.functions:
-        key = (canonical_domain(one.domain), one.name, one.overload)
-        if functions.setdefault(key, one) is not one:
-            yield _repeated(f"two functions have the name {one.name!r}")
+    for function in model.functions:
+        key = (canonical_domain(function.domain), function.name, function.overload)
+        if functions.setdefault(key, function) is not function:
+            yield _repeated_name(f"two functions have the name {function.name!r}")
     domains |= {key[0] for key in called - functions.keys()}
     # A function that is never called has no effect.
     checked: set[_Key] = set()
@@ -58,10 +58,10 @@ def _of_model(model: ModelProto, domains: set[str]) -> Iterator[IRError]:
             checked.add(key)
             function = functions[key]
             for name in _doubles(function.input):
-                yield _repeated(f"two inputs of the function {function.name!r} have the name {name!r}", "warning")
+                yield _repeated_name(f"two inputs of the function {function.name!r} have the name {name!r}", "warning")
             inner: set[_Key] = set()
             yield from _of_nodes(function.node, set(function.input), frozenset(), inner)
-            imported = {canonical_domain(one.domain) for one in function.opset_import}
+            imported = {canonical_domain(entry.domain) for entry in function.opset_import}
             domains |= {key[0] for key in inner - functions.keys()} - imported
             called |= inner
 
@@ -92,59 +92,59 @@ def _of_graph(graph: GraphProto, outer: frozenset[str], called: set[_Key]) -> It
     Args:
         outer: The names of enclosing graphs that exist before its node.
     """
-    inputs = {one.name: one for one in graph.input}
-    initializers = [*graph.initializer, *(one.values for one in graph.sparse_initializer)]
-    for name in _doubles(one.name for one in graph.input):
-        yield _repeated(f"two inputs of the graph have the name {name!r}")
+    inputs = {declared.name: declared for declared in graph.input}
+    initializers = [*graph.initializer, *(sparse.values for sparse in graph.sparse_initializer)]
+    for name in _doubles(declared.name for declared in graph.input):
+        yield _repeated_name(f"two inputs of the graph have the name {name!r}")
     for name in _doubles(initializer.name for initializer in initializers):
-        yield _repeated(f"two initializers have the name {name!r}; the last one is used", "warning")
+        yield _repeated_name(f"two initializers have the name {name!r}; the last one is used", "warning")
     for tensor in graph.initializer:
         if tensor.name in inputs:
             yield from _of_default(tensor, inputs[tensor.name])
     own = inputs.keys() | {initializer.name for initializer in initializers}
     for name in sorted(own & outer):
-        yield _shadowed(name)
+        yield _shadowed_name(name)
     yield from _of_nodes(graph.node, set(own), outer, called)
 
 
 def _of_default(tensor: TensorProto, declared: ValueInfoProto) -> Iterator[IRError]:
     """IR606 if an initializer does not have the type that the input of its name declares."""
-    kind = declared.type.tensor_type
-    if declared.type.WhichOneof("value") != "tensor_type" or not kind.elem_type:
+    tensor_type = declared.type.tensor_type
+    if declared.type.WhichOneof("value") != "tensor_type" or not tensor_type.elem_type:
         return
-    shape, found = tensor_type_of(declared.type).shape, Shape(tuple(tensor.dims))
-    if kind.elem_type != tensor.data_type or (shape & found) is None:
+    shape, actual_shape = tensor_type_of(declared.type).shape, Shape(tuple(tensor.dims))
+    if tensor_type.elem_type != tensor.data_type or (shape & actual_shape) is None:
         message = f"the input {tensor.name!r} is declared as {tensor_type_of(declared.type)}"
-        yield ShapeError(f"{message}, but its initializer has shape {found}", code=Code.value_info)
+        yield ShapeError(f"{message}, but its initializer has shape {actual_shape}", code=Code.value_info)
 
 
 def _of_nodes(
-    nodes: Iterable[NodeProto], known: set[str], outer: frozenset[str], called: set[_Key]
+    nodes: Iterable[NodeProto], names: set[str], outer: frozenset[str], called: set[_Key]
 ) -> Iterator[IRError]:
     """The faults of the nodes of a graph, a body or a function.
 
     Args:
-        known: The names that exist before them.
+        names: The names that exist before them.
     """
     seen: dict[str, int] = {}
     for position, node in enumerate(nodes):
         called.add((canonical_domain(node.domain), node.op_type, node.overload))
-        place = place_of(node, position)
+        location = place_of(node, position)
         if node.name and seen.setdefault(node.name, position) != position:
             message = f"node {seen[node.name]} of the graph has the same name"
-            yield GraphError(message, code=Code.repeated_node_name, location=place)
-        for name in _doubles(one.name for one in node.attribute):
+            yield GraphError(message, code=Code.repeated_node_name, location=location)
+        for name in _doubles(attribute.name for attribute in node.attribute):
             message = f"attribute {name} is given twice"
-            yield InvalidAttributeError(message, code=Code.invalid_attribute, location=place)
+            yield InvalidAttributeError(message, code=Code.invalid_attribute, location=location)
         for attribute in node.attribute:
             for graph in (*attribute.graphs, *((attribute.g,) if attribute.HasField("g") else ())):
-                yield from (one.located(place) for one in _of_graph(graph, outer | known, called))
+                yield from (fault.located(location) for fault in _of_graph(graph, outer | names, called))
         for name in filter(None, node.output):
-            if name in known:
-                yield _repeated(f"another value of the graph has the name {name!r}").located(place)
+            if name in names:
+                yield _repeated_name(f"another value of the graph has the name {name!r}").located(location)
             elif name in outer:
-                yield _shadowed(name, "error").located(place)
-            known.add(name)
+                yield _shadowed_name(name, "error").located(location)
+            names.add(name)
 
 
 def _doubles(names: Iterable[str]) -> list[str]:
@@ -153,10 +153,10 @@ def _doubles(names: Iterable[str]) -> list[str]:
     return list(dict.fromkeys([name for name in names if name in seen or seen.add(name)]))  # type: ignore[func-returns-value]
 
 
-def _repeated(message: str, severity: Severity = "error") -> GraphError:
+def _repeated_name(message: str, severity: Severity = "error") -> GraphError:
     return GraphError(message, code=Code.repeated_value_name, severity=severity)
 
 
-def _shadowed(name: str, severity: Severity = "warning") -> GraphError:
+def _shadowed_name(name: str, severity: Severity = "warning") -> GraphError:
     message = f"a value of the body has the name {name!r} of a value of the enclosing graph"
     return GraphError(message, code=Code.shadowed_name, severity=severity)

@@ -77,7 +77,7 @@ def _names(domain: str, opset: int) -> list[str]:
     from onnx import defs
 
     all = defs.get_all_schemas_with_history()
-    return sorted({one.name for one in all if one.domain == domain and one.since_version <= opset})
+    return sorted({schema.name for schema in all if schema.domain == domain and schema.since_version <= opset})
 
 
 def describe_unsupported(node: NodeProto, opset: int) -> str:
@@ -85,7 +85,9 @@ def describe_unsupported(node: NodeProto, opset: int) -> str:
     domain, type = canonical_domain(node.domain), node.op_type
     shown = shown_domain(domain)
     if type == "ATen":
-        name = next((one.s.decode(errors="replace") for one in node.attribute if one.name == "operator"), "")
+        name = next(
+            (attribute.s.decode(errors="replace") for attribute in node.attribute if attribute.name == "operator"), ""
+        )
         return f"it calls the function {name!r} of PyTorch, which ONNX does not define"
     if domain == MICROSOFT and type not in operators_of(MICROSOFT):
         return f"unknown operator of {shown}{_near(type)}"

@@ -23,8 +23,8 @@ __all__ = [
     "Type",
     "chosen",
     "read_attributes",
+    "resolve",
     "resolve_references",
-    "resolved",
 ]
 
 Ints: TypeAlias = tuple[int, ...]
@@ -37,12 +37,12 @@ Type: TypeAlias = "TypeProto"
 
 
 def read_attributes(
-    node: NodeProto, version: Version, given: Mapping[str, AttributeProto], warn: ReportFault
+    node: NodeProto, version: Version, function_attributes: Mapping[str, AttributeProto], warn: ReportFault
 ) -> dict[str, Any]:
     """The values of a node's attributes, by the names of the function's parameters.
 
     Args:
-        given: The attributes that replace references to attributes of a function (`ref_attr_name`), by name.
+        function_attributes: The attributes of a function that replace references (`ref_attr_name`), by name.
         warn: Called with IR303 for an attribute that this version does not have and onnxruntime ignores.
 
     Raises:
@@ -51,16 +51,16 @@ def read_attributes(
     """
     values: dict[str, Any] = dict(version.defaults)
     for attribute in node.attribute:
-        found = resolved(attribute, given)
-        if found is None:
+        actual = resolve(attribute, function_attributes)
+        if actual is None:
             continue
         declared = version.attributes.get(attribute.name)
         if declared is None:
             if not version.ignores_attributes:
                 raise _unknown(attribute.name, version)
-            warn(_ignored(attribute.name, version))
+            warn(_ignored_attribute(attribute.name, version))
             continue
-        value = _value(found, declared)
+        value = _value(actual, declared)
         if declared.parameter:
             values[declared.parameter] = value
     for name, declared in version.attributes.items():
@@ -83,12 +83,12 @@ def chosen(name: str, value: str, choices: Mapping[str, Choice]) -> Choice:
     return choices[value]
 
 
-def resolved(attribute: AttributeProto, given: Mapping[str, AttributeProto]) -> AttributeProto | None:
+def resolve(attribute: AttributeProto, function_attributes: Mapping[str, AttributeProto]) -> AttributeProto | None:
     """The attribute itself, or the attribute that it refers to; None if that is missing."""
-    return given.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
+    return function_attributes.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
 
 
-def resolve_references(node: NodeProto, given: Mapping[str, AttributeProto]) -> NodeProto:
+def resolve_references(node: NodeProto, function_attributes: Mapping[str, AttributeProto]) -> NodeProto:
     """The node with attributes that refer to attributes of a function replaced by their values."""
     if not any(attribute.ref_attr_name for attribute in node.attribute):
         return node
@@ -96,7 +96,7 @@ def resolve_references(node: NodeProto, given: Mapping[str, AttributeProto]) -> 
     resolved_node.CopyFrom(node)
     del resolved_node.attribute[:]
     for attribute in node.attribute:
-        value = resolved(attribute, given)
+        value = resolve(attribute, function_attributes)
         if value is not None:
             copied = resolved_node.attribute.add()
             copied.CopyFrom(value)
@@ -113,7 +113,7 @@ def _unknown(name: str, version: Version) -> InvalidAttributeError:
     return InvalidAttributeError(f"{version} has no attribute {name}", code=Code.invalid_attribute, hint=hint)
 
 
-def _ignored(name: str, version: Version) -> InvalidAttributeError:
+def _ignored_attribute(name: str, version: Version) -> InvalidAttributeError:
     hint = did_you_mean(closest_names(name, version.attributes))
     message = f"{version} has no attribute {name}; it is ignored"
     return InvalidAttributeError(message, code=Code.unknown_attribute, severity="warning", hint=hint)
@@ -122,18 +122,18 @@ def _ignored(name: str, version: Version) -> InvalidAttributeError:
 def _value(attribute: AttributeProto, declared: Attribute) -> Any:
     from onnx import AttributeProto
 
-    kind = AttributeProto.AttributeType.Name(attribute.type)
-    if kind != declared.type_name:
+    type_name = AttributeProto.AttributeType.Name(attribute.type)
+    if type_name != declared.type_name:
         # An empty list has no inherent type: exporters write different ones.
         if declared.type_name in ("INTS", "FLOATS", "STRINGS") and not _length(attribute):
             return ()
         raise InvalidAttributeError(
             f"attribute {attribute.name} has type",
-            actual=kind,
+            actual=type_name,
             expected=declared.type_name,
             code=Code.invalid_attribute,
         )
-    match kind:
+    match type_name:
         case "INT":
             return bool(attribute.i) if declared.annotation == "bool" else attribute.i
         case "FLOAT":

@@ -41,22 +41,22 @@ def covered_operators() -> list[Covered]:
     for schema in defs.get_all_schemas_with_history():
         if schema.domain in (STANDARD, ML, TRAINING):
             schemas.setdefault((schema.domain, schema.name), []).append(schema)
-    found = []
+    covered = []
     for (domain, name), history in sorted(schemas.items()):
         newest = max(history, key=lambda schema: schema.since_version)
         last = newest.since_version - 1 if newest.deprecated else newest.since_version
-        versions = tuple(sorted(one.since_version for one in history if not one.deprecated))
+        versions = tuple(sorted(schema.since_version for schema in history if not schema.deprecated))
         has_body = newest.has_function or newest.has_context_dependent_function
         how: How = "function" if find(domain, name, last) is not None else "body" if has_body else "no"
-        found.append(Covered(domain, name, versions, how))
+        covered.append(Covered(domain, name, versions, how))
     own: dict[str, list[int]] = {}
     for version in registered():
         if version.domain == MICROSOFT:
             own.setdefault(version.name, []).append(version.since)
         elif version.instead is not None and (version.domain, version.name) not in schemas:
-            found.append(Covered(version.domain, version.name, (version.since,), "function"))
-    found.sort(key=lambda one: (one.domain, one.name))
-    return found + [Covered(MICROSOFT, name, tuple(own[name]), "function") for name in sorted(own)]
+            covered.append(Covered(version.domain, version.name, (version.since,), "function"))
+    covered.sort(key=lambda operator: (operator.domain, operator.name))
+    return covered + [Covered(MICROSOFT, name, tuple(own[name]), "function") for name in sorted(own)]
 
 
 def operators_not_representable() -> list[tuple[str, str]]:

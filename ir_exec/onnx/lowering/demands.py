@@ -19,7 +19,7 @@ from ir_exec.errors import IRError, ResourceError
 from ir_exec.model import Runner
 from ir_exec.types import Array
 
-__all__ = ["Demands", "asked_value", "asking", "is_asking"]
+__all__ = ["Demands", "asking", "is_asking", "request_values"]
 
 
 class Demands:
@@ -53,26 +53,26 @@ class Demands:
         Raises:
             IRError: The errors of the run, except for layers of a body, which need not run at all.
         """
-        missing = [one for one in asked if one.constant is None and one not in self._known]
+        missing = [value for value in asked if value.constant is None and value not in self._known]
         if missing:
             layers = self._layers(missing)
             if layers is None:
                 return None
             try:
-                found = Context().run(self._computed, layers, missing)
+                arrays = Context().run(self._compute, layers, missing)
             except ResourceError:
                 raise
             except IRError:
                 if current_scope().outer is None:
                     raise
                 return None
-            self._known.update(zip(missing, found, strict=True))
-        return [known if (known := one.constant) is not None else self._known[one] for one in asked]
+            self._known.update(zip(missing, arrays, strict=True))
+        return [constant if (constant := value.constant) is not None else self._known[value] for value in asked]
 
     def _layers(self, asked: Sequence[Value]) -> list[BuiltLayer] | None:
         """The layers to run, sources first; None if another run may have different values."""
-        pending = [one.layer for one in asked]
-        found = set(pending)
+        pending = [value.layer for value in asked]
+        needed = set(pending)
         while pending:
             layer = pending.pop()
             if layer.is_parameter and self._parameters.get(layer) not in self._arrays:
@@ -81,27 +81,27 @@ class Demands:
             if _is_random(layer) or (reads_shapes and not self._has_shapes):
                 return None
             for value in layer.inputs:
-                if value not in self._known and value.layer not in found:
-                    found.add(value.layer)
+                if value not in self._known and value.layer not in needed:
+                    needed.add(value.layer)
                     pending.append(value.layer)
-        self.used.update(self._parameters[layer] for layer in found if layer in self._parameters)
-        return sorted(found, key=lambda layer: layer.serial)
+        self.used.update(self._parameters[layer] for layer in needed if layer in self._parameters)
+        return sorted(needed, key=lambda layer: layer.serial)
 
-    def _computed(self, layers: Sequence[BuiltLayer], asked: Sequence[Value]) -> list[Array]:
-        whole = Scope()
+    def _compute(self, layers: Sequence[BuiltLayer], asked: Sequence[Value]) -> list[Array]:
+        scope = Scope()
         copies: dict[Value, Value] = {}
         for value, array in self._known.items():
             copies[value] = build.constant(array)
         arrays: dict[str, Array] = {}
         for layer in layers:
             inputs = tuple([copies[input] for input in layer.inputs])
-            copy = replace(layer, scope=whole, inputs=inputs, outputs=(), serial=next_serial())
+            copy = replace(layer, scope=scope, inputs=inputs, outputs=(), serial=next_serial())
             copy.outputs = tuple([Value(copy, output.position, output.type) for output in layer.outputs])
             copies.update(zip(layer.outputs, copy.outputs, strict=True))
             if layer in self._parameters:
                 arrays[f"in{len(arrays)}"] = self._arrays[self._parameters[layer]]
-        given = [copies[layer.outputs[0]] for layer in layers if layer in self._parameters]
-        return list(self._run(build.model([copies[one] for one in asked], given), arrays))
+        parameters = [copies[layer.outputs[0]] for layer in layers if layer in self._parameters]
+        return list(self._run(build.model([copies[value] for value in asked], parameters), arrays))
 
 
 def _is_random(layer: BuiltLayer) -> bool:
@@ -127,9 +127,9 @@ def is_asking() -> bool:
     return _ASKING.get() is not None
 
 
-def asked_value(*asked: Value) -> list[Array] | None:
+def request_values(*asked: Value) -> list[Array] | None:
     """The values of tensors for the inputs of the call; None if they are unknown."""
-    if all(one.constant is not None for one in asked):
-        return [one.constant for one in asked if one.constant is not None]
+    if all(value.constant is not None for value in asked):
+        return [value.constant for value in asked if value.constant is not None]
     demands = _ASKING.get()
     return None if demands is None else demands.values(asked)

@@ -26,7 +26,7 @@ from ir_exec.errors import (
 from ir_exec.onnx.checking.declared_types import contradiction
 from ir_exec.onnx.checking.definitions import broken_constraints, own_names
 from ir_exec.onnx.checking.unknown import describe_unsupported, unknown_operator
-from ir_exec.onnx.lowering.attributes import read_attributes, resolve_references, resolved
+from ir_exec.onnx.lowering.attributes import read_attributes, resolve, resolve_references
 from ir_exec.onnx.lowering.inputs import check_inputs, locate_at_node
 from ir_exec.onnx.lowering.layer_names import name_layers
 from ir_exec.onnx.lowering.registry import canonical_domain, find, shown_domain
@@ -35,9 +35,9 @@ from ir_exec.onnx.lowering.states import DOMAIN as STATES
 from ir_exec.onnx.lowering.states import state_value
 from ir_exec.onnx.lowering.values import GraphValue, Missing, MissingValueError
 from ir_exec.onnx.lowering.versions import Version
-from ir_exec.onnx.reading.functions import Functions, deprecated, not_taken
+from ir_exec.onnx.reading.functions import Functions, deprecation, not_accepted
 from ir_exec.onnx.reading.order import in_order, name_of, needed_names, place_of
-from ir_exec.onnx.reading.tensors import array_of, dense, narrowed, tensor_type_of
+from ir_exec.onnx.reading.tensors import array_of, dense, narrow, tensor_type_of
 from ir_exec.types import Array
 from ir_exec.types.dim import OpenShapeError
 
@@ -105,11 +105,11 @@ class Call:
             ShapeError: IR606 for an error.
         """
         for declared, value in zip(graph.input, values, strict=False):
-            found = contradiction(declared.name, declared.type, value)
-            if found is None:
+            difference = contradiction(declared.name, declared.type, value)
+            if difference is None:
                 continue
-            severity = shapes if found.of_shape else "error"
-            error = found.error("the input ", severity=severity)
+            severity = shapes if difference.of_shape else "error"
+            error = difference.error("the input ", severity=severity)
             if severity == "error":
                 raise error
             self.warn(error)
@@ -194,10 +194,10 @@ class Converter:
 
     def array(self, tensor: TensorProto) -> Array:
         """The elements of a tensor, decoded once."""
-        found = self._arrays.get(id(tensor))
-        if found is None:
-            found = self._arrays[id(tensor)] = (tensor, array_of(tensor, self.folder))
-        return found[1]
+        decoded = self._arrays.get(id(tensor))
+        if decoded is None:
+            decoded = self._arrays[id(tensor)] = (tensor, array_of(tensor, self.folder))
+        return decoded[1]
 
     def body(self, graph: GraphProto, inputs: Many[GraphValue], outer: NameScope) -> list[GraphValue]:
         scope = NameScope(outer.opsets, outer=outer)
@@ -224,16 +224,16 @@ class Converter:
         return [self._value(output.name, scope) for output in graph.output]
 
     def nodes(self, nodes: Many[NodeProto], scope: NameScope) -> None:
-        for position, node in in_order(nodes, scope.names(), self._reported):
+        for position, node in in_order(nodes, scope.names(), self._report_once):
             mark = next_serial()
-            around, self.warnings = self.warnings, []
+            outer_warnings, self.warnings = self.warnings, []
             try:
                 outputs = self._outputs(node, scope, position)
             except IRError as error:
                 self.report(locate_at_node(error, place_of(node, position), own_names(node, scope.opsets)))
                 outputs = self._missing(node)
             finally:
-                self.warnings = around
+                self.warnings = outer_warnings
             name_layers(outputs, f"{scope.prefix}{name_of(node)}", mark)
             for name, value in zip(node.output, outputs, strict=False):
                 if name:
@@ -248,7 +248,7 @@ class Converter:
                     if scope.is_network and isinstance(value, Value) and _has_name_of(node, value):
                         value.tensor_names = (*value.tensor_names, name)
 
-    def _reported(self, error: IRError) -> None:
+    def _report_once(self, error: IRError) -> None:
         """Report a fault of the order; a missing name is reported only once."""
         if error.code == Code.dangling_edge and error.location.port is not None:
             self._unknown.add(error.location.port)
@@ -256,9 +256,9 @@ class Converter:
 
     def _compare(self, name: str, value: GraphValue, node: NodeProto, position: int) -> None:
         """Report a declared type that contradicts the inferred one."""
-        found = contradiction(name, self.declarations[name], value)
-        if found is not None:
-            self.report(found.error(location=place_of(node, position)))
+        difference = contradiction(name, self.declarations[name], value)
+        if difference is not None:
+            self.report(difference.error(location=place_of(node, position)))
 
     def _stand_in(self, name: str) -> GraphValue:
         declared = self.declarations.get(name)
@@ -268,7 +268,7 @@ class Converter:
         if not type.element_type.is_known:
             return Missing()
         self.stand_ins.append(build.parameter(type.shape, type.element_type, name=name))
-        return narrowed(self.stand_ins[-1], declared.tensor_type.elem_type)
+        return narrow(self.stand_ins[-1], declared.tensor_type.elem_type)
 
     def _outputs(self, node: NodeProto, scope: NameScope, position: int) -> list[GraphValue]:
         inputs = [self._value(name, scope) if name else None for name in node.input]
@@ -276,7 +276,7 @@ class Converter:
             self._leave_out_unknown(node, position, scope.opsets)
             return self._missing(node)
         try:
-            outputs = self._converted(node, inputs, scope)
+            outputs = self._convert(node, inputs, scope)
         except MissingValueError:
             self._leave_out_unknown(node, position, scope.opsets, is_counted=False)
             return self._missing(node)
@@ -295,7 +295,7 @@ class Converter:
             raise internal_error(error) from error
         domain = canonical_domain(node.domain)
         opset = scope.opsets.get(domain, 0)
-        own = (not_taken(domain, node.op_type, opset, inputs), self._deprecated(node, opset))
+        own = (not_accepted(domain, node.op_type, opset, inputs), self._deprecation(node, opset))
         for fault in (*own, *self.warnings):
             if fault is not None:
                 self.report(fault.located(place_of(node, position)))
@@ -310,10 +310,10 @@ class Converter:
         """Return True if a node reads a value that was computed from a placeholder."""
         return bool(self._guessed) and not self._guessed.isdisjoint(needed_names(node))
 
-    def _deprecated(self, node: NodeProto, opset: int) -> IRError | None:
+    def _deprecation(self, node: NodeProto, opset: int) -> IRError | None:
         if self.functions.local(node) is not None:
             return None
-        return deprecated(canonical_domain(node.domain), node.op_type, opset)
+        return deprecation(canonical_domain(node.domain), node.op_type, opset)
 
     def _missing(self, node: NodeProto) -> list[GraphValue]:
         self.left_out += 1
@@ -343,8 +343,8 @@ class Converter:
                 self._leave_out(node, describe_unsupported(node, opset))
         for attribute in node.attribute:
             for graph in (*attribute.graphs, *((attribute.g,) if attribute.HasField("g") else ())):
-                for place, inner in enumerate(graph.node):
-                    self._leave_out_unknown(inner, place, opsets, depth=depth + 1, is_counted=is_counted)
+                for inner_position, inner in enumerate(graph.node):
+                    self._leave_out_unknown(inner, inner_position, opsets, depth=depth + 1, is_counted=is_counted)
 
     def _lacking_import(self, domain: str) -> GraphError | None:
         """IR123 for a domain without a version; None if it was reported for an earlier node."""
@@ -358,48 +358,46 @@ class Converter:
         """Return True if a function or a body lowers the operator of a node, at least for some inputs."""
         domain = canonical_domain(node.domain)
         opset = opsets.get(domain, 0)
-        known = (
+        has_lowering = (
             domain == STATES or self.functions.local(node) is not None or find(domain, node.op_type, opset) is not None
         )
-        return known or self.functions.are_defined(domain, node.op_type, opset)
+        return has_lowering or self.functions.are_defined(domain, node.op_type, opset)
 
     def _leave_out(self, node: NodeProto, why: str, *, is_unknown: bool = False) -> None:
         domain = canonical_domain(node.domain)
         operator = f"{domain}:{node.op_type}" if domain else node.op_type
         self.unsupported[UnsupportedOperator(operator, why, is_unknown)] += 1
 
-    def _converted(self, node: NodeProto, inputs: list[GraphValue], scope: NameScope) -> list[GraphValue]:
+    def _convert(self, node: NodeProto, inputs: list[GraphValue], scope: NameScope) -> list[GraphValue]:
         domain = canonical_domain(node.domain)
         if domain == STATES and scope.is_network:
             return [state_value(node, inputs, self.sinks)]
         function = self.functions.local(node)
         if function is not None:
-            return self._expanded(function, node, inputs, scope)
+            return self._expand(function, node, inputs, scope)
         opset = scope.opsets.get(domain)
         if opset is None:
             raise self._lacking_import(domain) or MissingValueError()
-        for violation in broken_constraints(node, opset, inputs, scope.given):
+        for violation in broken_constraints(node, opset, inputs, scope.attributes):
             if violation.severity == "error":
                 raise violation.located(Location(kind="node"))
             if not scope.is_definition:
                 self.warnings.append(violation)
         version = find(domain, node.op_type, opset)
         if version is not None:
-            return self._called(version, node, inputs, scope)
-        function = self.functions.defined(resolve_references(node, scope.given), inputs, opset)
+            return self._call(version, node, inputs, scope)
+        function = self.functions.find_body(resolve_references(node, scope.attributes), inputs, opset)
         if function is None:
             unknown = unknown_operator(node, opset)
             is_open = any(isinstance(input, Value) and not input.shape.is_static for input in inputs)
             if unknown is None and is_open and self.functions.are_defined(domain, node.op_type, opset):
                 raise NotKnownError("the shapes of its inputs must be known at conversion")
             raise unknown or UnsupportedError(describe_unsupported(node, opset))
-        return self._expanded(function, node, inputs, scope, is_definition=True)
+        return self._expand(function, node, inputs, scope, is_definition=True)
 
-    def _called(
-        self, version: Version, node: NodeProto, inputs: list[GraphValue], scope: NameScope
-    ) -> list[GraphValue]:
+    def _call(self, version: Version, node: NodeProto, inputs: list[GraphValue], scope: NameScope) -> list[GraphValue]:
         inputs = check_inputs(version, inputs)
-        arguments = read_attributes(node, version, scope.given, self.warnings.append)
+        arguments = read_attributes(node, version, scope.attributes, self.warnings.append)
         if version.takes("call"):
             arguments["call"] = Call(self, scope, node)
         if version.takes("since"):
@@ -407,7 +405,7 @@ class Converter:
         result = version.call(inputs, arguments)
         return list(result) if isinstance(result, (tuple, list)) else [result]
 
-    def _expanded(
+    def _expand(
         self,
         function: FunctionProto,
         node: NodeProto,
@@ -422,13 +420,13 @@ class Converter:
             raise GraphError(f"the function {function.name} calls itself", code=Code.cycle)
         if scope.depth > _MOST_DEPTH:
             raise ResourceError(f"bodies and functions are nested more than {_MOST_DEPTH} deep")
-        given = {attribute.name: attribute for attribute in function.attribute_proto}
+        attributes = {attribute.name: attribute for attribute in function.attribute_proto}
         for attribute in node.attribute:
-            found = resolved(attribute, scope.given)
-            if found is not None:
-                given[attribute.name] = found
-        opsets = {canonical_domain(one.domain): one.version for one in function.opset_import}
-        inner = NameScope({**scope.opsets, **opsets}, given=given, prefix=f"{scope.prefix}{name_of(node)}/")
+            actual = resolve(attribute, scope.attributes)
+            if actual is not None:
+                attributes[attribute.name] = actual
+        opsets = {canonical_domain(entry.domain): entry.version for entry in function.opset_import}
+        inner = NameScope({**scope.opsets, **opsets}, attributes=attributes, prefix=f"{scope.prefix}{name_of(node)}/")
         inner.depth = scope.depth + 1
         inner.is_definition = is_definition or scope.is_definition
         for position, name in enumerate(function.input):
@@ -436,7 +434,7 @@ class Converter:
         least = self.functions.count_nodes(function, _MOST_EXPANDED)
         if self._expanded_nodes + least > _MOST_EXPANDED:
             raise ResourceError(f"nested function calls expand to more than {_MOST_EXPANDED:,} nodes")
-        call = _call_key(key, inputs, given)
+        call = _call_key(key, inputs, attributes)
         if call in self._faulty_calls:
             raise MissingValueError
         self._expanded_nodes += len(function.node)
@@ -448,8 +446,8 @@ class Converter:
                 # Equal calls have the same faults.
                 self._faulty_calls.add(call)
             # Unnamed outputs need not exist: bodies omit optional outputs.
-            wanted = zip(function.output, node.output, strict=False)
-            return [self._value(name, inner) if asked else None for name, asked in wanted]
+            requested = zip(function.output, node.output, strict=False)
+            return [self._value(name, inner) if asked else None for name, asked in requested]
         finally:
             self._active.pop()
 
@@ -457,7 +455,7 @@ class Converter:
         tensor = scope.initializer(name)
         if tensor is not None:
             # In the requesting scope: a body has separate constants.
-            value = narrowed(build.constant(self.array(tensor), name=name), tensor.data_type)
+            value = narrow(build.constant(self.array(tensor), name=name), tensor.data_type)
             scope.set(name, value)
             return value
         try:
@@ -479,8 +477,8 @@ def _has_name_of(node: NodeProto, value: Value) -> bool:
 
 
 def _call_key(
-    key: tuple[str, str], inputs: Iterable[GraphValue], given: Mapping[str, AttributeProto]
+    key: tuple[str, str], inputs: Iterable[GraphValue], attributes: Mapping[str, AttributeProto]
 ) -> tuple[object, ...]:
     """Return a key for calls of a function with inputs of equal types and equal attributes."""
     types = [str(value.type) if isinstance(value, Value) else type(value).__name__ for value in inputs]
-    return (*key, *types, *[(name, one.SerializeToString()) for name, one in sorted(given.items())])
+    return (*key, *types, *[(name, attribute.SerializeToString()) for name, attribute in sorted(attributes.items())])

@@ -31,30 +31,30 @@ def name_layers(outputs: Iterable[GraphValue], node: str, mark: int) -> None:
         return
     first = values[0].layer
     product = _product_of(first, mark)
-    for layer in _made_since(mark, values):
+    for layer in _layers_since(mark, values):
         if not layer.name:
             layer.name = node if layer is first else f"{node}/{WITHOUT_BIASES if layer is product else layer.type}"
 
 
-def _values_of(held: GraphValue) -> Iterator[Value]:
-    if isinstance(held, Value):
-        yield held
-    elif isinstance(held, (Narrow, Stack)):
-        yield held.value
-    elif isinstance(held, (Sequence, Appended)):
-        for item in held.items:
+def _values_of(value: GraphValue) -> Iterator[Value]:
+    if isinstance(value, Value):
+        yield value
+    elif isinstance(value, (Narrow, Stack)):
+        yield value.value
+    elif isinstance(value, (Sequence, Appended)):
+        for item in value.items:
             yield from _values_of(item)
 
 
-def _made_since(mark: int, values: Iterable[Value]) -> list[BuiltLayer]:
+def _layers_since(mark: int, values: Iterable[Value]) -> list[BuiltLayer]:
     pending = [value.layer for value in values]
-    found: set[BuiltLayer] = set()
+    layers: set[BuiltLayer] = set()
     while pending:
         layer = pending.pop()
-        if layer.serial > mark and layer not in found:
-            found.add(layer)
+        if layer.serial > mark and layer not in layers:
+            layers.add(layer)
             pending += [value.layer for value in layer.inputs]
-    return sorted(found, key=lambda layer: layer.serial)
+    return sorted(layers, key=lambda layer: layer.serial)
 
 
 def _product_of(layer: BuiltLayer, mark: int) -> BuiltLayer | None:

@@ -21,7 +21,7 @@ from ir_exec.onnx.lowering.registry import NEWEST, NEWEST_VERSIONS, STANDARD, ca
 from ir_exec.onnx.lowering.scope import NameScope
 from ir_exec.onnx.lowering.values import Appended, GraphValue, Missing, Narrow, Sequence, Stack
 from ir_exec.onnx.reading.functions import Functions
-from ir_exec.onnx.reading.tensors import element_type_of, narrowed, tensor_type_of
+from ir_exec.onnx.reading.tensors import element_type_of, narrow, tensor_type_of
 from ir_exec.report.numbers import format_count
 from ir_exec.types import ElementType, Shape, TensorType
 
@@ -86,13 +86,13 @@ def convert_model(
             first fault, unless `report` returns.
     """
     with asking(demands), limited_memory(_STRINGS):
-        return _converted(proto, folder, given or {}, report, is_lenient, recorded or {}, demands, arrays)
+        return _convert(proto, folder, given or {}, report, is_lenient, recorded or {}, demands, arrays)
 
 
-def _converted(
+def _convert(
     proto: ModelProto,
     folder: str | None,
-    given: Mapping[str, Given],
+    input_types: Mapping[str, Given],
     report: ReportFault,
     is_lenient: bool,
     recorded: Mapping[str, str],
@@ -106,28 +106,28 @@ def _converted(
     for domain in sorted(domains & NEWEST_VERSIONS.keys() - opsets.keys()) if opsets else ():
         opsets[domain] = NEWEST_VERSIONS[domain]
         report(_not_imported(domain, opsets[domain], "error" if is_lenient else "warning"))
-    declarations = {one.name: one.type for one in (*graph.value_info, *graph.output)}
+    declarations = {info.name: info.type for info in (*graph.value_info, *graph.output)}
     converter = Converter(Functions(proto.functions), folder, report, declarations if is_lenient else {}, arrays)
     scope = NameScope(opsets)
     scope.is_network = True
     initialized = {tensor.name for tensor in graph.initializer}
     initialized |= {sparse.values.name for sparse in graph.sparse_initializer}
-    ends = _Inputs(given, demands, report, is_lenient)
+    ends = _Inputs(input_types, demands, report, is_lenient)
     inputs: dict[str, Layout] = {}
     for declared in graph.input:
         if declared.name in initialized or declared.name in inputs:
             continue
         value, inputs[declared.name] = ends.add(declared)
         scope.set(declared.name, value)
-    held = converter.graph(graph, scope)
+    values = converter.graph(graph, scope)
     if converter.unsupported:
-        report(_unsupported(converter, graph))
+        report(_unsupported_error(converter, graph))
     results: list[Value] = []
     outputs: dict[str, Layout] = {}
-    for declared, one in zip(graph.output, held, strict=True):
-        if not (is_lenient and isinstance(one, (Missing, Stack, Appended))):
+    for declared, output in zip(graph.output, values, strict=True):
+        if not (is_lenient and isinstance(output, (Missing, Stack, Appended))):
             try:
-                outputs[declared.name] = _result(one, declared.name, results)
+                outputs[declared.name] = _result(output, declared.name, results)
             except NotKnownError as error:
                 raise error.changed(hint=_hint_of(graph)) from None
     ends_of_file = len(results)
@@ -142,7 +142,7 @@ def _converted(
         model = build.model(results, parameters, name=graph.name or "model", sinks=converter.sinks)
     model.left_out = converter.left_out
     model.stand_ins = _stand_ins(model, len(ends.parameters), ends_of_file)
-    model.stand_ins |= {model.graph.parameters[place].id for place in ends.lists}
+    model.stand_ins |= {model.graph.parameters[position].id for position in ends.lists}
     if recorded:
         model.document = with_conversion_parameters(model.document, recorded)
     return Converted(model, inputs, outputs, converter.has_assumptions)
@@ -165,37 +165,37 @@ def _dead_ends(results: list[Value], scope: NameScope, converter: Converter) -> 
 def _stand_ins(model: Model, inputs: int, outputs: int) -> frozenset[str]:
     """The ids of the layers that are not in the file: further Parameters, their Results, and further Results."""
     results = model.graph.results
-    made = {node.id for node in model.graph.parameters[inputs:]}
-    made |= {
-        result.id for result in results if any(value is not None and value.node.id in made for value in result.inputs)
+    ids = {node.id for node in model.graph.parameters[inputs:]}
+    ids |= {
+        result.id for result in results if any(value is not None and value.node.id in ids for value in result.inputs)
     }
-    return frozenset(made | {result.id for result in results[outputs:]})
+    return frozenset(ids | {result.id for result in results[outputs:]})
 
 
 def _opsets(proto: ModelProto, report: ReportFault) -> dict[str, int]:
     """The version of each domain. Reports GraphError IR123 for invalid and unknown versions."""
     opsets: dict[str, int] = {}
-    for one in proto.opset_import:
-        domain = canonical_domain(one.domain)
-        before = opsets.get(domain, one.version)
-        opsets[domain] = one.version
-        if one.version < 1:
+    for entry in proto.opset_import:
+        domain = canonical_domain(entry.domain)
+        before = opsets.get(domain, entry.version)
+        opsets[domain] = entry.version
+        if entry.version < 1:
             report(
                 GraphError(
                     f"the imported version of the domain {shown_domain(domain)} is",
-                    actual=one.version,
+                    actual=entry.version,
                     expected="1 or more",
                     code=Code.opset_import,
                 )
             )
-        elif before != one.version:
-            message = f"versions {before} and {one.version} of the domain {shown_domain(domain)} are imported"
+        elif before != entry.version:
+            message = f"versions {before} and {entry.version} of the domain {shown_domain(domain)} are imported"
             report(GraphError(f"{message}; the last one is used", code=Code.opset_import, severity="warning"))
-        if domain == STANDARD and one.version > NEWEST:
+        if domain == STANDARD and entry.version > NEWEST:
             report(
                 GraphError(
                     f"the imported version of the domain {shown_domain(domain)} is",
-                    actual=one.version,
+                    actual=entry.version,
                     expected=f"at most {NEWEST}",
                     code=Code.opset_import,
                 )
@@ -214,19 +214,19 @@ def _not_imported(domain: str, version: int, severity: Severity) -> GraphError:
 def inputs_of(proto: ModelProto) -> list[ModelPort]:
     """The inputs of the graph that are tensors, as the file declares them."""
     initialized = {tensor.name for tensor in proto.graph.initializer}
-    found = []
-    for one in proto.graph.input:
-        if one.name not in initialized and one.type.WhichOneof("value") == "tensor_type":
-            type = tensor_type_of(one.type)
-            found.append(ModelPort(one.name, frozenset([one.name]), type.element_type, type.shape))
-    return found
+    ports = []
+    for declared in proto.graph.input:
+        if declared.name not in initialized and declared.type.WhichOneof("value") == "tensor_type":
+            type = tensor_type_of(declared.type)
+            ports.append(ModelPort(declared.name, frozenset([declared.name]), type.element_type, type.shape))
+    return ports
 
 
 def elements_of(declared: TypeProto) -> TensorType:
     """The type of the elements of a list or an optional, of any shape."""
-    while (kind := declared.WhichOneof("value")) in ("optional_type", "sequence_type"):
-        declared = (declared.optional_type if kind == "optional_type" else declared.sequence_type).elem_type
-    element_type = element_type_of(declared.tensor_type.elem_type) if kind == "tensor_type" else ElementType.dynamic
+    while (field := declared.WhichOneof("value")) in ("optional_type", "sequence_type"):
+        declared = (declared.optional_type if field == "optional_type" else declared.sequence_type).elem_type
+    element_type = element_type_of(declared.tensor_type.elem_type) if field == "tensor_type" else ElementType.dynamic
     return TensorType(element_type, Shape.unknown())
 
 
@@ -238,9 +238,9 @@ class _Inputs:
     """
 
     def __init__(
-        self, given: Mapping[str, Given], demands: Demands | None, report: ReportFault, is_lenient: bool
+        self, types: Mapping[str, Given], demands: Demands | None, report: ReportFault, is_lenient: bool
     ) -> None:
-        self.given = given
+        self.types = types
         self.lists: list[int] = []
         self._report = report
         self.parameters: list[Value] = []
@@ -250,18 +250,18 @@ class _Inputs:
     def add(self, declared: ValueInfoProto) -> tuple[GraphValue, Layout]:
         """The value of an input of the graph, and its position among the Parameters."""
         name = declared.name
-        if name in self.given:
-            return self._of(self.given[name], declared.type, name)
+        if name in self.types:
+            return self._of(self.types[name], declared.type, name)
         if declared.type.WhichOneof("value") == "tensor_type":
             return self._of(tensor_type_of(declared.type), declared.type, name)
-        kind = (declared.type.WhichOneof("value") or "unknown").removesuffix("_type")
-        if kind == "map":
+        type_name = (declared.type.WhichOneof("value") or "unknown").removesuffix("_type")
+        if type_name == "map":
             hint = "give the features as a tensor: apply DictVectorizer before the model"
             raise UnsupportedError(
                 f"the input {name!r} is a map", expected="a tensor", reason=": IR has no maps", hint=hint
             )
-        message = f"the input {name!r} has type {kind}: the number of its tensors must be known"
-        if kind not in ("sequence", "optional"):
+        message = f"the input {name!r} has type {type_name}: the number of its tensors must be known"
+        if type_name not in ("sequence", "optional"):
             raise UnsupportedError(message)
         error = NotKnownError(message, code=Code.operator_not_implemented, hint=_LIST_HINT)
         if not self._is_lenient:
@@ -272,21 +272,21 @@ class _Inputs:
         self.parameters.append(build.parameter(Shape.unknown(), elements_of(declared.type).element_type, name=name))
         return Missing(), len(self.parameters) - 1
 
-    def _of(self, given: Given, declared: TypeProto, name: str) -> tuple[GraphValue, Layout]:
-        if given is None:
+    def _of(self, input_type: Given, declared: TypeProto, name: str) -> tuple[GraphValue, Layout]:
+        if input_type is None:
             return None, None
         while declared.WhichOneof("value") == "optional_type":
             declared = declared.optional_type.elem_type
-        if isinstance(given, list):
+        if isinstance(input_type, list):
             inner = declared.sequence_type.elem_type
-            parts = [self._of(one, inner, f"{name}/{position}") for position, one in enumerate(given)]
-            kind = element_type_of(inner.tensor_type.elem_type)
-            return Sequence(tuple(part[0] for part in parts), kind), [part[1] for part in parts]
-        value = build.parameter(given.shape, given.element_type, name=name)
+            parts = [self._of(element, inner, f"{name}/{position}") for position, element in enumerate(input_type)]
+            element_type = element_type_of(inner.tensor_type.elem_type)
+            return Sequence(tuple(part[0] for part in parts), element_type), [part[1] for part in parts]
+        value = build.parameter(input_type.shape, input_type.element_type, name=name)
         self.parameters.append(value)
         if self._demands is not None:
             self._demands.add_input(value, name)
-        return narrowed(value, declared.tensor_type.elem_type), len(self.parameters) - 1
+        return narrow(value, declared.tensor_type.elem_type), len(self.parameters) - 1
 
 
 def _result(value: GraphValue, name: str, results: list[Value]) -> Layout:
@@ -295,25 +295,25 @@ def _result(value: GraphValue, name: str, results: list[Value]) -> Layout:
     if isinstance(value, Missing):
         raise GraphError(f"{name!r} is not the output of a node, an input or an initializer", code=Code.dangling_edge)
     if isinstance(value, Stack):
-        value = value.listed()
+        value = value.to_sequence()
     if isinstance(value, Sequence):
-        return [_result(one, f"{name}/{position}", results) for position, one in enumerate(value.items)]
+        return [_result(element, f"{name}/{position}", results) for position, element in enumerate(value.items)]
     if isinstance(value, Appended):
         raise NotKnownError(f"the output {name!r} is a list of unknown length")
     tensor = value.value if isinstance(value, Narrow) else value
-    results.append(build.result(_named(tensor, name, results), tensor_names=(name,)))
+    results.append(build.result(_name_output(tensor, name, results), tensor_names=(name,)))
     return len(results) - 1
 
 
-def _named(tensor: Value, name: str, results: list[Value]) -> Value:
+def _name_output(tensor: Value, name: str, results: list[Value]) -> Value:
     """The tensor, or a copy that can have the name of an output.
 
     OpenVINO gives a tensor the names of only one Result, which replace the names of an input: other Results need
     further tensors.
     """
-    for one in results:
-        if name in one.layer.output_names:
-            return one.layer.inputs[0]
+    for result in results:
+        if name in result.layer.output_names:
+            return result.layer.inputs[0]
     is_input = tensor.layer.is_parameter and tensor.layer.name != name
     is_output = any(result.layer.inputs[0] is tensor for result in results)
     if not (is_input or is_output) or tensor.element_type is ElementType.string:
@@ -322,29 +322,29 @@ def _named(tensor: Value, name: str, results: list[Value]) -> Value:
     return build.convert(tensor, tensor.element_type)
 
 
-def _unsupported(converter: Converter, graph: GraphProto) -> UnsupportedError:
+def _unsupported_error(converter: Converter, graph: GraphProto) -> UnsupportedError:
     """One error for all nodes: every operator with its count, grouped by reason."""
     by_reason: dict[str, list[str]] = {}
-    for one, count in sorted(converter.unsupported.items()):
-        by_reason.setdefault(one.why, []).append(f"{one.operator} ({format_count(count, 'node')})")
+    for failure, count in sorted(converter.unsupported.items()):
+        by_reason.setdefault(failure.why, []).append(f"{failure.operator} ({format_count(count, 'node')})")
     listed = [f"{', '.join(names)}: {why}" for why, names in by_reason.items()]
     message = "operators cannot be lowered to IR: " + "; ".join(listed)
-    if all(one.is_unknown for one in converter.unsupported):
+    if all(failure.is_unknown for failure in converter.unsupported):
         return NotKnownError(message, code=Code.operator_not_implemented, hint=_hint_of(graph))
-    hint = _hint_of(graph) if any(one.is_unknown for one in converter.unsupported) else None
-    hint = _HINT if any(":" in one.operator for one in converter.unsupported) else hint
+    hint = _hint_of(graph) if any(failure.is_unknown for failure in converter.unsupported) else None
+    hint = _HINT if any(":" in failure.operator for failure in converter.unsupported) else hint
     return UnsupportedError(message, code=Code.operator_not_implemented, hint=hint)
 
 
 def _hint_of(graph: GraphProto) -> str:
     """The commands that supply the unknown values."""
     initialized = {tensor.name for tensor in graph.initializer}
-    for one in graph.input:
-        if one.name not in initialized and one.type.WhichOneof("value") == "tensor_type":
-            shape = tensor_type_of(one.type).shape
+    for declared in graph.input:
+        if declared.name not in initialized and declared.type.WhichOneof("value") == "tensor_type":
+            shape = tensor_type_of(declared.type).shape
             if not shape.is_static:
                 shown = "..." if shape.dims is None else ",".join(str(dim) if dim.is_static else "1" for dim in shape)
-                return f"{_RUN_HINT} or --shape {shell_word(f'{one.name}[{shown}]')}"
+                return f"{_RUN_HINT} or --shape {shell_word(f'{declared.name}[{shown}]')}"
     return _RUN_HINT
 
 

@@ -62,24 +62,26 @@ class OnnxModel(Model):
         self,
         file: OnnxFile,
         shapes: Mapping[str, Shape] | None = None,
-        found: Converted | NotKnownError | None = None,
+        converted: Converted | NotKnownError | None = None,
     ) -> None:
         self._file = file
         self._shapes = dict(shapes or {})
         self._decoded: Arrays = {}
         self._is_by_shapes = False
-        self._missing = found if isinstance(found, NotKnownError) else None
+        self._missing = converted if isinstance(converted, NotKnownError) else None
         if self._missing is None:
             try:
-                self._take(found if isinstance(found, Converted) else self._converted(self._given()))
+                self._take(converted if isinstance(converted, Converted) else self._convert(self._requested_types()))
                 return
             except NotKnownError as error:
                 self._missing = error
         try:
-            known = convert_model(file.proto, folder=file.folder, given=self._given(), report=_ignored, is_lenient=True)
+            lenient = convert_model(
+                file.proto, folder=file.folder, given=self._requested_types(), report=_ignore, is_lenient=True
+            )
         except IRError:
             raise self._missing from None
-        self._take(known)
+        self._take(lenient)
 
     def _take(self, converted: Converted) -> None:
         model = converted.model
@@ -102,23 +104,23 @@ class OnnxModel(Model):
             graph.results = graph.results[:ends]
             self._of_file = graph
 
-    def _converted(self, given: Mapping[str, Given], demands: Demands | None = None) -> Converted:
+    def _convert(self, input_types: Mapping[str, Given], demands: Demands | None = None) -> Converted:
         proto, folder, path = self._file
         try:
-            return convert_model(proto, folder=folder, given=given, demands=demands, arrays=self._decoded)
+            return convert_model(proto, folder=folder, given=input_types, demands=demands, arrays=self._decoded)
         except IRError as error:
             raise error.located(Location(path=path)) from error.__cause__
 
-    def _given(self) -> dict[str, TensorType]:
-        types = self._declared()
+    def _requested_types(self) -> dict[str, TensorType]:
+        types = self._declared_types()
         return {name: TensorType(tensor_type_of(types[name]).element_type, to) for name, to in self._shapes.items()}
 
-    def _declared(self) -> dict[str, TypeProto]:
+    def _declared_types(self) -> dict[str, TypeProto]:
         """The types of the inputs, in the order of the file."""
         graph = self._file.proto.graph
         initialized = {tensor.name for tensor in graph.initializer}
         initialized |= {sparse.values.name for sparse in graph.sparse_initializer}
-        return {one.name: one.type for one in graph.input if one.name not in initialized}
+        return {declared.name: declared.type for declared in graph.input if declared.name not in initialized}
 
     @property
     def specializer(self) -> OnnxModel | None:
@@ -130,8 +132,8 @@ class OnnxModel(Model):
 
     @property
     def list_inputs(self) -> list[str]:
-        found = self._declared().items() if self.is_partial else ()
-        return [name for name, type in found if type.WhichOneof("value") != "tensor_type"]
+        declared = self._declared_types().items() if self.is_partial else ()
+        return [name for name, type in declared if type.WhichOneof("value") != "tensor_type"]
 
     @property
     def is_partial(self) -> bool:
@@ -140,24 +142,26 @@ class OnnxModel(Model):
     @property
     def outputs(self) -> list[ModelPort]:
         """The outputs in the order of the file; an output that is not yet known has its declared type."""
-        found = super().outputs
+        lowered_ports = super().outputs
         if not self.is_partial or self.graph is not self._of_file:
-            return found
+            return lowered_ports
         ports: list[ModelPort] = []
-        for one in self._file.proto.graph.output:
-            places = _flat([self._places.get(one.name)])
-            ports += [found[place] for place in places] or [_undetermined(one.name, one.type)]
+        for declared in self._file.proto.graph.output:
+            places = _flat([self._places.get(declared.name)])
+            ports += [lowered_ports[position] for position in places] or [
+                _undetermined_port(declared.name, declared.type)
+            ]
         return ports
 
     @property
     def output_values(self) -> list[Value | None]:
-        found = super().output_values
+        lowered_values = super().output_values
         if not self.is_partial or self.graph is not self._of_file:
-            return found
+            return lowered_values
         values: list[Value | None] = []
-        for one in self._file.proto.graph.output:
-            places = _flat([self._places.get(one.name)])
-            values += [found[place] for place in places] or [None]
+        for declared in self._file.proto.graph.output:
+            places = _flat([self._places.get(declared.name)])
+            values += [lowered_values[position] for position in places] or [None]
         return values
 
     def reshape(self, shapes: ShapesByPort | ShapeLike) -> Self:
@@ -166,10 +170,10 @@ class OnnxModel(Model):
             self.input()
             shapes = {0: shapes}
         ports = self.inputs
-        wanted = {ports[find_port(ports, key)].name: as_shape(shape) for key, shape in shapes.items()}
-        made = type(self)(self._file, {**self._shapes, **wanted})
+        requested = {ports[find_port(ports, key)].name: as_shape(shape) for key, shape in shapes.items()}
+        reshaped = type(self)(self._file, {**self._shapes, **requested})
         vars(self).clear()
-        vars(self).update(vars(made))
+        vars(self).update(vars(reshaped))
         return self
 
     def require_complete(self) -> None:
@@ -193,19 +197,19 @@ class OnnxModel(Model):
     def bind(self, inputs: Any) -> dict[str, Any]:
         from ir_exec.runtime.arguments import bind_values  # not needed for reading a file
 
-        types = self._declared()
+        types = self._declared_types()
         ports = self.inputs
         if isinstance(inputs, Mapping):
-            inputs = _gathered(inputs, types)
+            inputs = _collect_lists(inputs, types)
         values = bind_values(inputs, ports)
-        return {port.name: _bound(one, port, types[port.name]) for one, port in zip(values, ports, strict=True)}
+        return {port.name: _bind(value, port, types[port.name]) for value, port in zip(values, ports, strict=True)}
 
     def specialize(self, bound: Mapping[str, Any], run: Runner | None = None) -> Specialized:
         arrays = dict(_arrays(bound))
         for has_shapes in (True,) if self._is_by_shapes else (False, True):
             demands = Demands(arrays, run or run_once, has_shapes=has_shapes)
             try:
-                made = self._converted(self._given_by(bound, has_shapes), demands)
+                converted = self._convert(self._types_of_call(bound, has_shapes), demands)
             except NotKnownError as error:
                 if has_shapes:
                     raise error.changed(hint=_HINT if len(arrays) >= len(bound) else error.hint) from None
@@ -213,35 +217,35 @@ class OnnxModel(Model):
             # If values alone were insufficient, they usually are for other inputs too.
             self._is_by_shapes = has_shapes
             depends = self._depends(bound, has_shapes, demands.used)
-            made.model.lowered_from = self._file.path
-            return Specialized(made.model, depends, partial(_placed, made.inputs))
+            converted.model.lowered_from = self._file.path
+            return Specialized(converted.model, depends, partial(_order_by_parameter, converted.inputs))
         raise AssertionError("the last attempt raises what it lacks")
 
-    def _given_by(self, bound: Mapping[str, Any], has_shapes: bool) -> dict[str, Given]:
+    def _types_of_call(self, bound: Mapping[str, Any], has_shapes: bool) -> dict[str, Given]:
         """The types of the inputs for a conversion: from the file if they have a rank, or from the call."""
         ports = {port.name: port for port in self.inputs}
-        given: dict[str, Given] = {}
+        types: dict[str, Given] = {}
         for name, value in bound.items():
             exact = _type_of(value)
             if has_shapes or not isinstance(exact, TensorType):
-                given[name] = exact
+                types[name] = exact
             elif ports[name].shape.rank is None:
-                given[name] = TensorType(exact.element_type, Shape([Dim.any()] * len(exact.shape.static)))
+                types[name] = TensorType(exact.element_type, Shape([Dim.any()] * len(exact.shape.static)))
             else:
-                given[name] = TensorType(exact.element_type, ports[name].shape)
-        return given
+                types[name] = TensorType(exact.element_type, ports[name].shape)
+        return types
 
     def _depends(self, bound: Mapping[str, Any], has_shapes: bool, used: set[str]) -> tuple[tuple[str, Aspect], ...]:
-        found: list[tuple[str, Aspect]] = []
+        aspects: list[tuple[str, Aspect]] = []
         for port in self.inputs:
             is_tensor = isinstance(_type_of(bound[port.name]), TensorType)
             if not used.isdisjoint(dict(_arrays(bound[port.name], port.name))):
-                found.append((port.name, "value"))
+                aspects.append((port.name, "value"))
             elif has_shapes or not is_tensor:
-                found.append((port.name, "shape"))
+                aspects.append((port.name, "shape"))
             elif port.shape.rank is None:
-                found.append((port.name, "rank"))
-        return tuple(found)
+                aspects.append((port.name, "rank"))
+        return tuple(aspects)
 
     def content(self) -> Iterator[bytes | memoryview]:
         yield from super().content()
@@ -252,13 +256,13 @@ class OnnxModel(Model):
     def with_weights_inside(self) -> Self:
         from onnx.external_data_helper import load_external_data_for_model
 
-        made = super().with_weights_inside()
+        model = super().with_weights_inside()
         if _files_of(self._file):
             proto = type(self._file.proto)()
             proto.CopyFrom(self._file.proto)
             load_external_data_for_model(proto, self._file.folder or "")
-            made._file = OnnxFile(proto, None, self._file.path)
-        return made
+            model._file = OnnxFile(proto, None, self._file.path)
+        return model
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         return _unpickled, (type(self), self._file, self._shapes, self._missing, modules_of_users())
@@ -273,15 +277,15 @@ def model_of(file: OnnxFile) -> Model:
     try:
         converted = convert_model(file.proto, folder=file.folder)
     except NotKnownError as error:
-        return OnnxModel(file, found=error.located(Location(path=file.path)))
+        return OnnxModel(file, converted=error.located(Location(path=file.path)))
     converted.model.lowered_from = file.path
-    return OnnxModel(file, found=converted) if converted.has_assumptions else converted.model
+    return OnnxModel(file, converted=converted) if converted.has_assumptions else converted.model
 
 
 _HINT = "inspect the node with ir-exec inspect MODEL.onnx --layer NODE: no value of an input determines it"
 
 
-def _ignored(error: IRError) -> None:
+def _ignore(error: IRError) -> None:
     """Ignore the faults of a conversion that is completed later."""
 
 
@@ -303,8 +307,8 @@ def _unpickled(
 
 def _files_of(file: OnnxFile) -> list[str]:
     """The files with external data of initializers."""
-    external = (one for one in file.proto.graph.initializer if one.data_location == one.EXTERNAL)
-    names = {entry.value for one in external for entry in one.external_data if entry.key == "location"}
+    external = (tensor for tensor in file.proto.graph.initializer if tensor.data_location == tensor.EXTERNAL)
+    names = {entry.value for tensor in external for entry in tensor.external_data if entry.key == "location"}
     return [os.path.join(file.folder or "", name) for name in sorted(names)]
 
 
@@ -315,7 +319,7 @@ def run_once(model: Model, arrays: Mapping[str, Array]) -> Sequence[Array]:
     return compile_model(model)(arrays).to_tuple()
 
 
-def _undetermined(name: str, declared: TypeProto) -> ModelPort:
+def _undetermined_port(name: str, declared: TypeProto) -> ModelPort:
     """The port of an output without a source so far."""
     type = elements_of(declared)
     if declared.WhichOneof("value") == "tensor_type":
@@ -323,24 +327,24 @@ def _undetermined(name: str, declared: TypeProto) -> ModelPort:
     return ModelPort(name, frozenset([name]), type.element_type, type.shape)
 
 
-def _gathered(inputs: Mapping[Any, Any], types: Mapping[str, TypeProto]) -> dict[Any, Any]:
+def _collect_lists(inputs: Mapping[Any, Any], types: Mapping[str, TypeProto]) -> dict[Any, Any]:
     """The inputs, with list elements given as "name/0" collected into lists, and missing optionals as None."""
-    found = dict(inputs)
+    collected = dict(inputs)
     for name, type in types.items():
-        if type.WhichOneof("value") == "tensor_type" or name in found:
+        if type.WhichOneof("value") == "tensor_type" or name in collected:
             continue
         parts: list[Any] = []
-        while f"{name}/{len(parts)}" in found:
-            parts.append(found.pop(f"{name}/{len(parts)}"))
+        while f"{name}/{len(parts)}" in collected:
+            parts.append(collected.pop(f"{name}/{len(parts)}"))
         if parts:
-            found[name] = parts
-        elif type.WhichOneof("value") == "optional_type" and not any(isinstance(key, int) for key in found):
-            found[name] = None
-    return found
+            collected[name] = parts
+        elif type.WhichOneof("value") == "optional_type" and not any(isinstance(key, int) for key in collected):
+            collected[name] = None
+    return collected
 
 
-def _bound(value: Any, port: ModelPort, declared: TypeProto) -> Any:
-    from ir_exec.runtime.arguments import checked
+def _bind(value: Any, port: ModelPort, declared: TypeProto) -> Any:
+    from ir_exec.runtime.arguments import check_value
 
     while declared.WhichOneof("value") == "optional_type":
         if value is None:
@@ -355,16 +359,16 @@ def _bound(value: Any, port: ModelPort, declared: TypeProto) -> Any:
                 code=Code.unknown_input,
             )
         inner = declared.sequence_type.elem_type
-        return [_bound(one, port._replace(name=f"{port.name}/{at}"), inner) for at, one in enumerate(value)]
+        return [_bind(element, port._replace(name=f"{port.name}/{at}"), inner) for at, element in enumerate(value)]
     expected = tensor_type_of(declared)
     # A `reshape` may have changed the shape of a tensor.
     shape = port.shape if port.shape.rank is not None else expected.shape
-    return checked(value, port._replace(element_type=expected.element_type, shape=shape))
+    return check_value(value, port._replace(element_type=expected.element_type, shape=shape))
 
 
 def _type_of(value: Any) -> Given:
     if isinstance(value, list):
-        return [_type_of(one) for one in value]
+        return [_type_of(element) for element in value]
     return TensorType.of(value) if isinstance(value, np.ndarray) else value
 
 
@@ -373,25 +377,25 @@ def _arrays(bound: Any, name: str = "") -> Iterator[tuple[str, Array]]:
     if isinstance(bound, np.ndarray):
         yield name, bound
     elif isinstance(bound, list):
-        for position, one in enumerate(bound):
-            yield from _arrays(one, f"{name}/{position}")
+        for position, element in enumerate(bound):
+            yield from _arrays(element, f"{name}/{position}")
     elif isinstance(bound, Mapping):
-        for key, one in bound.items():
-            yield from _arrays(one, key)
+        for key, element in bound.items():
+            yield from _arrays(element, key)
 
 
 def _flat(layouts: Sequence[Layout]) -> list[int]:
-    found: list[int] = []
+    positions: list[int] = []
     for layout in layouts:
-        found += [layout] if isinstance(layout, int) else _flat(layout or [])
-    return found
+        positions += [layout] if isinstance(layout, int) else _flat(layout or [])
+    return positions
 
 
-def _placed(layouts: Mapping[str, Layout], bound: Mapping[str, Any]) -> list[Array]:
+def _order_by_parameter(layouts: Mapping[str, Layout], bound: Mapping[str, Any]) -> list[Array]:
     """The arrays in the order of the Parameters."""
-    found: dict[int, Array] = {}
+    by_position: dict[int, Array] = {}
     for name, layout in layouts.items():
         places = _flat([layout])
         arrays = [array for _, array in _arrays(bound[name])]
-        found.update(zip(places, arrays, strict=True))
-    return [found[place] for place in range(len(found))]
+        by_position.update(zip(places, arrays, strict=True))
+    return [by_position[position] for position in range(len(by_position))]

@@ -156,8 +156,8 @@ def register(domain: str, name: str, since: int, function: Callable[..., Any]) -
             declares no inputs and attributes.
     """
     domain = canonical_domain(domain)
-    known = versions(domain, name)
-    if any(is_own(one) for one in known):
+    existing = versions(domain, name)
+    if any(is_own(version) for version in existing):
         raise TypeError(
             f"{shown_domain(domain)}:{name} is an operator of ir_exec, expected a name that is not registered"
         )
@@ -180,8 +180,8 @@ def unregister(domain: str, name: str) -> None:
 
 def modules_of_users() -> list[str]:
     """The modules with registered functions of users."""
-    known = {one.function.__module__ for by_version in VERSIONS.values() for one in by_version.values()}
-    return sorted(module for module in known if not module.startswith("ir_exec."))
+    modules = {version.function.__module__ for by_version in VERSIONS.values() for version in by_version.values()}
+    return sorted(module for module in modules if not module.startswith("ir_exec."))
 
 
 def is_own(version: Version) -> bool:
@@ -196,24 +196,24 @@ def find(domain: str, name: str, opset: int) -> Version | None:
     """
     domain = canonical_domain(domain)
     _import(domain)
-    known = VERSIONS.get((domain, name), {})
-    since = max((since for since in known if since <= opset), default=None)
-    return None if since is None else known[since]
+    by_version = VERSIONS.get((domain, name), {})
+    since = max((since for since in by_version if since <= opset), default=None)
+    return None if since is None else by_version[since]
 
 
 def versions(domain: str, name: str) -> list[Version]:
     """All versions of an operator, the oldest first."""
     domain = canonical_domain(domain)
     _import(domain)
-    known = VERSIONS.get((domain, name), {})
-    return [known[since] for since in sorted(known)]
+    by_version = VERSIONS.get((domain, name), {})
+    return [by_version[since] for since in sorted(by_version)]
 
 
 def registered() -> list[Version]:
     """Every version of every operator, by domain and name."""
     for domain in FAMILIES:
         _import(domain)
-    return [known[since] for _, known in sorted(VERSIONS.items()) for since in sorted(known)]
+    return [by_version[since] for _, by_version in sorted(VERSIONS.items()) for since in sorted(by_version)]
 
 
 @cache

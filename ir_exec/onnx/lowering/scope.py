@@ -29,13 +29,15 @@ class NameScope:
         opsets: Mapping[str, int],
         *,
         outer: NameScope | None = None,
-        given: Mapping[str, AttributeProto] | None = None,
+        attributes: Mapping[str, AttributeProto] | None = None,
         prefix: str | None = None,
     ) -> None:
         self.opsets = opsets
         self.prefix: str = prefix if prefix is not None else outer.prefix if outer else ""
         self.outer = outer
-        self.given: Mapping[str, AttributeProto] = given if given is not None else outer.given if outer else {}
+        self.attributes: Mapping[str, AttributeProto] = (
+            attributes if attributes is not None else outer.attributes if outer else {}
+        )
         self.depth: int = outer.depth + 1 if outer else 0
         self.is_network = False
         self.is_definition: bool = outer.is_definition if outer else False

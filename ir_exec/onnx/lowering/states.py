@@ -50,22 +50,22 @@ class Pair(NamedTuple):
 
 def noted_pairs(proto: ModelProto) -> list[Pair]:
     """The states that the export of an IR model recorded in the file, if the graph still has them."""
-    found = []
-    inputs = {one.name for one in proto.graph.input}
-    outputs = {one.name for one in proto.graph.output}
-    made = {name for node in proto.graph.node for name in node.output}
-    made |= {one.name for one in proto.graph.initializer} | inputs
+    pairs = []
+    inputs = {port.name for port in proto.graph.input}
+    outputs = {port.name for port in proto.graph.output}
+    tensors = {name for node in proto.graph.node for name in node.output}
+    tensors |= {tensor.name for tensor in proto.graph.initializer} | inputs
     for entry in proto.metadata_props:
         if not entry.key.startswith(NOTE):
             continue
-        past, present, tensor = _noted(entry.value)
+        past, present, tensor = _parse_note(entry.value)
         is_there = bool(past or present) and past in {*inputs, ""} and present in {*outputs, ""}
-        if is_there and tensor in {*made, ""}:
-            found.append(Pair(entry.key.removeprefix(NOTE), past, present, tensor))
-    return found
+        if is_there and tensor in {*tensors, ""}:
+            pairs.append(Pair(entry.key.removeprefix(NOTE), past, present, tensor))
+    return pairs
 
 
-def _noted(text: str) -> tuple[str, str, str]:
+def _parse_note(text: str) -> tuple[str, str, str]:
     """The input, the output and the initial value in a note; empty names if it was modified."""
     try:
         note: Any = json.loads(text)
@@ -79,18 +79,18 @@ def _noted(text: str) -> tuple[str, str, str]:
 
 def named_pairs(proto: ModelProto) -> list[Pair]:
     """The inputs and outputs with names and types of a state: `past_key_values.0.key`, `present.0.key`."""
-    outputs = {one.name: one for one in proto.graph.output}
-    found: list[Pair] = []
+    outputs = {port.name: port for port in proto.graph.output}
+    pairs: list[Pair] = []
     for declared in proto.graph.input:
         for before, after in _PREFIXES:
-            rest = declared.name.removeprefix(before)
-            present = outputs.get(after + rest)
-            if rest == declared.name or present is None or _variable_fault(declared, present) is not None:
+            suffix = declared.name.removeprefix(before)
+            present = outputs.get(after + suffix)
+            if suffix == declared.name or present is None or _variable_fault(declared, present) is not None:
                 continue
-            found.append(Pair(rest.lstrip("._") or declared.name, declared.name, present.name))
+            pairs.append(Pair(suffix.lstrip("._") or declared.name, declared.name, present.name))
             break
-    ids = [one.id for one in found]
-    return [one if ids.count(one.id) == 1 else one._replace(id=one.past) for one in found]
+    ids = [pair.id for pair in pairs]
+    return [pair if ids.count(pair.id) == 1 else pair._replace(id=pair.past) for pair in pairs]
 
 
 def make_states(proto: ModelProto, pairs: Iterable[Pair]) -> None:
@@ -104,34 +104,34 @@ def make_states(proto: ModelProto, pairs: Iterable[Pair]) -> None:
     if not pairs:
         return
     graph = proto.graph
-    inputs = {one.name: one for one in graph.input}
-    outputs = {one.name: one for one in graph.output}
+    inputs = {port.name: port for port in graph.input}
+    outputs = {port.name: port for port in graph.output}
     _check(pairs, inputs, outputs)
-    others = [one for name, one in inputs.items() if name not in {pair.past for pair in pairs}]
-    stored = {one.name for one in graph.initializer}
+    others = [port for name, port in inputs.items() if name not in {pair.past for pair in pairs}]
+    stored = {tensor.name for tensor in graph.initializer}
     reads: list[NodeProto] = []
     before: list[NodeProto] = []
     assigns: list[NodeProto] = []
-    for place, pair in enumerate(pairs):
+    for index, pair in enumerate(pairs):
         if pair.past:
             initial = pair.initial
             if not initial and pair.past in stored:
-                initial = f"{DOMAIN}/{place}/initial"
-                next(one for one in graph.initializer if one.name == pair.past).name = initial
+                initial = f"{DOMAIN}/{index}/initial"
+                next(tensor for tensor in graph.initializer if tensor.name == pair.past).name = initial
             elif not initial:
-                initial, made = _empty(inputs[pair.past], others, f"{DOMAIN}/{place}")
-                before += made
+                initial, initial_nodes = _empty(inputs[pair.past], others, f"{DOMAIN}/{index}")
+                before += initial_nodes
             type = _variable_type(inputs[pair.past], outputs.get(pair.present))
             reads.append(_node("ReadValue", [initial], pair.past, pair, type))
         if pair.present:
-            assigns.append(_node("Assign", [pair.present], f"{DOMAIN}/{place}/assigned", pair))
+            assigns.append(_node("Assign", [pair.present], f"{DOMAIN}/{index}/assigned", pair))
     for ports, names in (
         (graph.input, {pair.past for pair in pairs}),
         (graph.output, {pair.present for pair in pairs}),
     ):
-        for place in reversed(range(len(ports))):
-            if ports[place].name in names:
-                del ports[place]
+        for index in reversed(range(len(ports))):
+            if ports[index].name in names:
+                del ports[index]
     first = _above([read.input[0] for read in reads], [*before, *graph.node])
     graph.node.extend([*before, *reads, *assigns])
     pasts = {pair.past for pair in pairs}
@@ -149,22 +149,22 @@ def _rank(node: NodeProto, first: set[str], pasts: set[str]) -> int:
 def _above(names: Iterable[str], nodes: Sequence[NodeProto]) -> set[str]:
     """The tensors from which nodes compute these, including these themselves."""
     makers = {name: node for node in nodes for name in node.output if name}
-    pending, found = list(names), set[str]()
+    pending, needed = list(names), set[str]()
     while pending:
         name = pending.pop()
-        if name in makers and name not in found:
-            found.add(name)
+        if name in makers and name not in needed:
+            needed.add(name)
             pending += needed_names(makers[name])
-    return found
+    return needed
 
 
 def _check(pairs: Sequence[Pair], inputs: dict[str, ValueInfoProto], outputs: dict[str, ValueInfoProto]) -> None:
     seen: set[str] = set()
     for pair in pairs:
-        for name, known, what in ((pair.past, inputs, "input"), (pair.present, outputs, "output")):
-            if name and name not in known:
+        for name, ports, what in ((pair.past, inputs, "input"), (pair.present, outputs, "output")):
+            if name and name not in ports:
                 message = f"the state {pair.id!r} refers to the {what} {name!r}, which does not exist"
-                raise GraphError(message, code=Code.unknown_input, hint=f"it has {', '.join(sorted(known)) or 'none'}")
+                raise GraphError(message, code=Code.unknown_input, hint=f"it has {', '.join(sorted(ports)) or 'none'}")
             if name and f"{what} {name}" in seen:
                 message = f"the {what} {name!r} belongs to two states"
                 raise GraphError(message, code=Code.duplicate_tensor_name)
@@ -178,9 +178,9 @@ def _check(pairs: Sequence[Pair], inputs: dict[str, ValueInfoProto], outputs: di
 def _variable_fault(past: ValueInfoProto, present: ValueInfoProto) -> UnsupportedError | None:
     """The error for an input and an output that cannot form a variable; None if they can."""
     text = f"{past.name!r} and {present.name!r} cannot form a state"
-    for one in (past, present):
-        if one.type.WhichOneof("value") != "tensor_type" or is_narrow(one.type.tensor_type.elem_type):
-            return UnsupportedError(f"{text}: the type of {one.name!r} is not supported for variables of IR")
+    for port in (past, present):
+        if port.type.WhichOneof("value") != "tensor_type" or is_narrow(port.type.tensor_type.elem_type):
+            return UnsupportedError(f"{text}: the type of {port.name!r} is not supported for variables of IR")
     own, new = tensor_type_of(past.type), tensor_type_of(present.type)
     if own.element_type is not new.element_type:
         types = f"{own.element_type} and {new.element_type}"
@@ -194,17 +194,17 @@ def _variable_fault(past: ValueInfoProto, present: ValueInfoProto) -> Unsupporte
 def _variable_type(past: ValueInfoProto, present: ValueInfoProto | None) -> TypeProto:
     """The type of a variable: dims that differ between the input and the output are dynamic."""
     type = past.type
-    made = type.__class__()
-    made.CopyFrom(type)
-    if present is None or not made.tensor_type.HasField("shape"):
-        return made
+    merged = type.__class__()
+    merged.CopyFrom(type)
+    if present is None or not merged.tensor_type.HasField("shape"):
+        return merged
     if not present.type.tensor_type.HasField("shape"):
-        made.tensor_type.ClearField("shape")
-        return made
-    for own, new in zip(made.tensor_type.shape.dim, present.type.tensor_type.shape.dim, strict=True):
+        merged.tensor_type.ClearField("shape")
+        return merged
+    for own, new in zip(merged.tensor_type.shape.dim, present.type.tensor_type.shape.dim, strict=True):
         if own.HasField("dim_value") and not (new.HasField("dim_value") and new.dim_value == own.dim_value):
             own.Clear()
-    return made
+    return merged
 
 
 def _empty(past: ValueInfoProto, others: Sequence[ValueInfoProto], prefix: str) -> tuple[str, list[NodeProto]]:
@@ -229,12 +229,12 @@ def _empty(past: ValueInfoProto, others: Sequence[ValueInfoProto], prefix: str) 
 
     sizes = []
     for axis, dim in enumerate(past.type.tensor_type.shape.dim):
-        place = None if dim.HasField("dim_value") else _axis_of(dim.dim_param, axis, others)
+        origin = None if dim.HasField("dim_value") else _axis_of(dim.dim_param, axis, others)
         name = f"{prefix}/{axis}"
-        if place is None:
+        if origin is None:
             sizes.append(integers([max(dim.dim_value, 0)], name))
             continue
-        source, at = place
+        source, at = origin
         nodes.append(helper.make_node("Shape", [source], [f"{name}/shape"]))
         nodes.append(helper.make_node("Gather", [f"{name}/shape", integers([at], f"{name}/at")], [name]))
         sizes.append(name)
@@ -251,13 +251,13 @@ def _empty(past: ValueInfoProto, others: Sequence[ValueInfoProto], prefix: str) 
 
 def _axis_of(param: str, axis: int, others: Sequence[ValueInfoProto]) -> tuple[str, int] | None:
     """The input, and its axis, with a dynamic dim of this name."""
-    for one in others:
-        if one.type.WhichOneof("value") != "tensor_type":
+    for port in others:
+        if port.type.WhichOneof("value") != "tensor_type":
             continue
-        for place, dim in enumerate(one.type.tensor_type.shape.dim):
-            is_batch = axis == 0 and place == 0 and not param and not dim.HasField("dim_value")
+        for position, dim in enumerate(port.type.tensor_type.shape.dim):
+            is_batch = axis == 0 and position == 0 and not param and not dim.HasField("dim_value")
             if is_batch or (param and dim.dim_param == param):
-                return one.name, place
+                return port.name, position
     return None
 
 

@@ -12,7 +12,7 @@ from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, NotKnownError, ShapeError, UnsupportedError
-from ir_exec.onnx.lowering.demands import asked_value
+from ir_exec.onnx.lowering.demands import request_values
 from ir_exec.types import Array, Dim, ElementType
 
 __all__ = [
@@ -32,7 +32,7 @@ __all__ = [
     "gather_from_front",
     "in_floats",
     "ints",
-    "known",
+    "known_array",
     "known_ints",
     "known_rank",
     "known_scalar",
@@ -65,10 +65,10 @@ class Sequence:
         Raises:
             UnsupportedError: If an element is not a tensor.
         """
-        found = [item for item in self.items if isinstance(item, Value)]
-        if len(found) != len(self.items):
+        tensors = [item for item in self.items if isinstance(item, Value)]
+        if len(tensors) != len(self.items):
             raise UnsupportedError("the list contains elements other than tensors of element types of IR")
-        return found
+        return tensors
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Stack:
     def element_type(self) -> ElementType:
         return self.value.element_type
 
-    def listed(self) -> Sequence:
+    def to_sequence(self) -> Sequence:
         """The elements as a list.
 
         Raises:
@@ -89,7 +89,7 @@ class Stack:
         """
         count = known_size(self.value, 0, "the length of a list")
         require_few(count)
-        return Sequence(tuple([build.gather(self.value, place, 0) for place in range(count)]), self.element_type)
+        return Sequence(tuple([build.gather(self.value, index, 0) for index in range(count)]), self.element_type)
 
 
 _MOST_PARTS = 2**12
@@ -107,10 +107,10 @@ class Appended:
     """A list inside the loop in which it grows, with only the elements appended so far in an iteration.
 
     Attributes:
-        place: The index among the values carried by the loop.
+        position: The index among the values carried by the loop.
     """
 
-    place: int
+    position: int
     element_type: ElementType
     items: tuple[Value, ...] = ()
 
@@ -132,35 +132,35 @@ class Narrow:
     """A tensor of an element type that IR does not have, in a wider type that represents all of its values.
 
     Attributes:
-        kind: Its TensorProto.DataType.
+        data_type: Its TensorProto.DataType.
     """
 
     value: Value
-    kind: int
+    data_type: int
 
 
 GraphValue: TypeAlias = "Value | Narrow | Sequence | Stack | Appended | Missing | None"
 """None is a missing input of a node, or an optional without an element; an optional with an element is the element."""
 
 
-def known(value: Value, what: str) -> Array:
+def known_array(value: Value, what: str) -> Array:
     """The value of a tensor that is not an input in IR.
 
     Raises:
         NotKnownError: If the value is unknown at conversion.
     """
-    found = asked_value(value)
-    if found is None:
+    arrays = request_values(value)
+    if arrays is None:
         raise NotKnownError(f"{what} must be known at conversion")
-    return found[0]
+    return arrays[0]
 
 
 def known_ints(value: Value, what: str) -> tuple[int, ...]:
-    return tuple(int(one) for one in known(value, what).ravel())
+    return tuple(int(element) for element in known_array(value, what).ravel())
 
 
 def known_scalar(value: Value, what: str) -> float:
-    array = known(value, what)
+    array = known_array(value, what)
     if array.size != 1:
         raise UnsupportedError(f"{what} has", actual=array.size, detail="elements", expected="one")
     return array.ravel()[0].item()  # type: ignore[no-any-return]  # of the type of the tensor
@@ -173,7 +173,7 @@ def known_rank(value: Value, what: str) -> int:
         NotKnownError: If the rank is unknown at conversion.
     """
     rank = value.type.rank
-    return rank if rank is not None else known(shape_of(value), f"the rank of {what}").size
+    return rank if rank is not None else known_array(shape_of(value), f"the rank of {what}").size
 
 
 def dims_of(value: Value, what: str) -> tuple[int, ...]:
@@ -232,8 +232,12 @@ def numbers(values: Iterable[float], like: Value) -> Value:
     return build.constant(_array(list(values), like.type.element_type))
 
 
-def _array(values: float | list[float], kind: ElementType) -> Array:
-    return np.asarray(values, kind.dtype) if kind is ElementType.string else np.asarray(values).astype(kind.dtype)
+def _array(values: float | list[float], element_type: ElementType) -> Array:
+    return (
+        np.asarray(values, element_type.dtype)
+        if element_type is ElementType.string
+        else np.asarray(values).astype(element_type.dtype)
+    )
 
 
 def ints(*values: int) -> Value:
@@ -254,9 +258,9 @@ def as_i64(value: Value) -> Value:
     return cast(value, ElementType.i64)
 
 
-def cast(value: Value, kind: ElementType) -> Value:
+def cast(value: Value, element_type: ElementType) -> Value:
     """The value in another element type; the value itself if it has this type."""
-    return value if value.type.element_type is kind else build.convert(value, kind)
+    return value if value.type.element_type is element_type else build.convert(value, element_type)
 
 
 def in_floats(data: Value, compute: Callable[[Value], Value]) -> Value:
@@ -278,8 +282,8 @@ def concat(parts: Iterable[Value], axis: int = 0) -> Value:
 
 def checked_gather(data: Value, indices: Value, axis: int, *, batch_dims: int = 0) -> Value:
     """A Gather whose indices come from the file or its inputs: out of range they are errors in ONNX, zeros in IR."""
-    size, known = size_along(data, axis), indices.constant
-    if known is not None and size.is_static and ((known >= -size.size) & (known < size.size)).all():
+    size, constant = size_along(data, axis), indices.constant
+    if constant is not None and size.is_static and ((constant >= -size.size) & (constant < size.size)).all():
         return build.gather(data, indices, axis, batch_dims=batch_dims)
     return build.gather(data, indices, axis, batch_dims=batch_dims, out_of_range="error")
 
@@ -290,16 +294,16 @@ def gather_from_front(data: Value, indices: Value, axis: int, name: str) -> Valu
     Args:
         name: ONNX's name of the indices, for messages.
     """
-    known = indices.constant
-    if known is not None and known.size and known.min() < 0:
+    constant = indices.constant
+    if constant is not None and constant.size and constant.min() < 0:
         raise EvaluationError(
             f"{name} contains",
-            actual=known.min(),
+            actual=constant.min(),
             expected="indices of 0 or more",
             code=Code.index_out_of_range,
             port=name,
         )
-    if known is None and indices.element_type.is_signed:
+    if constant is None and indices.element_type.is_signed:
         # Beyond the end of every axis.
         beyond = number(np.iinfo(indices.element_type.dtype).max, indices)
         indices = build.select(build.less(indices, number(0, indices)), beyond, indices)

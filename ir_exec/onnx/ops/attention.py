@@ -10,15 +10,15 @@ from ir_exec.onnx.lowering.values import checked_gather, concat, ints, known_siz
 from ir_exec.types import ElementType
 
 __all__ = [
-    "attended",
+    "attend",
     "causal",
     "heads_of",
     "heads_of_size",
-    "joined",
     "lowest",
-    "repeated",
+    "merge_heads",
+    "repeat_heads",
+    "rotate_at_positions",
     "rotate_pairs",
-    "rotated",
     "scores_of",
     "shares_of",
     "size_of",
@@ -35,7 +35,7 @@ def heads_of(value: Value, count: int) -> Value:
     return build.transpose(build.reshape(value, ints(0, 0, count, -1), special_zero=True), ints(0, 2, 1, 3))
 
 
-def joined(value: Value) -> Value:
+def merge_heads(value: Value) -> Value:
     """[batch, heads, length, size] as [batch, length, heads * size]."""
     return build.reshape(build.transpose(value, ints(0, 2, 1, 3)), ints(0, 0, -1), special_zero=True)
 
@@ -55,12 +55,16 @@ def causal(queries: Value, keys: Value, like: Value, past: Value | None = None) 
 
 
 def lowest(like: Value) -> Value:
-    kind = ElementType.f32 if like.element_type is not ElementType.f64 else like.element_type
-    low = float(np.finfo(np.float16).min) if like.element_type is ElementType.f16 else float(np.finfo(kind.dtype).min)
+    float_type = ElementType.f32 if like.element_type is not ElementType.f64 else like.element_type
+    low = (
+        float(np.finfo(np.float16).min)
+        if like.element_type is ElementType.f16
+        else float(np.finfo(float_type.dtype).min)
+    )
     return number(low, like)
 
 
-def attended(
+def attend(
     q: Value,
     k: Value,
     v: Value,
@@ -94,7 +98,7 @@ def scores_of(q: Value, k: Value, mask: Value | None, scale: float | None, softc
 
 
 def shares_of(scores: Value, sink: Value | None = None) -> Value:
-    """The softmax of scores over the keys; see `attended`."""
+    """The softmax of scores over the keys; see `attend`."""
     if sink is None:
         return build.softmax(scores, axis=-1)
     column = build.broadcast(
@@ -104,7 +108,9 @@ def shares_of(scores: Value, sink: Value | None = None) -> Value:
     return build.slice(shares, ints(0), ints(-1), ints(1), ints(-1))
 
 
-def rotated(x: Value, cosines: Value, sines: Value, positions: Value, size: int, interleaved: bool) -> Value:
+def rotate_at_positions(
+    x: Value, cosines: Value, sines: Value, positions: Value, size: int, interleaved: bool
+) -> Value:
     """Pairs of the first `size` features rotated by the angles of their positions.
 
     Args:
@@ -113,7 +119,7 @@ def rotated(x: Value, cosines: Value, sines: Value, positions: Value, size: int,
         sines: [maximum positions, size / 2].
         positions: [batch, length].
     """
-    cosine, sine = (checked_gather(one, positions, 0) for one in (cosines, sines))
+    cosine, sine = (checked_gather(cache, positions, 0) for cache in (cosines, sines))
     return rotate_pairs(x, cosine, sine, size, interleaved)
 
 
@@ -125,12 +131,12 @@ def rotate_pairs(x: Value, cosine: Value, sine: Value, size: int, interleaved: b
         cosine: [batch, length, size / 2].
         sine: [batch, length, size / 2].
     """
-    cosine, sine = (build.unsqueeze(one, 1) for one in (cosine, sine))
+    cosine, sine = (build.unsqueeze(factor, 1) for factor in (cosine, sine))
     features = size_along(x, 3)
-    turned, left = x, None
+    turned, unrotated = x, None
     if not features.is_static or features.size != size:
         turned = build.slice(x, ints(0), ints(size), ints(1), ints(3))
-        left = build.slice(x, ints(size), ints(2**31 - 1), ints(1), ints(3))
+        unrotated = build.slice(x, ints(size), ints(2**31 - 1), ints(1), ints(3))
     if interleaved:
         paired = build.reshape(turned, ints(0, 0, 0, -1, 2), special_zero=True)
         a, b = build.gather(paired, 0, 4), build.gather(paired, 1, 4)
@@ -140,10 +146,10 @@ def rotate_pairs(x: Value, cosine: Value, sine: Value, size: int, interleaved: b
     second = build.add(build.multiply(a, sine), build.multiply(b, cosine))
     if interleaved:
         stacked = build.concat([build.unsqueeze(first, 4), build.unsqueeze(second, 4)], 4)
-        found = build.reshape(stacked, ints(0, 0, 0, -1), special_zero=True)
+        result = build.reshape(stacked, ints(0, 0, 0, -1), special_zero=True)
     else:
-        found = build.concat([first, second], 3)
-    return found if left is None else build.concat([found, left], 3)
+        result = build.concat([first, second], 3)
+    return result if unrotated is None else build.concat([result, unrotated], 3)
 
 
 def heads_of_size(value: Value, size: int) -> Value:
@@ -151,7 +157,7 @@ def heads_of_size(value: Value, size: int) -> Value:
     return build.transpose(build.reshape(value, ints(0, 0, -1, size), special_zero=True), ints(0, 2, 1, 3))
 
 
-def repeated(value: Value, group: int) -> Value:
+def repeat_heads(value: Value, group: int) -> Value:
     """Repeat each head `group` times."""
     if group == 1:
         return value

@@ -11,7 +11,7 @@ from ir_exec.build import Value
 from ir_exec.onnx.lowering.values import as_i64, concat, ints, known_size, number, reshape, shape_of
 from ir_exec.onnx.ops.attention import size_of
 
-__all__ = ["Cache", "Extended", "cached", "extend_cache", "from_beams", "up_to"]
+__all__ = ["Cache", "Extended", "extend_cache", "from_beams", "up_to", "write_to_cache"]
 
 
 class Cache(NamedTuple):
@@ -32,7 +32,9 @@ class Extended(NamedTuple):
     past_length: Value
 
 
-def cached(k: Value, v: Value, past_k: Value | None, past_v: Value | None, places: Value, total: Value) -> Cache:
+def write_to_cache(
+    k: Value, v: Value, past_k: Value | None, past_v: Value | None, places: Value, total: Value
+) -> Cache:
     """The new keys and values, written after the cached ones of each entry of the batch."""
     if past_k is None or past_v is None:
         return Cache(k, v, places)
@@ -71,9 +73,10 @@ def extend_cache(
     total = build.add(start, size_of(k, 2))
     steps = build.range(0, build.squeeze(size_of(k, 2), 0), 1, output_type="i64")
     places = build.broadcast(build.add(start, steps), concat([size_of(k, 0), size_of(k, 2)]))
-    room = cached(k, v, past_k, past_v, places, total)
+    room = write_to_cache(k, v, past_k, past_v, places, total)
     keys, values = (
-        up_to(one if sources is None else from_beams(one, sources, start), total) for one in (room.keys, room.values)
+        up_to(cache if sources is None else from_beams(cache, sources, start), total)
+        for cache in (room.keys, room.values)
     )
     return Extended(keys, values, room.keys, room.values, build.squeeze(start, 0))
 

@@ -73,11 +73,11 @@ def halves(pads: Ints, rank: int) -> tuple[Ints, Ints]:
     return pads[:rank], pads[rank:]
 
 
-def per_axis(given: Ints, name: str, rank: int, default: int = 1) -> Ints:
+def per_axis(values: Ints, name: str, rank: int, default: int = 1) -> Ints:
     """An attribute with a number for each spatial axis."""
-    if given and len(given) != rank:
-        raise InvalidAttributeError(f"{name} has", actual=len(given), detail="elements", expected=rank)
-    return given or (default,) * rank
+    if values and len(values) != rank:
+        raise InvalidAttributeError(f"{name} has", actual=len(values), detail="elements", expected=rank)
+    return values or (default,) * rank
 
 
 def _checked_kernel(filters: Value, kernel: Ints) -> None:
@@ -88,7 +88,7 @@ def _checked_kernel(filters: Value, kernel: Ints) -> None:
         )
 
 
-def grouped(filters: Value, group: int) -> Value:
+def group_filters(filters: Value, group: int) -> Value:
     """[O, I, ...] as [G, O / G, I, ...]."""
     sizes = shape_of(filters)
     tail = build.slice(sizes, ints(1), ints(2**31 - 1), ints(1))
@@ -111,12 +111,12 @@ def convolve(data: Value, filters: Value, bias: Value | None, **attributes: Unpa
         "auto_pad": way,
     }
     if rank > _MOST_SPATIAL:
-        found = _by_taps(data, filters, group, windows)
+        output = _by_taps(data, filters, group, windows)
     elif group == 1:
-        found = build.convolution(data, filters, **windows)
+        output = build.convolution(data, filters, **windows)
     else:
-        found = build.group_convolution(data, grouped(filters, group), **windows)
-    return biased(found, bias, rank)
+        output = build.group_convolution(data, group_filters(filters, group), **windows)
+    return add_bias(output, bias, rank)
 
 
 def _by_taps(data: Value, filters: Value, group: int, attributes: dict[str, Any]) -> Value:
@@ -145,7 +145,7 @@ def _by_taps(data: Value, filters: Value, group: int, attributes: dict[str, Any]
     }
     total: Value | None = None
     for tap in product(*map(range, kernel[:extra])):
-        starts = [place * step for place, step in zip(tap, attributes["dilations"], strict=False)]
+        starts = [index * step for index, step in zip(tap, attributes["dilations"], strict=False)]
         stops = [
             start + (count - 1) * step + 1
             for start, count, step in zip(starts, counts, attributes["strides"], strict=False)
@@ -155,10 +155,10 @@ def _by_taps(data: Value, filters: Value, group: int, attributes: dict[str, Any]
         part = build.transpose(part, ints(0, *axes, 1, *range(2 + extra, 2 + len(kernel))))
         part = reshape(part, -1, *sizes[1:2], *sizes[2 + extra :])
         taps = filters
-        for place in tap:
-            taps = build.gather(taps, place, 2)
-        found = convolve(part, taps, None, **inner)
-        total = found if total is None else build.add(total, found)
+        for index in tap:
+            taps = build.gather(taps, index, 2)
+        term = convolve(part, taps, None, **inner)
+        total = term if total is None else build.add(total, term)
     assert total is not None
     tail = build.slice(shape_of(total), ints(1), ints(2 + _MOST_SPATIAL), ints(1))
     apart = build.reshape(total, concat([ints(sizes[0], *counts), tail]), special_zero=False)
@@ -175,8 +175,8 @@ def _axis_pads(size: int, kernel: int, axis: int, attributes: Mapping[str, Any])
     return (less, more) if attributes["auto_pad"] == "same_upper" else (more, less)
 
 
-def biased(found: Value, bias: Value | None, rank: int) -> Value:
-    return found if bias is None else build.add(found, reshape(bias, 1, -1, *[1] * rank))
+def add_bias(output: Value, bias: Value | None, rank: int) -> Value:
+    return output if bias is None else build.add(output, reshape(bias, 1, -1, *[1] * rank))
 
 
 @onnx_op("ConvInteger", since=10)
@@ -230,12 +230,15 @@ def conv_transpose(
         spans = [(size - 1) * dilation + 1 for size, dilation in zip(kernel, dilations, strict=True)]
         if output_shape:
             sizes = dims_of(data, "the input")[2:]
-            wanted = per_axis(output_shape[-rank:], "output_shape", rank)
+            target_sizes = per_axis(output_shape[-rank:], "output_shape", rank)
             if len(sizes) != rank:
                 raise ShapeError(
                     "the input has rank", actual=len(sizes) + 2, expected=rank + 2, reason="the rank of the weights"
                 )
-            cut = [s * (n - 1) + e + k - o for s, n, e, k, o in zip(strides, sizes, extra, spans, wanted, strict=True)]
+            cut = [
+                s * (n - 1) + e + k - o
+                for s, n, e, k, o in zip(strides, sizes, extra, spans, target_sizes, strict=True)
+            ]
         else:
             cut = [e + k - s for e, k, s in zip(extra, spans, strides, strict=True)]
         less = [c // 2 if is_same or c > 0 else c for c in cut]
@@ -243,7 +246,7 @@ def conv_transpose(
         firsts, lasts = (less, more) if way == "same_upper" else (more, less)
         before = tuple(max(-first, 0) for first in firsts)
         extra = tuple(e + max(-last, 0) for e, last in zip(extra, lasts, strict=True))
-        begins, ends = (tuple(max(one, 0) for one in side) for side in (firsts, lasts))
+        begins, ends = (tuple(max(pad, 0) for pad in side) for side in (firsts, lasts))
     windows: dict[str, Any] = {
         "strides": strides,
         "dilations": dilations,
@@ -253,13 +256,13 @@ def conv_transpose(
         "output_padding": extra,
     }
     if group == 1:
-        found = build.convolution_backprop_data(data, filters, **windows)
+        output = build.convolution_backprop_data(data, filters, **windows)
     else:
-        found = build.group_convolution_backprop_data(data, grouped(filters, group), **windows)
+        output = build.group_convolution_backprop_data(data, group_filters(filters, group), **windows)
     if any(before):
         nothing = [0] * (rank + 2)
-        found = build.pad(found, ints(0, 0, *before), ints(*nothing), number(0, found), pad_mode="constant")
-    return biased(found, bias, rank)
+        output = build.pad(output, ints(0, 0, *before), ints(*nothing), number(0, output), pad_mode="constant")
+    return add_bias(output, bias, rank)
 
 
 @onnx_op("DeformConv", since=19)
@@ -279,7 +282,7 @@ def deform_conv(
 ) -> Value:
     rank = known_rank(filters, "the weights") - 2
     begins, ends = halves(pads, rank)
-    found = build.deformable_convolution(
+    output = build.deformable_convolution(
         data,
         offset,
         filters,
@@ -293,7 +296,7 @@ def deform_conv(
         deformable_group=offset_group,
         bilinear_interpolation_pad=True,
     )
-    return biased(found, bias, rank)
+    return add_bias(output, bias, rank)
 
 
 @onnx_op("Col2Im", since=18)
@@ -310,7 +313,7 @@ def col2im(data: Value, image_shape: Value, block_shape: Value, *, dilations: In
     begins, ends = halves(pads, count)
     missing = 2 - count
     before, ones = (0,) * missing, (1,) * missing
-    found = build.col2im(
+    images = build.col2im(
         data,
         concat([ints(*ones), as_i64(image_shape)]) if missing else as_i64(image_shape),
         concat([ints(*ones), as_i64(block_shape)]) if missing else as_i64(block_shape),
@@ -319,7 +322,7 @@ def col2im(data: Value, image_shape: Value, block_shape: Value, *, dilations: In
         pads_begin=(*before, *begins),
         pads_end=(*before, *ends),
     )
-    return build.squeeze(found, 2) if missing else found
+    return build.squeeze(images, 2) if missing else images
 
 
 def _col2im_of_many(
@@ -339,11 +342,11 @@ def _col2im_of_many(
     if prod(block) > _MOST_FILTERS:
         raise UnsupportedError(f"the block has {prod(block)} elements, which is not supported")
     spans = [(k - 1) * d + 1 for k, d in zip(block, dilations, strict=True)]
-    places = [(n + b + e - k) // s + 1 for n, b, e, k, s in zip(sizes, begins, ends, spans, strides, strict=True)]
-    rest = [(n + b + e - k) % s for n, b, e, k, s in zip(sizes, begins, ends, spans, strides, strict=True)]
+    positions = [(n + b + e - k) // s + 1 for n, b, e, k, s in zip(sizes, begins, ends, spans, strides, strict=True)]
+    remainders = [(n + b + e - k) % s for n, b, e, k, s in zip(sizes, begins, ends, spans, strides, strict=True)]
     eye = np.eye(prod(block), dtype=data.element_type.dtype).reshape(prod(block), 1, *block)
-    columns = build.reshape(data, ints(-1, prod(block), *places), special_zero=False)
-    found = build.convolution_backprop_data(
+    columns = build.reshape(data, ints(-1, prod(block), *positions), special_zero=False)
+    images = build.convolution_backprop_data(
         columns,
         build.constant(eye),
         strides=strides,
@@ -351,7 +354,7 @@ def _col2im_of_many(
         pads_begin=begins,
         pads_end=ends,
         auto_pad="explicit",
-        output_padding=tuple(rest),
+        output_padding=tuple(remainders),
     )
     batch = build.slice(shape_of(data), ints(0), ints(1), ints(1))
-    return build.reshape(found, concat([batch, ints(-1, *sizes)]), special_zero=False)
+    return build.reshape(images, concat([batch, ints(-1, *sizes)]), special_zero=False)

@@ -55,8 +55,8 @@ def _line(coordinates: str, axis: KnownAxis) -> tuple[Fraction, Fraction]:
             return (Fraction(0), Fraction(0)) if is_one else centered
         case "half_pixel_symmetric":
             # If scale * size is not an integer, the output is cropped equally at both ends.
-            whole = scale * size
-            cut = Fraction(size, 2) * (1 - count / whole) if whole else Fraction(0)
+            scaled_size = scale * size
+            cut = Fraction(size, 2) * (1 - count / scaled_size) if scaled_size else Fraction(0)
             return slope, centered[1] + cut
         case "tf_crop_and_resize":
             if is_one:
@@ -69,49 +69,51 @@ def _line(coordinates: str, axis: KnownAxis) -> tuple[Fraction, Fraction]:
 def exact_places(coordinates: str, axis: KnownAxis) -> Array:
     """f32[count]: the coordinates, each rounded once."""
     slope, offset = _line(coordinates, axis)
-    return np.array([float(slope * place + offset) for place in range(axis.length)], np.float32)
+    return np.array([float(slope * index + offset) for index in range(axis.length)], np.float32)
 
 
 def exact_nearest(coordinates: str, nearest: str, axis: KnownAxis) -> Array:
     """i64[count]: the element nearest to each coordinate, clipped to the axis."""
     slope, offset = _line(coordinates, axis)
     last = max(axis.size - 1, 0)
-    places = (slope * place + offset for place in range(axis.length))
-    return np.array([min(max(_rounded(nearest, place, axis.scale), 0), last) for place in places], np.int64)
+    places = (slope * index + offset for index in range(axis.length))
+    return np.array(
+        [min(max(_round_coordinate(nearest, coordinate, axis.scale), 0), last) for coordinate in places], np.int64
+    )
 
 
-def _rounded(nearest: str, place: Fraction, scale: Fraction) -> int:
+def _round_coordinate(nearest: str, coordinate: Fraction, scale: Fraction) -> int:
     match nearest:
         case "round_prefer_floor":
-            return ceil(place - _HALF)
+            return ceil(coordinate - _HALF)
         case "round_prefer_ceil":
-            return floor(place + _HALF)
+            return floor(coordinate + _HALF)
         case "floor":
-            return floor(place)
+            return floor(coordinate)
         case "ceil":
-            return ceil(place)
+            return ceil(coordinate)
         case _:
-            return ceil(place) if scale < 1 else floor(place)
+            return ceil(coordinate) if scale < 1 else floor(coordinate)
 
 
 def nearest_of_sizes(coordinates: str, nearest: str, size: Value, count: Value) -> Value | None:
     """The nearest elements in integer operators of IR, for sizes known only at run time; None for regions."""
     if coordinates == "tf_crop_and_resize":
         return None
-    place = build.range(0, count, 1, output_type="i64")
+    index = build.range(0, count, 1, output_type="i64")
     one, two = _i64(1), _i64(2)
     size, count = as_i64(size), as_i64(count)
-    odd = build.add(build.multiply(place, two), one)
+    odd = build.add(build.multiply(index, two), one)
     # The coordinate is above / below.
     below = build.multiply(count, two)
     match coordinates:
         case "asymmetric":
-            above = build.multiply(build.multiply(place, two), size)
+            above = build.multiply(build.multiply(index, two), size)
         case "tf_half_pixel_for_nn":
             above = build.multiply(odd, size)
         case "align_corners":
             below = build.multiply(build.maximum(build.subtract(count, one), one), two)
-            above = build.multiply(build.multiply(place, two), build.subtract(size, one))
+            above = build.multiply(build.multiply(index, two), build.subtract(size, one))
         case _:
             above = build.subtract(build.multiply(odd, size), count)
     if coordinates == "pytorch_half_pixel":

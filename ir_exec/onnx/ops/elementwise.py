@@ -75,7 +75,7 @@ def round_(data: Value) -> Value:
     return build.round(data, mode="half_to_even")
 
 
-def aligned(a: Value, b: Value, axis: int | None) -> Value:
+def align_axes(a: Value, b: Value, axis: int | None) -> Value:
     """b with trailing axes of size 1, which align its first axis with `axis` of a: broadcasting before version 7."""
     if axis is None:
         return b
@@ -112,7 +112,7 @@ def _register_aligned(name: str, function: Binary, since: tuple[int, ...]) -> No
     """Register an operator that aligns its inputs by `axis` up to version 6, and broadcasts as in NumPy since 7."""
 
     def binary(a: Value, b: Value, *, axis: int | None) -> Value:
-        return function(a, aligned(a, b, axis))
+        return function(a, align_axes(a, b, axis))
 
     onnx_op(name, since=since, unused=("broadcast",))(binary)
 
@@ -148,18 +148,18 @@ def bit_shift(data: Value, shift: Value, *, direction: str) -> Value:
     if direction not in ("LEFT", "RIGHT"):
         raise InvalidAttributeError("direction is", actual=repr(direction), expected="LEFT or RIGHT")
     shifted = build.bitwise_left_shift if direction == "LEFT" else build.bitwise_right_shift
-    known, bits = shift.constant, data.element_type.bits
-    if known is not None and ((known >= 0) & (known < bits)).all():
+    constant, bits = shift.constant, data.element_type.bits
+    if constant is not None and ((constant >= 0) & (constant < bits)).all():
         return shifted(data, shift)
     zero = number(0, data)
     beyond = build.greater_equal(shift, number(bits, shift))
     if shift.element_type.is_signed:
         beyond = build.logical_or(beyond, build.less(shift, zero))
-    found = shifted(data, build.select(beyond, zero, shift))
+    result = shifted(data, build.select(beyond, zero, shift))
     left = zero
     if direction == "RIGHT" and data.element_type.is_signed:
         left = build.select(build.less(data, zero), number(-1, data), zero)
-    return build.select(beyond, left, found)
+    return build.select(beyond, left, result)
 
 
 @onnx_op("Mod", since=10)
@@ -251,11 +251,11 @@ def elu(data: Value, *, alpha: float) -> Value:
 def celu(data: Value, *, alpha: float) -> Value:
     """max(0, x) + min(0, alpha (exp(x / alpha) - 1))."""
 
-    def curved(x: Value) -> Value:
+    def apply_celu(x: Value) -> Value:
         unit = build.elu(build.divide(x, number(alpha, x)), alpha=1.0)
         return build.add(build.relu(x), build.minimum(number(0, x), build.multiply(number(alpha, x), unit)))
 
-    return in_floats(data, curved)
+    return in_floats(data, apply_celu)
 
 
 @onnx_op("Selu", since=(1, 6))
@@ -280,8 +280,8 @@ def shrink(data: Value, *, bias: float, lambd: float) -> Value:
     def shrunk(x: Value) -> Value:
         above = build.greater(x, number(lambd, x))
         below = build.less(x, number(-lambd, x))
-        rest = build.select(above, build.subtract(x, number(bias, x)), number(0, x))
-        return build.select(below, build.add(x, number(bias, x)), rest)
+        otherwise = build.select(above, build.subtract(x, number(bias, x)), number(0, x))
+        return build.select(below, build.add(x, number(bias, x)), otherwise)
 
     return in_floats(data, shrunk)
 

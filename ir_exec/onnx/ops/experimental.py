@@ -70,11 +70,11 @@ def thresholded_relu_1(data: Value, *, alpha: float) -> Value:
 def fully_connected(data: Value, weights: Value, bias: Value, *, axis: int = 1, axis_w: int = 1) -> Value:
     """x W^T + b of a matrix x; the axes of both starting at `axis` and `axis_w` are merged."""
     rows, width = _as_matrix(data, axis), _as_matrix(weights, axis_w)
-    found = build.add(build.matmul(rows, width, transpose_b=True), bias)
+    product = build.add(build.matmul(rows, width, transpose_b=True), bias)
     if known_rank(data, "the input") == axis + 1 == _MATRIX:
-        return found
+        return product
     front = build.slice(shape_of(data), ints(0), ints(axis), ints(1))
-    return build.reshape(found, concat([front, ints(-1)]), special_zero=False)
+    return build.reshape(product, concat([front, ints(-1)]), special_zero=False)
 
 
 def _as_matrix(data: Value, axis: int) -> Value:
@@ -99,12 +99,12 @@ def gru_unit(hidden: Value, gates: Value, lengths: Value | None, t: Value | None
     """
     _, update, fresh = build.split(gates, -1, num_splits=3)
     share = build.sigmoid(update)
-    rest = build.subtract(number(1, share), share)
-    found = build.add(build.multiply(share, hidden), build.multiply(rest, build.tanh(fresh)))
+    fresh_share = build.subtract(number(1, share), share)
+    state = build.add(build.multiply(share, hidden), build.multiply(fresh_share, build.tanh(fresh)))
     if lengths is None or t is None:
-        return found
+        return state
     goes_on = build.unsqueeze(build.less(cast(t, lengths.element_type), lengths), ints(1))
-    return build.select(goes_on, found, number(0, found) if drop_states else hidden)
+    return build.select(goes_on, state, number(0, state) if drop_states else hidden)
 
 
 @onnx_op("ImageScaler", since=1, instead="Mul and Add")
@@ -122,11 +122,11 @@ def image_scaler(data: Value, *, bias: Floats, scale: float) -> Value:
             code=Code.dims_differ,
         )
 
-    def scaled(x: Value) -> Value:
-        found = build.multiply(x, number(scale, x))
-        return build.add(found, reshape(numbers(bias, x), 1, len(bias), 1, 1)) if bias else found
+    def scale_image(x: Value) -> Value:
+        product = build.multiply(x, number(scale, x))
+        return build.add(product, reshape(numbers(bias, x), 1, len(bias), 1, 1)) if bias else product
 
-    return in_floats(data, scaled)
+    return in_floats(data, scale_image)
 
 
 @onnx_op("Crop", since=1, instead="Slice")
@@ -167,8 +167,8 @@ def constant_fill(
     shape: Ints | None = None,
     value: float = 0.0,
 ) -> Value:
-    kind = element_type_of(dtype)
-    filling = build.constant(np.asarray(value).astype(kind.dtype))
+    element_type = element_type_of(dtype)
+    filling = build.constant(np.asarray(value).astype(element_type.dtype))
     return build.broadcast(filling, _filled_shape(data, shape, extra_shape, input_as_shape))
 
 
@@ -177,8 +177,8 @@ def given_tensor_fill(
     data: Value | None, *, extra_shape: Ints, input_as_shape: bool, shape: Ints | None, values: Floats
 ) -> Value:
     """`values` in this shape; their numbers of elements must be equal."""
-    kind = np.float32 if data is None or not data.element_type.is_float else data.element_type.dtype
-    filling = build.constant(np.array(values).astype(kind))
+    dtype = np.float32 if data is None or not data.element_type.is_float else data.element_type.dtype
+    filling = build.constant(np.array(values).astype(dtype))
     return build.reshape(filling, _filled_shape(data, shape, extra_shape, input_as_shape), special_zero=False)
 
 

@@ -20,22 +20,24 @@ def _seed(seed: float | None) -> int:
     return 0 if seed is None else int(np.float32(seed).view(np.uint32)) or 1
 
 
-def _uniform(shape: Value, kind: ElementType, low: float, high: float, seed: float | None, stream: int = 0) -> Value:
-    computed = kind if kind in (ElementType.f32, ElementType.f16, ElementType.f64) else ElementType.f32
+def _uniform(
+    shape: Value, element_type: ElementType, low: float, high: float, seed: float | None, stream: int = 0
+) -> Value:
+    computed = element_type if element_type in (ElementType.f32, ElementType.f16, ElementType.f64) else ElementType.f32
     least, most = (build.constant(np.asarray(bound, computed.dtype)) for bound in (low, high))
-    found = build.random_uniform(shape, least, most, output_type=computed, global_seed=_seed(seed), op_seed=stream)
-    return cast(found, kind)
+    samples = build.random_uniform(shape, least, most, output_type=computed, global_seed=_seed(seed), op_seed=stream)
+    return cast(samples, element_type)
 
 
-def _normal(shape: Value, kind: ElementType, mean: float, scale: float, seed: float | None) -> Value:
+def _normal(shape: Value, element_type: ElementType, mean: float, scale: float, seed: float | None) -> Value:
     """Normal numbers by Box and Muller, from two uniform numbers each."""
     wide = ElementType.f32
     radius = build.sqrt(
         build.multiply(build.constant(np.float32(-2)), build.log(_uniform(shape, wide, 2.0**-24, 1.0, seed, 1)))
     )
     angle = build.cos(_uniform(shape, wide, 0.0, 2 * np.pi, seed, 2))
-    found = build.multiply(build.multiply(radius, angle), build.constant(np.float32(scale)))
-    return cast(build.add(found, build.constant(np.float32(mean))), kind)
+    samples = build.multiply(build.multiply(radius, angle), build.constant(np.float32(scale)))
+    return cast(build.add(samples, build.constant(np.float32(mean))), element_type)
 
 
 @onnx_op("RandomUniform", since=1)
@@ -45,8 +47,8 @@ def random_uniform(*, dtype: int, high: float, low: float, seed: float | None, s
 
 @onnx_op("RandomUniformLike", since=1)
 def random_uniform_like(data: Value, *, dtype: int | None, high: float, low: float, seed: float | None) -> Value:
-    kind = data.element_type if dtype is None else element_type_of(dtype)
-    return _uniform(shape_of(data), kind, low, high, seed)
+    element_type = data.element_type if dtype is None else element_type_of(dtype)
+    return _uniform(shape_of(data), element_type, low, high, seed)
 
 
 @onnx_op("RandomNormal", since=1)
@@ -56,8 +58,8 @@ def random_normal(*, dtype: int, mean: float, scale: float, seed: float | None, 
 
 @onnx_op("RandomNormalLike", since=1)
 def random_normal_like(data: Value, *, dtype: int | None, mean: float, scale: float, seed: float | None) -> Value:
-    kind = data.element_type if dtype is None else element_type_of(dtype)
-    return _normal(shape_of(data), kind, mean, scale, seed)
+    element_type = data.element_type if dtype is None else element_type_of(dtype)
+    return _normal(shape_of(data), element_type, mean, scale, seed)
 
 
 @onnx_op("Multinomial", since=7)

@@ -13,7 +13,7 @@ from ir_exec.errors import ShapeError, UnsupportedError
 from ir_exec.onnx.lowering.attributes import Floats, Ints, chosen
 from ir_exec.onnx.lowering.registry import onnx_op
 from ir_exec.onnx.lowering.values import as_i64, cast, concat, ints, known_rank, number, shape_of
-from ir_exec.onnx.ops.resampling import Resampling, resampled
+from ir_exec.onnx.ops.resampling import Resampling, resample
 
 __all__: list[str] = []
 
@@ -50,7 +50,7 @@ def upsample(data: Value, scales: Value, *, mode: str) -> Value:
 def resize_10(data: Value, scales: Value, *, mode: str) -> Value:
     """Version 10 does not define the rounding of coordinates: as in onnxruntime, down to enlarge and up to shrink."""
     way = Resampling(mode, coordinates="asymmetric", nearest="simple")
-    return resampled(data, way, scales=scales)
+    return resample(data, way, scales=scales)
 
 
 @onnx_op("Resize", since=(11, 18))
@@ -81,7 +81,7 @@ def resize(
         policy=keep_aspect_ratio_policy,
     )
     empty = scales is not None and scales.shape.is_static and scales.shape.static == (0,)
-    return resampled(data, way, scales=None if empty else scales, sizes=sizes, roi=roi, axes=axes)
+    return resample(data, way, scales=None if empty else scales, sizes=sizes, roi=roi, axes=axes)
 
 
 def _grid_sample(data: Value, grid: Value, align_corners: bool, mode: Sampling, padding_mode: str) -> Value:
@@ -110,18 +110,18 @@ def _volume_sample(data: Value, grid: Value, align_corners: bool, mode: str, pad
         raise ShapeError("mode is cubic", expected="an image of rank 4", reason=" as input")
     rank = 3
     sizes = [build.gather(shape_of(data), 2 + axis, 0) for axis in range(rank)]
-    places = []
+    coordinates = []
     for axis in range(rank):
         at = build.gather(grid, rank - 1 - axis, -1)
         size = cast(sizes[axis], at.element_type)
-        places.append(_place(at, size, align_corners, padding_mode, mode))
+        coordinates.append(_index_of_coordinate(at, size, align_corners, padding_mode, mode))
     moved = build.transpose(data, ints(0, 2, 3, 4, 1))
     if mode == "nearest":
         corners: list[tuple[int, ...]] = [(0, 0, 0)]
-        lower = [build.round(place, mode="half_to_even") for place in places]
+        lower = [build.round(coordinate, mode="half_to_even") for coordinate in coordinates]
     else:
         corners = [(i, j, k) for i in (0, 1) for j in (0, 1) for k in (0, 1)]
-        lower = [build.floor(place) for place in places]
+        lower = [build.floor(coordinate) for coordinate in coordinates]
     total: Value | None = None
     for corner in corners:
         weight: Value | None = None
@@ -130,41 +130,41 @@ def _volume_sample(data: Value, grid: Value, align_corners: bool, mode: str, pad
         for axis in range(rank):
             at = build.add(lower[axis], number(corner[axis], lower[axis]))
             last = build.subtract(cast(sizes[axis], at.element_type), number(1, at))
-            held = build.maximum(build.minimum(at, last), number(0, at))
-            indices.append(build.unsqueeze(as_i64(held), -1))
-            holds = build.equal(held, at)
+            clipped = build.maximum(build.minimum(at, last), number(0, at))
+            indices.append(build.unsqueeze(as_i64(clipped), -1))
+            holds = build.equal(clipped, at)
             inside = holds if inside is None else build.logical_and(inside, holds)
             if mode != "nearest":
-                near = build.subtract(number(1, at), build.abs(build.subtract(places[axis], at)))
+                near = build.subtract(number(1, at), build.abs(build.subtract(coordinates[axis], at)))
                 weight = near if weight is None else build.multiply(weight, near)
-        found = build.gather_nd(moved, concat(indices, -1), batch_dims=1)
+        neighbors = build.gather_nd(moved, concat(indices, -1), batch_dims=1)
         assert inside is not None
-        factor = cast(inside, found.element_type)
+        factor = cast(inside, neighbors.element_type)
         if weight is not None:
-            factor = build.multiply(factor, cast(weight, found.element_type))
-        part = build.multiply(found, build.unsqueeze(factor, -1))
+            factor = build.multiply(factor, cast(weight, neighbors.element_type))
+        part = build.multiply(neighbors, build.unsqueeze(factor, -1))
         total = part if total is None else build.add(total, part)
     assert total is not None
     return build.transpose(total, ints(0, 4, 1, 2, 3))
 
 
-def _place(at: Value, size: Value, align_corners: bool, padding_mode: str, mode: str) -> Value:
+def _index_of_coordinate(at: Value, size: Value, align_corners: bool, padding_mode: str, mode: str) -> Value:
     """Convert from -1 .. 1 to indices along an axis of this size, clipped or reflected as the padding mode requires."""
     one, half = number(1, at), number(0.5, at)
     last = build.subtract(size, one)
     scaled = build.multiply(build.add(at, one), half)
-    place = build.multiply(scaled, last) if align_corners else build.subtract(build.multiply(scaled, size), half)
+    index = build.multiply(scaled, last) if align_corners else build.subtract(build.multiply(scaled, size), half)
     if padding_mode == "border":
-        return build.maximum(build.minimum(place, last), number(0, at))
+        return build.maximum(build.minimum(index, last), number(0, at))
     if padding_mode == "reflection":
         low = number(0 if align_corners else -0.5, at)
         span = last if align_corners else size
-        beyond = build.abs(build.subtract(place, low))
+        beyond = build.abs(build.subtract(index, low))
         period = build.multiply(span, number(2, at))
         left = build.floor_mod(beyond, period)
         turned = build.add(build.minimum(left, build.subtract(period, left)), low)
         return build.maximum(build.minimum(turned, last), number(0, at))
-    return place
+    return index
 
 
 @onnx_op("RoiAlign", since=(10, 16))

@@ -22,10 +22,10 @@ def look_up(data: Value, keys: Array, values: Array, default: Array) -> Value:
             detail="elements",
             expected="equal numbers",
         )
-    apart, known = build.unsqueeze(data, ints(-1)), build.constant(keys)
-    equal = build.equal(apart, known)
+    apart, key_row = build.unsqueeze(data, ints(-1)), build.constant(keys)
+    equal = build.equal(apart, key_row)
     if keys.dtype.kind == "f":
-        equal = build.logical_or(equal, build.logical_and(build.is_nan(apart), build.is_nan(known)))
-    places = build.constant(np.arange(1, len(keys) + 1))
-    place = build.reduce_max(build.select(equal, places, build.constant(np.int64(0))), ints(-1), keep_dims=False)
-    return build.gather(build.constant(np.concatenate([default, values])), as_i64(place), 0)
+        equal = build.logical_or(equal, build.logical_and(build.is_nan(apart), build.is_nan(key_row)))
+    positions = build.constant(np.arange(1, len(keys) + 1))
+    position = build.reduce_max(build.select(equal, positions, build.constant(np.int64(0))), ints(-1), keep_dims=False)
+    return build.gather(build.constant(np.concatenate([default, values])), as_i64(position), 0)

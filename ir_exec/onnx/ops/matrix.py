@@ -29,15 +29,15 @@ def gemm(
     if since < 7 and c is None:
         # Later versions require it up to 10, but files omit it.
         raise GraphError("the input C is missing", code=Code.wrong_number_of_inputs, port="c")
-    found = build.matmul(a, b, transpose_a=transA, transpose_b=transB)
-    kind = found.element_type
-    if kind.is_integer and not alpha == beta == 1:
-        found, c = cast(found, ElementType.f64), None if c is None else cast(c, ElementType.f64)
+    product = build.matmul(a, b, transpose_a=transA, transpose_b=transB)
+    element_type = product.element_type
+    if element_type.is_integer and not alpha == beta == 1:
+        product, c = cast(product, ElementType.f64), None if c is None else cast(c, ElementType.f64)
     if alpha != 1:
-        found = build.multiply(found, number(alpha, found))
+        product = build.multiply(product, number(alpha, product))
     if c is not None and beta != 0:
-        found = build.add(found, c if beta == 1 else build.multiply(c, number(beta, c)))
-    return cast(found, kind)
+        product = build.add(product, c if beta == 1 else build.multiply(c, number(beta, c)))
+    return cast(product, element_type)
 
 
 @onnx_op("Einsum", since=12)
@@ -55,24 +55,26 @@ def det(data: Value) -> Value:
     front = build.slice(sizes, ints(0), ints(-2), ints(1))
     left = build.reshape(data, ints(-1, side, side), special_zero=False)
     one, zero = number(1, data), number(0, data)
-    found = build.broadcast(one, build.slice(shape_of(left), ints(0), ints(1), ints(1)))
+    determinant = build.broadcast(one, build.slice(shape_of(left), ints(0), ints(1), ints(1)))
     for rows in range(side, 0, -1):
         column = build.gather(left, 0, 2)
-        _, place = build.topk(build.abs(column), 1, 1, "max", "value", index_element_type="i64")
-        best = build.gather(left, place, 1, batch_dims=1)
+        _, pivot_row = build.topk(build.abs(column), 1, 1, "max", "value", index_element_type="i64")
+        best = build.gather(left, pivot_row, 1, batch_dims=1)
         pivot = build.squeeze(build.gather(best, 0, 2), ints(1))
-        place = build.squeeze(place, ints(1))
-        is_first = build.equal(place, build.constant(0))
-        found = build.multiply(found, build.select(is_first, pivot, build.negative(pivot)))
+        pivot_row = build.squeeze(pivot_row, ints(1))
+        is_first = build.equal(pivot_row, build.constant(0))
+        determinant = build.multiply(determinant, build.select(is_first, pivot, build.negative(pivot)))
         if rows == 1:
             break
         top = build.slice(left, ints(0), ints(1), ints(1), ints(1))
-        rest = build.slice(left, ints(1), ints(rows), ints(1), ints(1))
-        was_here = build.equal(build.unsqueeze(place, 1), build.constant(list(range(1, rows))))
-        rest = build.select(build.unsqueeze(was_here, 2), top, rest)
+        lower_rows = build.slice(left, ints(1), ints(rows), ints(1), ints(1))
+        was_here = build.equal(build.unsqueeze(pivot_row, 1), build.constant(list(range(1, rows))))
+        lower_rows = build.select(build.unsqueeze(was_here, 2), top, lower_rows)
         divisor = build.select(build.equal(pivot, zero), one, pivot)
         factor = build.divide(
-            build.slice(rest, ints(0), ints(1), ints(1), ints(2)), build.unsqueeze(divisor, ints(1, 2))
+            build.slice(lower_rows, ints(0), ints(1), ints(1), ints(2)), build.unsqueeze(divisor, ints(1, 2))
         )
-        left = build.slice(build.subtract(rest, build.multiply(factor, best)), ints(1), ints(rows), ints(1), ints(2))
-    return build.reshape(found, front, special_zero=False)
+        left = build.slice(
+            build.subtract(lower_rows, build.multiply(factor, best)), ints(1), ints(rows), ints(1), ints(2)
+        )
+    return build.reshape(determinant, front, special_zero=False)

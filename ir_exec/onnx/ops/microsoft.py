@@ -25,7 +25,7 @@ from ir_exec.onnx.ops.convolution import ConvAttributes, convolve
 from ir_exec.onnx.ops.elementwise import gelu as standard_gelu
 from ir_exec.onnx.ops.image import grid_sample_16
 from ir_exec.onnx.ops.matrix import gemm
-from ir_exec.onnx.ops.normalization import normalized
+from ir_exec.onnx.ops.normalization import normalize
 from ir_exec.types import ElementType
 
 __all__: list[str] = []
@@ -67,8 +67,8 @@ def _matmul(
     a: Value, b: Value, *, alpha: float, trans_a: bool, trans_b: bool, batch_a: bool = False, batch_b: bool = False
 ) -> Value:
     sides = [_batch_last(a) if batch_a else a, _batch_last(b) if batch_b else b]
-    found = build.matmul(sides[0], sides[1], transpose_a=trans_a, transpose_b=trans_b)
-    return found if alpha == 1 else build.multiply(found, number(alpha, found))
+    product = build.matmul(sides[0], sides[1], transpose_a=trans_a, transpose_b=trans_b)
+    return product if alpha == 1 else build.multiply(product, number(alpha, product))
 
 
 def _batch_last(value: Value) -> Value:
@@ -89,7 +89,7 @@ def transpose_matmul(a: Value, b: Value, *, alpha: float, transA: bool, transB: 
     return _matmul(a, b, alpha=alpha, trans_a=transA, trans_b=transB)
 
 
-def _activated(data: Value, name: str, parameters: Floats) -> Value:
+def _activate(data: Value, name: str, parameters: Floats) -> Value:
     """Apply an activation by onnxruntime's name and parameters."""
     first = parameters[0] if parameters else None
     second = parameters[1] if len(parameters) > 1 else None
@@ -121,8 +121,8 @@ def fused_conv(
     **attributes: Unpack[ConvAttributes],
 ) -> Value:
     """A convolution, an addition, and an activation."""
-    found = convolve(data, filters, bias, **attributes)
-    return _activated(found if added is None else build.add(found, added), activation, activation_params)
+    output = convolve(data, filters, bias, **attributes)
+    return _activate(output if added is None else build.add(output, added), activation, activation_params)
 
 
 @onnx_op("FusedGemm", since=1, domain=MICROSOFT)
@@ -140,8 +140,8 @@ def fused_gemm(
     transA: bool,
     transB: bool,
 ) -> Value:
-    parameters = tuple(one for one in (activation_alpha, activation_beta, activation_gamma) if one is not None)
-    return _activated(gemm(a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB), activation, parameters)
+    parameters = tuple(value for value in (activation_alpha, activation_beta, activation_gamma) if value is not None)
+    return _activate(gemm(a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB), activation, parameters)
 
 
 @onnx_op("NhwcConv", since=1, domain=MICROSOFT)
@@ -154,8 +154,8 @@ def nhwc_conv(
     """The channels are the last axis of the data, and of the filters."""
     rank = known_rank(data, "the input")
     first = ints(0, rank - 1, *range(1, rank - 1))
-    found = convolve(build.transpose(data, first), build.transpose(filters, first), bias, **attributes)
-    return build.transpose(found, ints(0, *range(2, rank), 1))
+    output = convolve(build.transpose(data, first), build.transpose(filters, first), bias, **attributes)
+    return build.transpose(output, ints(0, *range(2, rank), 1))
 
 
 def _normalized_with_skip(
@@ -163,8 +163,8 @@ def _normalized_with_skip(
 ) -> list[Value]:
     total = build.add(data, skip)
     total = total if bias is None else build.add(total, bias)
-    found, mean, inverse = normalized(total, gamma, beta, epsilon, centered=centered)
-    return [found, inverse if mean is None else mean, inverse, total]
+    normal, mean, inverse = normalize(total, gamma, beta, epsilon, centered=centered)
+    return [normal, inverse if mean is None else mean, inverse, total]
 
 
 @onnx_op("SkipLayerNormalization", since=1, domain=MICROSOFT)
@@ -204,27 +204,27 @@ def embed_layer_normalization(
     total = build.add(total, gather_from_front(positions, position_ids, 0, "position_ids"))
     if segment_ids is not None and segments is not None:
         total = build.add(total, gather_from_front(segments, segment_ids, 0, "segment_ids"))
-    found, _, _ = normalized(total, gamma, beta, epsilon, centered=True)
+    normal, _, _ = normalize(total, gamma, beta, epsilon, centered=True)
     batch = build.slice(shape_of(input_ids), ints(0), ints(1), ints(1))
     if mask is None:
         counted = build.broadcast(build.constant(0, "i32"), batch)
     else:
         counted = build.reduce_sum(cast(mask, ElementType.i32), ints(1), keep_dims=False)
-    return [found, counted, total]
+    return [normal, counted, total]
 
 
 @onnx_op("BiasSoftmax", since=1, domain=MICROSOFT)
 def bias_softmax(data: Value, bias: Value, *, axis: int, is_inner_broadcast: bool) -> Value:
     """Softmax over all axes starting at `axis`, merged into one."""
     rank = known_rank(data, "the input")
-    place = normal_axis(axis, rank)
+    first_axis = normal_axis(axis, rank)
     if not is_inner_broadcast and known_rank(bias, "the bias") != rank:
         raise UnsupportedError("the bias is repeated over outer axes")
     total = build.add(data, bias)
-    if place == rank - 1:
+    if first_axis == rank - 1:
         return build.softmax(total, axis=-1)
     sizes = shape_of(total)
-    front = build.slice(sizes, ints(0), ints(place), ints(1))
+    front = build.slice(sizes, ints(0), ints(first_axis), ints(1))
     flat = build.reshape(total, concat([front, ints(-1)]), special_zero=False)
     return build.reshape(build.softmax(flat, axis=-1), sizes, special_zero=False)
 
@@ -262,7 +262,7 @@ def crop_and_resize(
         raise InvalidAttributeError("mode is", actual=repr(mode), expected="bilinear or nearest")
     sizes = shape_of(data)
     images = build.transpose(gather_from_front(data, batch_indices, 0, "batch_indices"), ints(0, 2, 3, 1))
-    places, insides = [], []
+    coordinates, insides = [], []
     for axis in (0, 1):
         last = cast(build.subtract(build.gather(sizes, 2 + axis, 0), build.constant(1)), rois.element_type)
         count = as_i64(build.gather(crop_size, axis, 0))
@@ -275,36 +275,38 @@ def crop_and_resize(
         spread = build.divide(width, build.maximum(gaps, number(1, gaps)))
         spaced = build.add(build.multiply(start, last), build.multiply(steps, spread))
         middle = build.multiply(build.multiply(build.add(start, end), number(0.5, start)), last)
-        place = build.select(several, spaced, middle)
-        inside = build.logical_and(build.greater_equal(place, number(0, place)), build.less_equal(place, last))
+        coordinate = build.select(several, spaced, middle)
+        inside = build.logical_and(
+            build.greater_equal(coordinate, number(0, coordinate)), build.less_equal(coordinate, last)
+        )
         insides.append(build.unsqueeze(inside, ints(2 - axis)))
-        places.append((build.minimum(build.maximum(place, number(0, place)), last), last))
-    found = _sampled(images, places, mode)
+        coordinates.append((build.minimum(build.maximum(coordinate, number(0, coordinate)), last), last))
+    crops = _sample(images, coordinates, mode)
     outside = build.logical_not(build.logical_and(insides[0], insides[1]))
-    found = build.select(build.unsqueeze(outside, -1), number(extrapolation_value, found), found)
-    return build.transpose(found, ints(0, 3, 1, 2))
+    crops = build.select(build.unsqueeze(outside, -1), number(extrapolation_value, crops), crops)
+    return build.transpose(crops, ints(0, 3, 1, 2))
 
 
-def _sampled(images: Value, places: list[tuple[Value, Value]], mode: str) -> Value:
+def _sample(images: Value, coordinates: list[tuple[Value, Value]], mode: str) -> Value:
     """Rows, then columns, by one or two nearest neighbours.
 
     Args:
         images: [regions, height, width, channels].
     """
-    found = images
-    for axis, (place, last) in enumerate(places, 1):
+    samples = images
+    for axis, (coordinate, last) in enumerate(coordinates, 1):
         if mode == "nearest":
-            near = as_i64(build.floor(build.add(place, number(0.5, place))))
-            found = build.gather(found, near, axis, batch_dims=1) if axis == 1 else _columns(found, near)
+            near = as_i64(build.floor(build.add(coordinate, number(0.5, coordinate))))
+            samples = build.gather(samples, near, axis, batch_dims=1) if axis == 1 else _columns(samples, near)
             continue
-        low = build.floor(place)
+        low = build.floor(coordinate)
         high = build.minimum(build.add(low, number(1, low)), last)
-        share = cast(build.subtract(place, low), found.element_type)
+        share = cast(build.subtract(coordinate, low), samples.element_type)
         share = build.unsqueeze(share, ints(2, 3) if axis == 1 else ints(1, 3))
         pick = _rows if axis == 1 else _columns
-        first, second = pick(found, as_i64(low)), pick(found, as_i64(high))
-        found = build.add(first, build.multiply(build.subtract(second, first), share))
-    return found
+        first, second = pick(samples, as_i64(low)), pick(samples, as_i64(high))
+        samples = build.add(first, build.multiply(build.subtract(second, first), share))
+    return samples
 
 
 def _rows(images: Value, places: Value) -> Value:

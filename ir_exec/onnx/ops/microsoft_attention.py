@@ -21,12 +21,12 @@ from ir_exec.onnx.lowering.values import (
     shape_of,
 )
 from ir_exec.onnx.ops.attention import (
-    attended,
+    attend,
     causal,
     heads_of,
     heads_of_size,
-    joined,
-    rotated,
+    merge_heads,
+    rotate_at_positions,
     scores_of,
     size_of,
 )
@@ -39,7 +39,7 @@ _MASKED = -10000.0
 """The number that onnxruntime adds to the scores of masked keys, unless the node declares another one."""
 
 
-def _added(first: Value | None, second: Value | None) -> Value | None:
+def _add_masks(first: Value | None, second: Value | None) -> Value | None:
     if first is None or second is None:
         return first if second is None else second
     return build.add(first, second)
@@ -60,15 +60,15 @@ def _padding(mask: Value, keys: Value, like: Value, masked: float) -> Value:
         starts = build.slice(padded, batch, build.multiply(batch, 2), ints(1))
         columns = cast(build.range(0, build.gather(shape_of(keys), 2, 0), 1, output_type="i64"), mask.element_type)
         behind = build.greater_equal(columns, build.unsqueeze(starts, 1))
-        kept = build.logical_and(behind, build.less(columns, build.unsqueeze(ends, 1)))
-        kept = build.unsqueeze(kept, ints(1, 2))
+        is_visible = build.logical_and(behind, build.less(columns, build.unsqueeze(ends, 1)))
+        is_visible = build.unsqueeze(is_visible, ints(1, 2))
     elif rank == 2:
-        kept = build.unsqueeze(build.not_equal(mask, number(0, mask)), ints(1, 2))
+        is_visible = build.unsqueeze(build.not_equal(mask, number(0, mask)), ints(1, 2))
     elif rank == 3:
-        kept = build.unsqueeze(build.not_equal(mask, number(0, mask)), ints(1))
+        is_visible = build.unsqueeze(build.not_equal(mask, number(0, mask)), ints(1))
     else:
         raise UnsupportedError(f"a mask of rank {rank} is not supported")
-    return build.select(kept, number(0, like), number(masked, like))
+    return build.select(is_visible, number(0, like), number(masked, like))
 
 
 @onnx_op("Attention", since=1, domain=MICROSOFT, unused=("rotary_embedding_dim",))
@@ -133,13 +133,13 @@ def _self_attention(
         v = build.concat([build.gather(past, 1, 0), v], 2)
     mask = attention_bias
     if mask_index is not None:
-        mask = _added(mask, _padding(mask_index, k, q, form.masked))
+        mask = _add_masks(mask, _padding(mask_index, k, q, form.masked))
     if form.is_causal:
-        mask = _added(mask, causal(q, k, q))
-    found = [joined(attended(q, k, v, mask, form.scale))]
+        mask = _add_masks(mask, causal(q, k, q))
+    outputs = [merge_heads(attend(q, k, v, mask, form.scale))]
     if wants_present:
-        found.append(build.concat([build.unsqueeze(k, 0), build.unsqueeze(v, 0)], 0))
-    return found
+        outputs.append(build.concat([build.unsqueeze(k, 0), build.unsqueeze(v, 0)], 0))
+    return outputs
 
 
 @onnx_op("QAttention", since=1, domain=MICROSOFT)
@@ -206,8 +206,8 @@ def multi_head_attention(
         size = known_size(query, 2, "the last dim of the query") if bias is not None else 0
         biases: list[Value | None] = [None] * 3
         if bias is not None:
-            rest = known_size(bias, 0, "the size of the bias") - 2 * size
-            biases = list(build.variadic_split(bias, 0, ints(size, size, rest)))
+            value_size = known_size(bias, 0, "the size of the bias") - 2 * size
+            biases = list(build.variadic_split(bias, 0, ints(size, size, value_size)))
         if known_rank(key, "the key") == 5:
             tensors = [build.gather(key, index, 3) for index in range(2)]
             k, v = (build.transpose(part, ints(0, 2, 1, 3)) for part in tensors)
@@ -215,23 +215,25 @@ def multi_head_attention(
             raise UnsupportedError("the key is given without the value")
         else:
             k, v = (
-                one if one.rank == 4 else heads_of(one if extra is None else build.add(one, extra), num_heads)
-                for one, extra in zip((key, value), biases[1:], strict=True)
+                tensor
+                if tensor.rank == 4
+                else heads_of(tensor if extra is None else build.add(tensor, extra), num_heads)
+                for tensor, extra in zip((key, value), biases[1:], strict=True)
             )
         q = heads_of(query if biases[0] is None else build.add(query, biases[0]), num_heads)
     cache = extend_cache(k, v, past_key, past_value, past_sequence_length, cache_indirection)
     mask = attention_bias
     if key_padding_mask is not None:
-        mask = _added(mask, _padding(key_padding_mask, cache.keys, q, mask_filter_value))
+        mask = _add_masks(mask, _padding(key_padding_mask, cache.keys, q, mask_filter_value))
     if unidirectional:
-        mask = _added(mask, causal(q, cache.keys, q, cache.past_length))
+        mask = _add_masks(mask, causal(q, cache.keys, q, cache.past_length))
     return _attention_outputs(q, cache, mask, scale, wants_scores=call.wants(3))
 
 
 def _attention_outputs(
     q: Value, cache: Extended, mask: Value | None, scale: float | None, *, wants_scores: bool
 ) -> list[Value]:
-    output = joined(attended(q, cache.keys, cache.values, mask, scale))
+    output = merge_heads(attend(q, cache.keys, cache.values, mask, scale))
     outputs = [output, cache.present_keys, cache.present_values]
     return [*outputs, scores_of(q, cache.keys, mask, scale)] if wants_scores else outputs
 
@@ -267,8 +269,8 @@ def decoder_masked_multi_head_attention(
         raise UnsupportedError("the key is given without the value")
     if bias is not None:
         size = known_size(query, 2, "the last dim of the query")
-        rest = known_size(bias, 0, "the size of the bias") - 2 * size
-        biases = build.variadic_split(bias, 0, ints(size, size, rest))
+        value_size = known_size(bias, 0, "the size of the bias") - 2 * size
+        biases = build.variadic_split(bias, 0, ints(size, size, value_size))
         query = build.add(query, biases[0])
         if not is_cross:
             key, value = build.add(key, biases[1]), build.add(value, biases[2])
@@ -281,7 +283,7 @@ def decoder_masked_multi_head_attention(
         cache = extend_cache(k, v, past_key, past_value, length, cache_indirection)
     mask = attention_bias
     if mask_index is not None:
-        mask = _added(mask, _padding(mask_index, cache.keys, q, mask_filter_value))
+        mask = _add_masks(mask, _padding(mask_index, cache.keys, q, mask_filter_value))
     return _attention_outputs(q, cache, mask, scale, wants_scores=call.wants(3))
 
 
@@ -317,5 +319,5 @@ def rotary_embedding(
     if position_ids.rank == 1:
         steps = build.unsqueeze(build.range(0, length, 1, output_type="i64"), 0)
         positions = build.broadcast(build.add(steps, as_i64(position_ids)), concat([size_of(x, 0), size_of(x, 2)]))
-    found = rotated(x, cos_cache, sin_cache, positions, size, interleaved)
-    return joined(found) if is_flat else found
+    output = rotate_at_positions(x, cos_cache, sin_cache, positions, size, interleaved)
+    return merge_heads(output) if is_flat else output

@@ -13,7 +13,7 @@ from ir_exec.onnx.lowering.values import (
     as_i64,
     cast,
     ints,
-    known,
+    known_array,
     known_rank,
     normal_axis,
     number,
@@ -22,10 +22,10 @@ from ir_exec.onnx.lowering.values import (
 )
 from ir_exec.types import ElementType
 
-__all__ = ["spread_blocks", "unpacked"]
+__all__ = ["spread_blocks", "unpack_bits"]
 
 
-def unpacked(stored: Value, bits: int) -> Value:
+def unpack_bits(stored: Value, bits: int) -> Value:
     """The integers of 2, 4 or 8 bits in bytes, as i32 along the last axis, the lowest bits first."""
     wide = cast(stored, ElementType.i32)
     if bits == 8:
@@ -71,22 +71,22 @@ def gather_block_quantized(
                 code=Code.wrong_rank,
                 port=name,
             )
-    found = build.gather(data, indices, gathered)
+    elements = build.gather(data, indices, gathered)
     if gathered == axis:
         size = build.gather(shape_of(data), axis, 0)
         blocks = _blocks_of(as_i64(indices), size, block_size)
         factors = build.gather(scales, blocks, axis)
         zeros = None if zero_points is None else build.gather(zero_points, blocks, axis)
-        wide = cast(found, scales.element_type)
+        wide = cast(elements, scales.element_type)
     else:
         behind = known_rank(indices, "the indices") - 1 if axis > gathered else 0
-        wide = cast(unpacked(found, bits) if is_packed else found, scales.element_type)
+        wide = cast(unpack_bits(elements, bits) if is_packed else elements, scales.element_type)
         size = build.gather(shape_of(wide), axis + behind, 0)
-        factors = _picked(scales, indices, gathered)
+        factors = _gather_scales(scales, indices, gathered)
         factors = spread_blocks(factors, size, axis + behind, block_size) if block_size else factors
         zeros = None if zero_points is None else build.gather(zero_points, indices, gathered)
         if zeros is not None:
-            zeros = spread_blocks(unpacked(zeros, bits) if is_packed else zeros, size, axis + behind, block_size)
+            zeros = spread_blocks(unpack_bits(zeros, bits) if is_packed else zeros, size, axis + behind, block_size)
     if zeros is not None:
         wide = build.subtract(wide, cast(zeros, wide.element_type))
     elif is_packed:
@@ -105,7 +105,7 @@ def _check_blocks(bits: int, block: int, is_float: bool, zero_points: Value | No
         )
 
 
-def _picked(scales: Value, indices: Value, axis: int) -> Value:
+def _gather_scales(scales: Value, indices: Value, axis: int) -> Value:
     """The scales of elements gathered along an axis other than the block axis; one scale may apply to all."""
     size = size_along(scales, axis)
     if size.is_static and size.size == 1:
@@ -128,7 +128,7 @@ _NF4 = (
     *(0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224),
     *(0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0),
 )
-_TABLES = {0: (*_FP4, *(-one for one in _FP4)), 1: _NF4}
+_TABLES = {0: (*_FP4, *(-value for value in _FP4)), 1: _NF4}
 """The numbers represented by 4 bits, by quant_type."""
 
 
@@ -151,7 +151,7 @@ def matmul_bnb4(
         raise InvalidAttributeError(
             "K, N and block_size are", actual=f"{K}, {N} and {block_size}", expected="1 or more, 1 or more, 2^n >= 16"
         )
-    stored, count = known(b, "the packed weights"), N * K
+    stored, count = known_array(b, "the packed weights"), N * K
     if stored.dtype != np.uint8 or stored.size != (count + 1) // 2:
         raise GraphError(
             "the packed weights have",

@@ -9,23 +9,23 @@ from ir_exec.onnx.lowering.graphs import Call
 from ir_exec.onnx.lowering.registry import MICROSOFT, onnx_op
 from ir_exec.onnx.lowering.values import as_i64, cast, ints, known_size, number, reshape, shape_of
 from ir_exec.onnx.ops.attention import (
-    attended,
+    attend,
     heads_of,
-    joined,
     lowest,
-    repeated,
-    rotated,
+    merge_heads,
+    repeat_heads,
+    rotate_at_positions,
     scores_of,
     shares_of,
     size_of,
 )
-from ir_exec.onnx.ops.caches import cached, up_to
+from ir_exec.onnx.ops.caches import up_to, write_to_cache
 from ir_exec.types import ElementType
 
 __all__: list[str] = []
 
 
-def _unpacked(packed: Value, heads: int, shared: int) -> tuple[Value, Value, Value]:
+def _split_packed(packed: Value, heads: int, shared: int) -> tuple[Value, Value, Value]:
     """Queries, keys and values from one tensor of their concatenation."""
     size = known_size(packed, 2, "the last dim of the query") // (heads + 2 * shared)
     query, key, value = build.variadic_split(packed, 2, ints(heads * size, shared * size, shared * size))
@@ -49,7 +49,7 @@ def _both_rotated(
     if cosines is None or sines is None:
         raise UnsupportedError("rotary embeddings require cos_cache and sin_cache")
     size = 2 * known_size(cosines, 1, "the last dim of cos_cache")
-    return tuple(rotated(one, cosines, sines, places, size, interleaved) for one in (q, k))  # type: ignore[return-value]
+    return tuple(rotate_at_positions(tensor, cosines, sines, places, size, interleaved) for tensor in (q, k))  # type: ignore[return-value]
 
 
 @onnx_op(
@@ -108,7 +108,7 @@ def group_query_attention(
     if qk_output not in (0, 1, 2):
         raise InvalidAttributeError("qk_output is", actual=qk_output, expected="0, 1 or 2")
     if key is None or value is None:
-        query, key, value = _unpacked(query, num_heads, kv_num_heads)
+        query, key, value = _split_packed(query, num_heads, kv_num_heads)
     q, k, v = heads_of(query, num_heads), heads_of(key, kv_num_heads), heads_of(value, kv_num_heads)
     total = as_i64(reshape(total_sequence_length, 1))
     lengths = build.add(as_i64(reshape(seqlens_k, -1)), ints(1))
@@ -116,7 +116,7 @@ def group_query_attention(
     if do_rotary:
         at = places if position_ids is None else position_ids
         q, k = _both_rotated(q, k, cos_cache, sin_cache, at, rotary_interleaved)
-    cache = cached(k, v, past_key, past_value, places, total)
+    cache = write_to_cache(k, v, past_key, past_value, places, total)
     columns = build.range(0, build.gather(shape_of(cache.keys), 2, 0), 1, output_type="i64")
     rows = build.unsqueeze(places, 2)
     # The queries that pad a first prompt see no further keys.
@@ -127,11 +127,15 @@ def group_query_attention(
     if attention_bias is not None:
         mask = build.add(mask, attention_bias)
     group = num_heads // kv_num_heads
-    shared = [repeated(one, group) for one in (cache.keys, cache.values)]
+    shared = [repeat_heads(tensor, group) for tensor in (cache.keys, cache.values)]
     sink = head_sink
     if sink is None and smooth_softmax == 1:
         sink = build.broadcast(number(0, q), ints(num_heads))
-    outputs = [joined(attended(q, shared[0], shared[1], mask, scale or None, softcap, sink)), cache.keys, cache.values]
+    outputs = [
+        merge_heads(attend(q, shared[0], shared[1], mask, scale or None, softcap, sink)),
+        cache.keys,
+        cache.values,
+    ]
     if call.wants(3):
         if not qk_output:
             raise UnsupportedError("the output output_qk is used", expected="qk_output of 1 or 2")
@@ -173,13 +177,13 @@ def sparse_attention(
         block_col_indices: The blocks of each row, [layouts, entries].
     """
     if key is None or value is None:
-        query, key, value = _unpacked(query, num_heads, kv_num_heads)
+        query, key, value = _split_packed(query, num_heads, kv_num_heads)
     q, k, v = heads_of(query, num_heads), heads_of(key, kv_num_heads), heads_of(value, kv_num_heads)
     total = as_i64(reshape(total_sequence_length, 1))
     places = _places(as_i64(reshape(key_total_sequence_lengths, -1)), size_of(q, 2), total)
     if do_rotary:
         q, k = _both_rotated(q, k, cos_cache, sin_cache, places, rotary_interleaved)
-    cache = cached(k, v, past_key, past_value, places, total)
+    cache = write_to_cache(k, v, past_key, past_value, places, total)
     columns = build.range(0, build.gather(shape_of(cache.keys), 2, 0), 1, output_type="i64")
     seen = build.unsqueeze(build.less_equal(columns, build.unsqueeze(places, 2)), 1)
     listed = _listed_blocks(as_i64(block_row_indices), as_i64(block_col_indices))
@@ -191,8 +195,8 @@ def sparse_attention(
     heads = build.floor_mod(build.range(0, num_heads, 1, output_type="i64"), size_of(listed, 0))
     chosen = build.transpose(build.gather(by_key, heads, 0), ints(1, 0, 2, 3))
     mask = build.select(build.logical_and(seen, chosen), number(0, q), lowest(q))
-    shared = [repeated(one, num_heads // kv_num_heads) for one in (cache.keys, cache.values)]
-    return [joined(attended(q, shared[0], shared[1], mask, scale or None)), cache.keys, cache.values]
+    shared = [repeat_heads(tensor, num_heads // kv_num_heads) for tensor in (cache.keys, cache.values)]
+    return [merge_heads(attend(q, shared[0], shared[1], mask, scale or None)), cache.keys, cache.values]
 
 
 def _listed_blocks(rows: Value, columns: Value) -> Value:
@@ -205,5 +209,5 @@ def _listed_blocks(rows: Value, columns: Value) -> Value:
     within = build.logical_and(behind, build.less(entries, build.unsqueeze(ends, 2)))
     blocks = build.range(0, build.squeeze(count, 0), 1, output_type="i64")
     at = build.equal(build.unsqueeze(columns, 2), blocks)
-    found = build.matmul(cast(within, ElementType.f32), cast(at, ElementType.f32))
-    return build.greater(found, number(0, found))
+    counts = build.matmul(cast(within, ElementType.f32), cast(at, ElementType.f32))
+    return build.greater(counts, number(0, counts))

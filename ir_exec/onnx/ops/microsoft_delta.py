@@ -71,10 +71,10 @@ def gated_delta_net(
         raise GraphError("cu_seqlens and initial_state are missing", code=Code.wrong_number_of_inputs)
     parts = _heads(query, key, value, initial_state)
     steps = _Steps(initial_state, cu_seqlens, known_rank(parts.query, "the query") == 4)
-    q, k = (cast(one, ElementType.f32) for one in (parts.query, parts.key))
+    q, k = (cast(tensor, ElementType.f32) for tensor in (parts.query, parts.key))
     if qk_l2_norm:
-        q, k = _normalized(q), _normalized(k)
-    q, k = (build.gather(one, _spread(parts), -2) for one in (q, k))
+        q, k = _normalize(q), _normalize(k)
+    q, k = (build.gather(tensor, _spread(parts), -2) for tensor in (q, k))
     gates = rates = None
     if is_gated and decay is not None:
         gates = steps.split(build.exp(_decay(decay, a_log, dt_bias, gate_activation, gate_lower_bound, parts)))
@@ -82,31 +82,31 @@ def gated_delta_net(
         plain = cast(beta, ElementType.f32)
         is_sigmoid = chosen("beta_activation", beta_activation, {"none": False, "sigmoid": True})
         rates = steps.split(build.sigmoid(plain) if is_sigmoid else plain)
-    queries, keys, values = (steps.split(one) for one in (q, k, cast(parts.value, ElementType.f32)))
+    queries, keys, values = (steps.split(tensor) for tensor in (q, k, cast(parts.value, ElementType.f32)))
 
-    def step(place: Value, state: Value) -> tuple[None, list[Value], list[Value]]:
-        rows = steps.rows(state, place)
-        k = build.unsqueeze(build.gather(keys, place, 0), -1)
-        v = build.unsqueeze(build.gather(values, place, 0), 2)
+    def step(index: Value, state: Value) -> tuple[None, list[Value], list[Value]]:
+        rows = steps.rows(state, index)
+        k = build.unsqueeze(build.gather(keys, index, 0), -1)
+        v = build.unsqueeze(build.gather(values, index, 0), 2)
         if gates is not None:
-            gate = build.gather(gates, place, 0)
+            gate = build.gather(gates, index, 0)
             rows = build.multiply(rows, build.unsqueeze(gate, -1 if gate.rank == 3 else ints(2, 3)))
         if rates is not None:
-            rate = build.unsqueeze(build.gather(rates, place, 0), ints(2, 3))
+            rate = build.unsqueeze(build.gather(rates, index, 0), ints(2, 3))
             v = build.multiply(build.subtract(v, build.matmul(k, rows, transpose_a=True)), rate)
         rows = build.add(rows, build.multiply(k, v))
-        output = build.matmul(build.unsqueeze(build.gather(queries, place, 0), 2), rows)
-        return None, [steps.updated(state, rows, place)], [build.unsqueeze(build.squeeze(output, 2), 0)]
+        output = build.matmul(build.unsqueeze(build.gather(queries, index, 0), 2), rows)
+        return None, [steps.update_rows(state, rows, index)], [build.unsqueeze(build.squeeze(output, 2), 0)]
 
     state, outputs = build.loop(build.gather(shape_of(queries), 0, 0), None, step, [steps.start(parts)])
     outputs = build.multiply(outputs, number(scale or float(parts.keys) ** -0.5, outputs))
-    outputs = build.reshape(steps.joined(outputs), shape_of(parts.value), special_zero=False)
+    outputs = build.reshape(steps.join_outputs(outputs), shape_of(parts.value), special_zero=False)
     return [cast(outputs, query.element_type), build.transpose(state, ints(0, 1, 3, 2))]
 
 
 def _heads(query: Value, key: Value | None, value: Value | None, state: Value | None) -> _Heads:
     if key is not None and value is not None:
-        sizes = [known_size(one, -2, "the number of heads") for one in (query, key, value)]
+        sizes = [known_size(tensor, -2, "the number of heads") for tensor in (query, key, value)]
         if sizes[0] != sizes[1] or sizes[0] < 1 or sizes[2] % sizes[0]:
             raise InvalidAttributeError(
                 "query, key and value have",
@@ -131,7 +131,7 @@ def _heads(query: Value, key: Value | None, value: Value | None, state: Value | 
     return _Heads(q, k, v, keys, groups, heads)
 
 
-def _normalized(x: Value) -> Value:
+def _normalize(x: Value) -> Value:
     squares = build.reduce_sum(build.multiply(x, x), -1, keep_dims=True)
     return build.divide(x, build.sqrt(build.add(squares, number(_NORM_EPSILON, x))))
 
@@ -187,7 +187,7 @@ class _Steps:
         rank = known_rank(tensor, "the input")
         return build.transpose(tensor, ints(1, 0, *range(2, rank)))
 
-    def joined(self, outputs: Value) -> Value:
+    def join_outputs(self, outputs: Value) -> Value:
         """The outputs [steps, rows, ...] in the order of the tokens."""
         return outputs if self._starts is not None else build.transpose(outputs, ints(1, 0, 2, 3))
 
@@ -200,16 +200,16 @@ class _Steps:
         sizes = concat([batch, ints(parts.heads, parts.keys), size_of(parts.value, -1)])
         return build.broadcast(build.constant(np.float32(0)), sizes)
 
-    def _row(self, place: Value) -> Value:
+    def _row(self, index: Value) -> Value:
         """The text of a token, of rank 1."""
         assert self._starts is not None
-        begun = cast(build.less_equal(self._starts, as_i64(place)), ElementType.i64)
+        begun = cast(build.less_equal(self._starts, as_i64(index)), ElementType.i64)
         return build.subtract(build.reduce_sum(begun, 0, keep_dims=True), ints(1))
 
-    def rows(self, state: Value, place: Value) -> Value:
+    def rows(self, state: Value, index: Value) -> Value:
         """The states of the texts of a step."""
-        return state if self._starts is None else build.gather(state, self._row(place), 0)
+        return state if self._starts is None else build.gather(state, self._row(index), 0)
 
-    def updated(self, state: Value, rows: Value, place: Value) -> Value:
+    def update_rows(self, state: Value, rows: Value, index: Value) -> Value:
         """The states with those of the texts of a step replaced."""
-        return rows if self._starts is None else build.scatter_update(state, self._row(place), rows, 0)
+        return rows if self._starts is None else build.scatter_update(state, self._row(index), rows, 0)

@@ -16,7 +16,7 @@ from ir_exec.onnx.lowering.attributes import chosen
 from ir_exec.onnx.lowering.registry import MICROSOFT, onnx_op
 from ir_exec.onnx.lowering.values import cast, concat, ints, known_rank, known_size, number, shape_of
 from ir_exec.onnx.ops.elementwise import gelu
-from ir_exec.onnx.ops.microsoft_blocks import unpacked
+from ir_exec.onnx.ops.microsoft_blocks import unpack_bits
 from ir_exec.types import ElementType
 
 __all__: list[str] = []
@@ -39,10 +39,10 @@ class _ExpertLayer(NamedTuple):
     bias: Value | None
 
     def __call__(self, expert: Value, data: Value) -> Value:
-        found = build.matmul(data, self.weights(expert), transpose_b=True)
+        product = build.matmul(data, self.weights(expert), transpose_b=True)
         if self.bias is None:
-            return found
-        return build.add(found, cast(build.gather(self.bias, expert, 0), ElementType.f32))
+            return product
+        return build.add(product, cast(build.gather(self.bias, expert, 0), ElementType.f32))
 
 
 class _Activation(NamedTuple):
@@ -63,10 +63,10 @@ class _Activation(NamedTuple):
             data, linear = self._halves(data)
         if self.name == "geglu":
             return build.multiply(gelu(data, approximate="tanh"), linear)
-        gate = data if self.limits_after else self._limited(data, -inf)
+        gate = data if self.limits_after else self._limit(data, -inf)
         activated = build.multiply(gate, build.sigmoid(build.multiply(gate, number(self.alpha, gate))))
-        activated = self._limited(activated, -inf) if self.limits_after else activated
-        return build.multiply(activated, build.add(self._limited(linear, -self.limit), number(self.beta, linear)))
+        activated = self._limit(activated, -inf) if self.limits_after else activated
+        return build.multiply(activated, build.add(self._limit(linear, -self.limit), number(self.beta, linear)))
 
     def _simple(self, data: Value) -> Value:
         functions: dict[str, Callable[[], Value]] = {
@@ -78,7 +78,7 @@ class _Activation(NamedTuple):
         }
         return chosen("activation_type", self.name, functions)()
 
-    def _limited(self, data: Value, low: float) -> Value:
+    def _limit(self, data: Value, low: float) -> Value:
         return data if self.limit == inf else build.clamp(data, min=low, max=self.limit)
 
     def _halves(self, data: Value) -> tuple[Value, Value]:
@@ -92,7 +92,7 @@ class _Activation(NamedTuple):
         return build.gather(pairs, 0, 2), build.gather(pairs, 1, 2)
 
 
-def _routed(
+def _route(
     logits: Value, weights: Value | None, count: int, normalize: bool, use_sparse_mixer: bool, experts: int
 ) -> Value:
     """[tokens, experts]: the weight of each expert for a token, zero except for `count` experts."""
@@ -112,16 +112,16 @@ def _routed(
     return build.scatter_elements_update(none, places, best, 1)
 
 
-def _mixed(data: Value, routing: Value, experts: int, expert: Callable[[Value, Value], Value]) -> Value:
+def _mix(data: Value, routing: Value, experts: int, expert: Callable[[Value, Value], Value]) -> Value:
     """The weighted sum of the outputs of the experts for their rows; all experts are computed in sequence."""
     width = build.slice(shape_of(data), ints(-1), ints(2**31), ints(1))
     rows = build.reshape(cast(data, ElementType.f32), concat([ints(-1), width]), special_zero=False)
 
-    def step(place: Value, total: Value) -> tuple[None, list[Value], list[Value]]:
-        shares = build.gather(routing, place, 1)
+    def step(index: Value, total: Value) -> tuple[None, list[Value], list[Value]]:
+        shares = build.gather(routing, index, 1)
         theirs = build.reshape(build.non_zero(shares), ints(-1), special_zero=False)
-        found = expert(place, build.gather(rows, theirs, 0))
-        weighted = build.multiply(found, build.unsqueeze(build.gather(shares, theirs, 0), 1))
+        outputs = expert(index, build.gather(rows, theirs, 0))
+        weighted = build.multiply(outputs, build.unsqueeze(build.gather(shares, theirs, 0), 1))
         added = build.scatter_nd_update(total, build.unsqueeze(theirs, 1), weighted, reduction="sum")
         return None, [added], []
 
@@ -138,9 +138,9 @@ def _expert_count(weights: Value) -> int:
 def _two_layers(
     first: _ExpertLayer, second: _ExpertLayer, third: _ExpertLayer | None, activation: _Activation
 ) -> Callable[..., Value]:
-    def expert(place: Value, data: Value) -> Value:
-        linear = None if third is None else third(place, data)
-        return second(place, activation(first(place, data), linear))
+    def expert(index: Value, data: Value) -> Value:
+        linear = None if third is None else third(index, data)
+        return second(index, activation(first(index, data), linear))
 
     return expert
 
@@ -168,7 +168,7 @@ def moe(
 ) -> Value:
     """Each row is processed by the k experts of highest probability; weights are [experts, outputs, inputs]."""
     count = _expert_count(fc1_experts_weights)
-    routing = _routed(router_probs, None, k, normalize_routing_weights, use_sparse_mixer, count)
+    routing = _route(router_probs, None, k, normalize_routing_weights, use_sparse_mixer, count)
     activation = _Activation(
         activation_type,
         activation_alpha,
@@ -183,7 +183,7 @@ def moe(
 
     third = None if fc3_experts_weights is None else layer(fc3_experts_weights, fc3_experts_bias)
     first, second = layer(fc1_experts_weights, fc1_experts_bias), layer(fc2_experts_weights, fc2_experts_bias)
-    return _mixed(data, routing, count, _two_layers(first, second, third, activation))
+    return _mix(data, routing, count, _two_layers(first, second, third, activation))
 
 
 def _quantized_layer(
@@ -198,21 +198,21 @@ def _quantized_layer(
     factors, zeros = scales, zero_points
 
     def plain(expert: Value) -> Value:
-        whole = cast(unpacked(build.gather(weights, expert, 0), bits), ElementType.f32)
+        codes = cast(unpack_bits(build.gather(weights, expert, 0), bits), ElementType.f32)
         scale = cast(build.gather(factors, expert, 0), ElementType.f32)
         scale = build.unsqueeze(scale, -1) if rank == 2 else scale
-        shape = shape_of(whole)
-        blocks = build.reshape(whole, concat([shape_of(scale), ints(-1)]), special_zero=False)
+        shape = shape_of(codes)
+        blocks = build.reshape(codes, concat([shape_of(scale), ints(-1)]), special_zero=False)
         if zeros is None:
-            zero = number(2 ** (bits - 1), whole)
+            zero = number(2 ** (bits - 1), codes)
         else:
-            zero = cast(unpacked(build.gather(zeros, expert, 0), bits), ElementType.f32)
+            zero = cast(unpack_bits(build.gather(zeros, expert, 0), bits), ElementType.f32)
             zero = build.unsqueeze(zero, -1) if rank == 2 else zero
             ends = shape_of(scale)
             zero = build.slice(zero, ints(0, 0), ends, ints(1, 1))
             zero = build.unsqueeze(zero, -1)
-        found = build.multiply(build.subtract(blocks, zero), build.unsqueeze(scale, -1))
-        return build.reshape(found, shape, special_zero=False)
+        values = build.multiply(build.subtract(blocks, zero), build.unsqueeze(scale, -1))
+        return build.reshape(values, shape, special_zero=False)
 
     return _ExpertLayer(plain, bias)
 
@@ -263,11 +263,15 @@ def qmoe(
     unless router_weights are given.
     """
     scaled = (fc1_global_scale, fc2_global_scale, fc1_act_scale, fc2_act_scale, fc1_act_block_scale)
-    if quant_type != "int" or weights_prepacked == 1 or any(one is not None for one in (*scaled, fc2_act_block_scale)):
+    if (
+        quant_type != "int"
+        or weights_prepacked == 1
+        or any(scale is not None for scale in (*scaled, fc2_act_block_scale))
+    ):
         raise UnsupportedError(f"weights of quant_type {quant_type}, or packed for a processor, are not supported")
     count = _expert_count(fc1_experts_weights)
     normalize = normalize_routing_weights or router_weights is None
-    routing = _routed(router_probs, router_weights, k, normalize, use_sparse_mixer, count)
+    routing = _route(router_probs, router_weights, k, normalize, use_sparse_mixer, count)
     activation = _Activation(
         activation_type,
         activation_alpha,
@@ -284,4 +288,4 @@ def qmoe(
     first = _quantized_layer(fc1_experts_weights, fc1_scales, fc1_experts_bias, fc1_zero_points, bits)
     bits = fc2_expert_weight_bits or expert_weight_bits
     second = _quantized_layer(fc2_experts_weights, fc2_scales, fc2_experts_bias, fc2_zero_points, bits)
-    return _mixed(data, routing, count, _two_layers(first, second, third, activation))
+    return _mix(data, routing, count, _two_layers(first, second, third, activation))

@@ -34,10 +34,10 @@ def _group_norm(
         raise InvalidAttributeError("activation is", actual=activation, expected="0 or 1")
     wide, back = _channels(cast(data, ElementType.f32), channels_last)
     scale, shift = cast(gamma, ElementType.f32), cast(beta, ElementType.f32)
-    found = build.group_normalization(wide, scale, shift, num_groups=groups, epsilon=epsilon)
-    found = build.transpose(found, ints(*back)) if channels_last else found
-    found = build.swish(found) if activation else found
-    return cast(found, data.element_type)
+    output = build.group_normalization(wide, scale, shift, num_groups=groups, epsilon=epsilon)
+    output = build.transpose(output, ints(*back)) if channels_last else output
+    output = build.swish(output) if activation else output
+    return cast(output, data.element_type)
 
 
 @onnx_op("GroupNorm", since=1, domain=MICROSOFT)
@@ -74,8 +74,8 @@ def skip_group_norm(
 def nhwc_max_pool(data: Value, *, dilations: Ints, call: Call, **attributes: Unpack[PoolAttributes]) -> Value:
     """The channels are the last axis."""
     turned, back = _channels(data, True)
-    found, _ = max_pool(turned, dilations=dilations, storage_order=0, call=call, **attributes)
-    return build.transpose(found, ints(*back))
+    pooled, _ = max_pool(turned, dilations=dilations, storage_order=0, call=call, **attributes)
+    return build.transpose(pooled, ints(*back))
 
 
 @onnx_op("CDist", since=1, domain=MICROSOFT)
@@ -90,8 +90,8 @@ def cdist(a: Value, b: Value, *, metric: str) -> Value:
     others = build.reduce_sum(build.multiply(b, b), ints(1), keep_dims=False)
     products = build.multiply(build.matmul(a, b, transpose_b=True), number(2, a))
     squares = build.subtract(build.add(sides, others), products)
-    found = build.maximum(squares, number(0, squares))
-    return build.sqrt(found) if metric == "euclidean" else found
+    squared_distances = build.maximum(squares, number(0, squares))
+    return build.sqrt(squared_distances) if metric == "euclidean" else squared_distances
 
 
 @onnx_op("GatedAdd", since=1, domain=MICROSOFT)
@@ -107,10 +107,10 @@ def gated_add(x: Value, y: Value, gate: Value, gate_weight: Value | None) -> Val
 @onnx_op("GatedRMSNorm", since=1, domain=MICROSOFT)
 def gated_rms_norm(x: Value, scale: Value, gate: Value, *, activation: str, epsilon: float) -> Value:
     """Normalize groups with the length of the scale, and multiply them by an activation of the gate."""
-    activated = chosen("activation", activation, {one: one for one in ("silu", "swish", "sigmoid")})
+    activated = chosen("activation", activation, {name: name for name in ("silu", "swish", "sigmoid")})
     wide, control = cast(x, ElementType.f32), cast(gate, ElementType.f32)
     rank = known_rank(x, "the input")
-    parts = build.reshape(wide, _grouped(scale, rank), special_zero=True)
+    parts = build.reshape(wide, _group_dims(scale, rank), special_zero=True)
     squares = build.reduce_mean(build.multiply(parts, parts), ints(-1), keep_dims=True)
     roots = build.sqrt(build.add(squares, number(epsilon, squares)))
     normal = build.multiply(build.divide(parts, roots), cast(scale, ElementType.f32))
@@ -119,7 +119,7 @@ def gated_rms_norm(x: Value, scale: Value, gate: Value, *, activation: str, epsi
     return cast(build.multiply(normal, control), x.element_type)
 
 
-def _grouped(scale: Value, rank: int) -> Value:
+def _group_dims(scale: Value, rank: int) -> Value:
     """The dims of a tensor whose last axis is split into groups of the length of the scale."""
     return build.concat([ints(*[0] * (rank - 1), -1), shape_of(scale)], 0)
 
@@ -128,7 +128,7 @@ def _grouped(scale: Value, rank: int) -> Value:
 def linear_attention_gate(a: Value, dt_bias: Value, decay_scale: Value, b: Value | None) -> list[Value]:
     """The decay and the update rate of each head, computed in f32."""
     decay = build.multiply(decay_scale, build.softplus(build.add(cast(a, ElementType.f32), dt_bias)))
-    found = [cast(decay, a.element_type)]
+    outputs = [cast(decay, a.element_type)]
     if b is not None:
-        found.append(cast(build.sigmoid(cast(b, ElementType.f32)), b.element_type))
-    return found
+        outputs.append(cast(build.sigmoid(cast(b, ElementType.f32)), b.element_type))
+    return outputs

@@ -23,17 +23,17 @@ def _steps(value: Value, heads: int) -> Value:
     return build.transpose(apart, ints(1, 0, 2, 3))
 
 
-def _repeated(value: Value, heads: int, wanted: int) -> Value:
+def _repeat_heads(value: Value, heads: int, total: int) -> Value:
     """Repeat each head to reach a total number of heads.
 
     Args:
         value: [length, batch, heads, size].
     """
-    if heads == wanted:
+    if heads == total:
         return value
-    if heads < 1 or wanted % heads:
-        raise InvalidAttributeError("the number of heads is", actual=heads, expected=f"a divisor of {wanted}")
-    return build.gather(value, build.constant(np.repeat(np.arange(heads), wanted // heads)), 2)
+    if heads < 1 or total % heads:
+        raise InvalidAttributeError("the number of heads is", actual=heads, expected=f"a divisor of {total}")
+    return build.gather(value, build.constant(np.repeat(np.arange(heads), total // heads)), 2)
 
 
 UPDATE_RULES = {"linear": (False, False), "gated": (True, False), "delta": (False, True), "gated_delta": (True, True)}
@@ -73,33 +73,33 @@ def linear_attention(
         )
     key_heads = known_size(key, -1, "the last dim of the key") // size
     wide_heads = max(q_num_heads, kv_num_heads)
-    queries = _repeated(_steps(query, q_num_heads), q_num_heads, wide_heads)
+    queries = _repeat_heads(_steps(query, q_num_heads), q_num_heads, wide_heads)
     queries = build.reshape(queries, ints(0, 0, kv_num_heads, -1, size), special_zero=True)
-    keys = _repeated(_steps(key, key_heads), key_heads, kv_num_heads)
+    keys = _repeat_heads(_steps(key, key_heads), key_heads, kv_num_heads)
     values = _steps(value, kv_num_heads)
     gates = None if decay is None or not is_gated else build.exp(_steps(decay, kv_num_heads))
     rates = None if beta is None or not is_delta else build.transpose(cast(beta, ElementType.f32), ints(1, 0, 2))
 
-    def step(place: Value, state: Value) -> tuple[None, list[Value], list[Value]]:
-        k = build.unsqueeze(build.gather(keys, place, 0), -1)
-        v = build.unsqueeze(build.gather(values, place, 0), 2)
+    def step(index: Value, state: Value) -> tuple[None, list[Value], list[Value]]:
+        k = build.unsqueeze(build.gather(keys, index, 0), -1)
+        v = build.unsqueeze(build.gather(values, index, 0), 2)
         if gates is not None:
-            state = build.multiply(state, build.unsqueeze(build.gather(gates, place, 0), -1))
+            state = build.multiply(state, build.unsqueeze(build.gather(gates, index, 0), -1))
         if rates is not None:
-            known = build.matmul(k, state, transpose_a=True)
-            rate = build.unsqueeze(build.gather(rates, place, 0), ints(2, 3))
-            v = build.multiply(build.subtract(v, known), rate)
+            predicted = build.matmul(k, state, transpose_a=True)
+            rate = build.unsqueeze(build.gather(rates, index, 0), ints(2, 3))
+            v = build.multiply(build.subtract(v, predicted), rate)
         state = build.add(state, build.multiply(k, v))
-        found = build.matmul(build.gather(queries, place, 0), state)
-        return None, [state], [build.unsqueeze(found, 0)]
+        output = build.matmul(build.gather(queries, index, 0), state)
+        return None, [state], [build.unsqueeze(output, 0)]
 
     start = _start(past_state, keys, values)
     count = build.gather(shape_of(query), 1, 0)
-    state, found = build.loop(count, None, step, [start])
-    found = build.reshape(build.transpose(found, ints(1, 0, 2, 3, 4)), ints(0, 0, -1), special_zero=True)
-    found = build.multiply(found, number(scale or float(size) ** -0.5, found))
-    kind = query.element_type if past_state is None else past_state.element_type
-    return [cast(found, query.element_type), cast(state, kind)]
+    state, outputs = build.loop(count, None, step, [start])
+    outputs = build.reshape(build.transpose(outputs, ints(1, 0, 2, 3, 4)), ints(0, 0, -1), special_zero=True)
+    outputs = build.multiply(outputs, number(scale or float(size) ** -0.5, outputs))
+    state_type = query.element_type if past_state is None else past_state.element_type
+    return [cast(outputs, query.element_type), cast(state, state_type)]
 
 
 def _start(past: Value | None, keys: Value, values: Value) -> Value:
@@ -141,13 +141,13 @@ def causal_conv_with_state(
     channels, _, taps = dims_of(weight, "the weight")
     if taps < 1:
         raise UnsupportedError("the weight has no taps")
-    held = (taps - 1) * dilation
+    history = (taps - 1) * dilation
     if past_state is None:
-        padded = build.pad(turned, ints(0, 0, held), ints(0, 0, 0), number(0, turned), pad_mode="constant")
+        padded = build.pad(turned, ints(0, 0, history), ints(0, 0, 0), number(0, turned), pad_mode="constant")
     else:
         past = build.transpose(past_state, ints(0, 2, 1)) if channels_last else past_state
         padded = build.concat([past, turned], 2)
-    found = convolve(
+    output = convolve(
         padded,
         weight,
         bias,
@@ -158,8 +158,8 @@ def causal_conv_with_state(
         pads=(),
         strides=(),
     )
-    found = build.swish(found) if is_swish else found
+    output = build.swish(output) if is_swish else output
     length = build.gather(shape_of(turned), ints(2), 0)
-    state = build.slice(padded, length, build.add(length, ints(held)), ints(1), ints(2))
-    results = [found, state]
+    state = build.slice(padded, length, build.add(length, ints(history)), ints(1), ints(2))
+    results = [output, state]
     return [build.transpose(result, ints(0, 2, 1)) for result in results] if channels_last else results

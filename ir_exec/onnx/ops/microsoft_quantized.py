@@ -15,11 +15,11 @@ from ir_exec.onnx.lowering.values import cast, ints, known_rank, number
 from ir_exec.onnx.ops.convolution import ConvAttributes
 from ir_exec.onnx.ops.pooling import PoolAttributes, average_pool
 from ir_exec.onnx.ops.quantization import (
-    dequantized,
+    dequantize,
     dynamic_quantize_linear,
     exact_product,
     qlinear_conv,
-    quantized,
+    quantize,
 )
 from ir_exec.onnx.ops.recurrent_layers import RecurrentAttributes, lstm_layer
 from ir_exec.types import ElementType
@@ -27,9 +27,9 @@ from ir_exec.types import ElementType
 __all__: list[str] = []
 
 
-def _requantized(found: Value, scale: Value, zero_point: Value | None, like: Value) -> Value:
-    kind = zero_point.element_type if zero_point is not None else like.element_type
-    return quantized(found, scale, zero_point, kind)
+def _quantize_like(result: Value, scale: Value, zero_point: Value | None, like: Value) -> Value:
+    element_type = zero_point.element_type if zero_point is not None else like.element_type
+    return quantize(result, scale, zero_point, element_type)
 
 
 def _binary(name: str, function: Callable[[Value, Value], Value]) -> None:
@@ -43,8 +43,8 @@ def _binary(name: str, function: Callable[[Value, Value], Value]) -> None:
         c_scale: Value,
         c_zero_point: Value | None = None,
     ) -> Value:
-        found = function(dequantized(a, a_scale, a_zero_point), dequantized(b, b_scale, b_zero_point))
-        return _requantized(found, c_scale, c_zero_point, a)
+        result = function(dequantize(a, a_scale, a_zero_point), dequantize(b, b_scale, b_zero_point))
+        return _quantize_like(result, c_scale, c_zero_point, a)
 
     onnx_op(name, since=1, domain=MICROSOFT)(convert)
 
@@ -57,15 +57,15 @@ _binary("QLinearMul", build.multiply)
 def qlinear_sigmoid(
     x: Value, x_scale: Value, x_zero_point: Value | None, y_scale: Value, y_zero_point: Value | None
 ) -> Value:
-    return _requantized(build.sigmoid(dequantized(x, x_scale, x_zero_point)), y_scale, y_zero_point, x)
+    return _quantize_like(build.sigmoid(dequantize(x, x_scale, x_zero_point)), y_scale, y_zero_point, x)
 
 
 @onnx_op("QLinearLeakyRelu", since=1, domain=MICROSOFT)
 def qlinear_leaky_relu(
     x: Value, x_scale: Value, x_zero_point: Value | None, y_scale: Value, y_zero_point: Value | None, *, alpha: float
 ) -> Value:
-    plain = dequantized(x, x_scale, x_zero_point)
-    return _requantized(build.prelu(plain, number(alpha, plain)), y_scale, y_zero_point, x)
+    plain = dequantize(x, x_scale, x_zero_point)
+    return _quantize_like(build.prelu(plain, number(alpha, plain)), y_scale, y_zero_point, x)
 
 
 @onnx_op("QLinearSoftmax", since=1, domain=MICROSOFT)
@@ -74,8 +74,8 @@ def qlinear_softmax(
 ) -> Value:
     if opset < 13 and axis not in (-1, known_rank(x, "the input") - 1):
         raise UnsupportedError("a softmax over several axes is not supported")
-    found = build.softmax(dequantized(x, x_scale, x_zero_point), axis=axis)
-    return _requantized(found, y_scale, y_zero_point, x)
+    output = build.softmax(dequantize(x, x_scale, x_zero_point), axis=axis)
+    return _quantize_like(output, y_scale, y_zero_point, x)
 
 
 @onnx_op("QLinearWhere", since=1, domain=MICROSOFT)
@@ -90,8 +90,8 @@ def qlinear_where(
     z_scale: Value,
     z_zero_point: Value,
 ) -> Value:
-    found = build.select(condition, dequantized(x, x_scale, x_zero_point), dequantized(y, y_scale, y_zero_point))
-    return _requantized(found, z_scale, z_zero_point, x)
+    output = build.select(condition, dequantize(x, x_scale, x_zero_point), dequantize(y, y_scale, y_zero_point))
+    return _quantize_like(output, z_scale, z_zero_point, x)
 
 
 @onnx_op("QLinearConcat", since=1, domain=MICROSOFT)
@@ -105,8 +105,8 @@ def qlinear_concat(y_scale: Value, y_zero_point: Value, *inputs: Value, axis: in
             expected="a multiple of 3",
             code=Code.wrong_number_of_inputs,
         )
-    parts = [dequantized(*inputs[start : start + 3]) for start in range(0, len(inputs), 3)]
-    return _requantized(build.concat(parts, axis), y_scale, y_zero_point, inputs[0])
+    parts = [dequantize(*inputs[start : start + 3]) for start in range(0, len(inputs), 3)]
+    return _quantize_like(build.concat(parts, axis), y_scale, y_zero_point, inputs[0])
 
 
 def _channels_first(data: Value, last: bool) -> tuple[Value, Ints]:
@@ -129,10 +129,10 @@ def qlinear_average_pool(
     count_include_pad: bool,
     **attributes: Unpack[PoolAttributes],
 ) -> Value:
-    plain, back = _channels_first(dequantized(x, x_scale, x_zero_point), channels_last)
-    found = average_pool(plain, count_include_pad=count_include_pad, dilations=(), **attributes)
-    found = build.transpose(found, ints(*back)) if channels_last else found
-    return _requantized(found, y_scale, y_zero_point, x)
+    plain, back = _channels_first(dequantize(x, x_scale, x_zero_point), channels_last)
+    pooled = average_pool(plain, count_include_pad=count_include_pad, dilations=(), **attributes)
+    pooled = build.transpose(pooled, ints(*back)) if channels_last else pooled
+    return _quantize_like(pooled, y_scale, y_zero_point, x)
 
 
 @onnx_op("QLinearGlobalAveragePool", since=1, domain=MICROSOFT)
@@ -141,8 +141,8 @@ def qlinear_global_average_pool(
 ) -> Value:
     rank = known_rank(x, "the input")
     axes = range(1, rank - 1) if channels_last else range(2, rank)
-    found = build.reduce_mean(dequantized(x, x_scale, x_zero_point), ints(*axes), keep_dims=True)
-    return _requantized(found, y_scale, y_zero_point, x)
+    means = build.reduce_mean(dequantize(x, x_scale, x_zero_point), ints(*axes), keep_dims=True)
+    return _quantize_like(means, y_scale, y_zero_point, x)
 
 
 @onnx_op("QLinearReduceMean", since=1, domain=MICROSOFT)
@@ -158,8 +158,8 @@ def qlinear_reduce_mean(
 ) -> Value:
     """The mean over all axes if none is given."""
     over = ints(*axes) if axes else ints(*range(known_rank(data, "the input")))
-    found = build.reduce_mean(dequantized(data, data_scale, data_zero_point), over, keep_dims=keepdims)
-    return _requantized(found, reduced_scale, reduced_zero_point, data)
+    means = build.reduce_mean(dequantize(data, data_scale, data_zero_point), over, keep_dims=keepdims)
+    return _quantize_like(means, reduced_scale, reduced_zero_point, data)
 
 
 @onnx_op("QLinearConv", since=1, domain=MICROSOFT)
@@ -179,32 +179,32 @@ def qlinear_conv_of_channels(
 ) -> Value:
     """QLinearConv of ONNX, with optionally the channels as the last axis."""
     data, back = _channels_first(x, channels_last)
-    weights, output = (w, w_scale, w_zero_point), (y_scale, y_zero_point)
-    found = qlinear_conv(data, x_scale, x_zero_point, *weights, *output, bias, **attributes)
-    return build.transpose(found, ints(*back)) if channels_last else found
+    weights, output_scale = (w, w_scale, w_zero_point), (y_scale, y_zero_point)
+    output = qlinear_conv(data, x_scale, x_zero_point, *weights, *output_scale, bias, **attributes)
+    return build.transpose(output, ints(*back)) if channels_last else output
 
 
 @onnx_op("QuantizeLinear", since=1, domain=MICROSOFT)
 def quantize_linear(data: Value, scale: Value, zero_point: Value | None, *, axis: int = 1) -> Value:
-    kind = zero_point.element_type if zero_point is not None else ElementType.u8
-    return quantized(data, scale, zero_point, kind, axis=axis)
+    element_type = zero_point.element_type if zero_point is not None else ElementType.u8
+    return quantize(data, scale, zero_point, element_type, axis=axis)
 
 
 @onnx_op("DequantizeLinear", since=1, domain=MICROSOFT)
 def dequantize_linear(data: Value, scale: Value, zero_point: Value | None, *, axis: int = 1) -> Value:
-    return dequantized(data, scale, zero_point, axis=axis)
+    return dequantize(data, scale, zero_point, axis=axis)
 
 
-def _scaled(product: Value, scales: Sequence[Value], bias: Value | None) -> Value:
-    found = cast(product, ElementType.f32)
+def _scale_product(product: Value, scales: Sequence[Value], bias: Value | None) -> Value:
+    result = cast(product, ElementType.f32)
     for scale in scales:
-        found = build.multiply(found, _as_number(scale)) if _is_one(scale) else (build.multiply(found, scale))
-    return found if bias is None else build.add(found, bias)
+        result = build.multiply(result, _as_number(scale)) if _is_one(scale) else (build.multiply(result, scale))
+    return result if bias is None else build.add(result, bias)
 
 
-def _as_number(one: Value) -> Value:
+def _as_number(scale: Value) -> Value:
     """A scale of one element, reshaped to a scalar."""
-    return build.squeeze(one) if one.rank else one
+    return build.squeeze(scale) if scale.rank else scale
 
 
 def _is_one(value: Value) -> bool:
@@ -223,7 +223,7 @@ def matmul_integer_to_float(
 ) -> Value:
     product = exact_product(a, b, a_zero_point, b_zero_point)
     scale = build.multiply(_as_number(a_scale), b_scale)
-    return _scaled(product, [scale], bias)
+    return _scale_product(product, [scale], bias)
 
 
 @onnx_op("QGemm", since=1, domain=MICROSOFT)
@@ -248,11 +248,11 @@ def qgemm(
     """
     a = build.transpose(a, ints(1, 0)) if transA else a
     b = build.transpose(b, ints(1, 0)) if transB else b
-    found = exact_product(a, b, a_zero_point, b_zero_point)
-    found = found if c is None else build.add(found, c)
+    product = exact_product(a, b, a_zero_point, b_zero_point)
+    product = product if c is None else build.add(product, c)
     scale = build.multiply(_as_number(a_scale), b_scale)
-    found = _scaled(found, [build.multiply(scale, number(alpha, scale))], None)
-    return found if y_scale is None else _requantized(found, y_scale, y_zero_point, a)
+    product = _scale_product(product, [build.multiply(scale, number(alpha, scale))], None)
+    return product if y_scale is None else _quantize_like(product, y_scale, y_zero_point, a)
 
 
 @onnx_op("DynamicQuantizeMatMul", since=1, domain=MICROSOFT)
@@ -269,7 +269,7 @@ def dynamic_quantize_matmul(
     point = build.round(build.divide(build.negative(low), scale), mode="half_to_even")
     point = cast(build.clamp(point, min=0.0, max=255.0), ElementType.u8)
     return matmul_integer_to_float(
-        quantized(a, scale, point, ElementType.u8), b, scale, b_scale, point, b_zero_point, bias
+        quantize(a, scale, point, ElementType.u8), b, scale, b_scale, point, b_zero_point, bias
     )
 
 
@@ -296,16 +296,25 @@ def dynamic_quantize_lstm(
     The inputs of all steps share a scale, and each state has its own.
     """
     return lstm_layer(
-        (_rounded(x), _weights(w, w_scale, w_zero_point), _weights(r, r_scale, r_zero_point), b, lengths, h, c, p),
+        (
+            _quantize_over_range(x),
+            _weights(w, w_scale, w_zero_point),
+            _weights(r, r_scale, r_zero_point),
+            b,
+            lengths,
+            h,
+            c,
+            p,
+        ),
         input_forget=input_forget,
-        rounded=_rounded,
+        rounded=_quantize_over_range,
         **attributes,
     )
 
 
-def _rounded(data: Value) -> Value:
+def _quantize_over_range(data: Value) -> Value:
     """The values after quantization of the data over its range."""
-    return dequantized(*dynamic_quantize_linear(data))
+    return dequantize(*dynamic_quantize_linear(data))
 
 
 def _weights(stored: Value, scale: Value | None, zero_point: Value | None) -> Value:

@@ -14,7 +14,7 @@ from ir_exec.onnx.lowering.values import (
     cast,
     checked_gather,
     ints,
-    known,
+    known_array,
     known_rank,
     known_size,
     normal_axis,
@@ -22,10 +22,10 @@ from ir_exec.onnx.lowering.values import (
     reshape,
     shape_of,
 )
-from ir_exec.onnx.ops.attention import heads_of, heads_of_size, joined, rotate_pairs
+from ir_exec.onnx.ops.attention import heads_of, heads_of_size, merge_heads, rotate_pairs
 from ir_exec.onnx.ops.microsoft import embed_layer_normalization
-from ir_exec.onnx.ops.movement import padded, trilu
-from ir_exec.onnx.ops.quantization import dequantized
+from ir_exec.onnx.ops.movement import pad_axes, trilu
+from ir_exec.onnx.ops.quantization import dequantize
 from ir_exec.onnx.ops.shape import scalar_range
 from ir_exec.types import Array, ElementType
 
@@ -51,7 +51,7 @@ def range_of_microsoft(start: Value, limit: Value, delta: Value | None) -> Value
 def pad_of_microsoft(data: Value, pads: Value, value: Value | None, *, mode: str) -> Value:
     """The pads may be a row, and the value may have rank 1."""
     fill = None if value is None else reshape(value)
-    return padded(data, reshape(pads, -1), fill, None, mode)
+    return pad_axes(data, reshape(pads, -1), fill, None, mode)
 
 
 @onnx_op("UnfoldTensor", since=1, domain=MICROSOFT)
@@ -95,14 +95,14 @@ def ngram_repeat_block(tokens: Value, scores: Value, *, ngram_size: int) -> Valu
     length = build.gather(shape_of(tokens), ints(1), 0)
     windows = build.maximum(build.subtract(length, ints(ngram_size - 1)), zero)
 
-    def items(place: int) -> Value:
-        return build.slice(tokens, ints(place), build.add(windows, ints(place)), ints(1), ints(1))
+    def items(position: int) -> Value:
+        return build.slice(tokens, ints(position), build.add(windows, ints(position)), ints(1), ints(1))
 
     last = items(ngram_size - 1)
     repeats = build.equal(last, last)
-    for place in range(ngram_size - 1):
-        recent = build.gather(tokens, build.maximum(build.add(windows, ints(place)), zero), 1)
-        repeats = build.logical_and(repeats, build.equal(items(place), recent))
+    for position in range(ngram_size - 1):
+        recent = build.gather(tokens, build.maximum(build.add(windows, ints(position)), zero), 1)
+        repeats = build.logical_and(repeats, build.equal(items(position), recent))
     words = build.range(0, build.gather(shape_of(scores), 1, 0), 1, output_type=tokens.element_type)
     is_word = build.logical_and(build.equal(build.unsqueeze(last, 2), words), build.unsqueeze(repeats, 2))
     blocked = build.reduce_logical_or(is_word, ints(1), keep_dims=False)
@@ -141,15 +141,15 @@ def quantized_embed_layer_normalization(
                 expected="it with segment_embedding",
                 code=Code.wrong_number_of_inputs,
             )
-        table = dequantized(segments, segments_scale, segments_zero_point)
+        table = dequantize(segments, segments_scale, segments_zero_point)
     outputs = embed_layer_normalization(
         input_ids,
         segment_ids,
-        dequantized(words, words_scale, words_zero_point),
-        dequantized(positions, positions_scale, positions_zero_point),
+        dequantize(words, words_scale, words_zero_point),
+        dequantize(positions, positions_scale, positions_zero_point),
         table,
-        dequantized(gamma, gamma_scale, gamma_zero_point),
-        dequantized(beta, beta_scale, beta_zero_point),
+        dequantize(gamma, gamma_scale, gamma_zero_point),
+        dequantize(beta, beta_scale, beta_zero_point),
         mask,
         None,
         epsilon=epsilon,
@@ -181,15 +181,15 @@ def multimodal_rotary_embedding(
     half = known_size(cos_cache, 1, "the last dim of cos_cache")
     size = rotary_embedding_dim or 2 * half
     sections = _sections(mrope_section, mrope_layout, half)
-    cosine, sine = (_by_section(checked_gather(one, position_ids, 0), sections) for one in (cos_cache, sin_cache))
+    cosine, sine = (_by_section(checked_gather(cache, position_ids, 0), sections) for cache in (cos_cache, sin_cache))
     if scale != 1:
-        cosine, sine = (build.multiply(one, number(scale, one)) for one in (cosine, sine))
+        cosine, sine = (build.multiply(factor, number(scale, factor)) for factor in (cosine, sine))
     is_flat = known_rank(data, "the input") == 3
     x = data
     if is_flat:
         x = heads_of(data, num_heads) if num_heads else heads_of_size(data, size)
     rotated = rotate_pairs(x, cosine, sine, size, interleaved)
-    return joined(rotated) if is_flat else rotated
+    return merge_heads(rotated) if is_flat else rotated
 
 
 def _sections(lengths: Ints, layout: int, half: int) -> list[int]:
@@ -204,8 +204,8 @@ def _sections(lengths: Ints, layout: int, half: int) -> list[int]:
         raise InvalidAttributeError("mrope_layout is", actual=layout, expected="0 or 1")
     sections = [0] * half
     for index in (1, 2):
-        for place in range(index, min(3 * lengths[index], half), 3):
-            sections[place] = index
+        for angle in range(index, min(3 * lengths[index], half), 3):
+            sections[angle] = index
     return sections
 
 
@@ -221,7 +221,7 @@ def _by_section(angles: Value, sections: list[int]) -> Value:
 @onnx_op("DynamicTimeWarping", since=1, domain=MICROSOFT)
 def dynamic_time_warping(costs: Value) -> Value:
     """[2, steps]: the rows and columns of the cheapest path through a matrix, which must be known."""
-    table = known(costs, "the costs")
+    table = known_array(costs, "the costs")
     if table.ndim == 3 and table.shape[0] == 1:
         table = table[0]
     if table.ndim != 2 or not table.size:

@@ -9,7 +9,7 @@ from ir_exec.build import Value
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, GraphError, ShapeError, UnsupportedError
 from ir_exec.onnx.lowering.registry import MICROSOFT, onnx_op
-from ir_exec.onnx.lowering.values import cast, ints, known, known_ints, known_size, number
+from ir_exec.onnx.lowering.values import cast, ints, known_array, known_ints, known_size, number
 from ir_exec.onnx.ops.microsoft_blocks import spread_blocks
 from ir_exec.types import Array, ElementType
 
@@ -18,7 +18,7 @@ __all__: list[str] = []
 _PACKED = {2: ElementType.u2, 4: ElementType.u4, 8: ElementType.u8}
 
 
-def _unpacked(stored: Array, bits: int, shape: tuple[int, ...]) -> Array:
+def _unpack(stored: Array, bits: int, shape: tuple[int, ...]) -> Array:
     """Integers of 2, 4 or 8 bits from bytes, the lowest bits first, truncated to the shape along the last axis."""
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
     apart = (stored[..., None] >> shifts) & np.uint8(2**bits - 1)
@@ -48,7 +48,7 @@ def matmul_n_bits(
     if bits not in _PACKED or weight_prepacked or block_size < 1 or K < 1 or N < 1:
         raise UnsupportedError(f"weights of {bits} bits, or packed for a processor, are not supported")
     blocks = -(-K // block_size)
-    stored = known(b, "the packed weights")
+    stored = known_array(b, "the packed weights")
     if stored.dtype != np.uint8 or stored.size * 8 != N * blocks * block_size * bits:
         raise GraphError(
             "the packed weights have",
@@ -59,7 +59,7 @@ def matmul_n_bits(
             port="b",
         )
     packed = stored.reshape(N, blocks, block_size * bits // 8)
-    weights = cast(build.constant(_unpacked(packed, bits, (N, blocks, block_size))), a.element_type)
+    weights = cast(build.constant(_unpack(packed, bits, (N, blocks, block_size))), a.element_type)
     zeros = _zero_points(zero_points, a, bits, N, blocks)
     factors = build.reshape(cast(scales, a.element_type), ints(N, blocks, 1), special_zero=False)
     if g_idx is None:
@@ -68,43 +68,44 @@ def matmul_n_bits(
     else:
         groups = _groups(g_idx, K, blocks)
         factors, zeros = (
-            one if one.rank == 0 else build.gather(build.squeeze(one, 2), groups, 1) for one in (factors, zeros)
+            tensor if tensor.rank == 0 else build.gather(build.squeeze(tensor, 2), groups, 1)
+            for tensor in (factors, zeros)
         )
         plain = build.multiply(build.subtract(_columns(weights, N, blocks * block_size, K), zeros), factors)
-    found = build.matmul(a, plain, transpose_b=True)
-    return found if bias is None else build.add(found, bias)
+    product = build.matmul(a, plain, transpose_b=True)
+    return product if bias is None else build.add(product, bias)
 
 
-def _zero_points(given: Value | None, like: Value, bits: int, rows: int, blocks: int) -> Value:
+def _zero_points(zero_points: Value | None, like: Value, bits: int, rows: int, blocks: int) -> Value:
     """The zero points [rows, blocks, 1]; the default, one number, for a node without zero points."""
-    if given is None:
+    if zero_points is None:
         return number(2 ** (bits - 1), like)
-    if given.element_type is not ElementType.u8:
-        return build.reshape(given, ints(rows, blocks, 1), special_zero=False)
-    held = known(given, "the zero points")
+    if zero_points.element_type is not ElementType.u8:
+        return build.reshape(zero_points, ints(rows, blocks, 1), special_zero=False)
+    packed = known_array(zero_points, "the zero points")
     width = -(-blocks * bits // 8)
-    if held.size != rows * width:
+    if packed.size != rows * width:
         raise GraphError(
             "the zero points have",
-            actual=held.size,
+            actual=packed.size,
             detail="bytes",
             expected=rows * width,
             code=Code.constant_size,
             port="zero_points",
         )
-    zeros = cast(build.constant(_unpacked(held.reshape(rows, width), bits, (rows, blocks))), like.element_type)
+    zeros = cast(build.constant(_unpack(packed.reshape(rows, width), bits, (rows, blocks))), like.element_type)
     return build.unsqueeze(zeros, 2)
 
 
-def _columns(weights: Value, rows: int, stored: int, wanted: int) -> Value:
+def _columns(weights: Value, rows: int, stored: int, columns: int) -> Value:
     """The weights as rows, without the padding of the last block."""
     plain = build.reshape(weights, ints(rows, stored), special_zero=False)
-    return plain if stored == wanted else build.slice(plain, ints(0), ints(wanted), ints(1), ints(1))
+    return plain if stored == columns else build.slice(plain, ints(0), ints(columns), ints(1), ints(1))
 
 
 def _groups(g_idx: Value, columns: int, blocks: int) -> Value:
     """The block of each column, which determines its scale and zero point."""
-    groups = known(g_idx, "the groups").ravel()[:columns]
+    groups = known_array(g_idx, "the groups").ravel()[:columns]
     if groups.size != columns:
         raise GraphError(
             "g_idx has", actual=groups.size, detail="elements", expected=columns, code=Code.constant_size, port="g_idx"
@@ -138,7 +139,7 @@ def matmul_fp_q4(a: Value, b: Value, b_shape: Value, *, blk_quant_type: int) -> 
         raise UnsupportedError(f"blk_quant_type is {blk_quant_type}: the packing of onnxruntime is not documented")
     rows, columns = known_ints(b_shape, "the shape of the weights")
     has_offset, blocks = _FP_Q4[blk_quant_type], -(-rows // _BLOCK)
-    stored, size = known(b, "the packed weights"), 4 + has_offset + _BLOCK // 2
+    stored, size = known_array(b, "the packed weights"), 4 + has_offset + _BLOCK // 2
     if stored.dtype != np.uint8 or stored.size != columns * blocks * size:
         raise GraphError(
             "the packed weights have",
@@ -175,17 +176,17 @@ def matmul_of_fp4_weights(
     Args:
         input_scale: The scale of the activations in a product of f4, without effect on the result here.
     """
-    stored, scales = known(b, "the packed weights"), known(weight_scale, "the scales")
+    stored, scales = known_array(b, "the packed weights"), known_array(weight_scale, "the scales")
     if stored.ndim != 2 or block_size < 1:
         raise ShapeError("the packed weights have rank", actual=stored.ndim, expected=2, code=Code.wrong_rank, port="b")
     rows, columns = stored.shape[0], 2 * stored.shape[1]
     codes = np.stack([stored & 15, stored >> 4], axis=-1).reshape(rows, columns)
-    whole = build.multiply(
+    scaled_weights = build.multiply(
         cast(build.constant(codes.astype(np.uint8).view(ElementType.f4e2m1.dtype)), ElementType.f32),
         cast(build.reshape(weight_scale_2, ints(1), special_zero=False), ElementType.f32),
     )
     factors = cast(build.constant(scales.view(ElementType.f8e4m3.dtype)), ElementType.f32)
-    return _with_scales(a, whole, factors, block_size, columns, bias)
+    return _with_scales(a, scaled_weights, factors, block_size, columns, bias)
 
 
 @onnx_op("MatMulBlockQuantizedFp8Weight", since=1, domain=MICROSOFT)
@@ -206,5 +207,5 @@ def matmul_of_fp8_weights(
 def _with_scales(a: Value, weights: Value, scales: Value, block: int, columns: int, bias: Value | None) -> Value:
     spread = spread_blocks(scales, build.constant(np.int64(columns)), 1, block)
     plain = cast(build.multiply(weights, spread), a.element_type)
-    found = build.matmul(a, plain, transpose_b=True)
-    return found if bias is None else build.add(found, bias)
+    product = build.matmul(a, plain, transpose_b=True)
+    return product if bias is None else build.add(product, bias)

@@ -56,7 +56,7 @@ def scaler(data: Value, *, offset: Floats, scale: Floats) -> Value:
 @onnx_op("Normalizer", since=1, domain=ML)
 def normalizer(data: Value, *, norm: str) -> Value:
     """Each row divided by its maximum, its L1 norm or its L2 norm; rows of zeros are unchanged."""
-    chosen("norm", norm, {one: one for one in ("MAX", "L1", "L2")})
+    chosen("norm", norm, {name: name for name in ("MAX", "L1", "L2")})
     if known_rank(data, "the input") not in (1, 2):
         raise ShapeError("the input has rank", actual=data.rank, expected="1 or 2", code=Code.wrong_rank)
     data = cast(data, ElementType.f32)
@@ -104,9 +104,9 @@ def one_hot_encoder(data: Value, *, cats_int64s: Ints, cats_strings: Strings, ze
     if (data.element_type is ElementType.string) != bool(cats_strings):
         raise ElementTypeError("the input is", actual=data.element_type, expected="the kind of the categories")
     count = len(keys)
-    found = data if cats_strings else as_i64(data)
-    place = look_up(found, keys, np.arange(count, dtype=np.int64), np.array([count], np.int64))
-    return checked_gather(build.constant(np.eye(count + zeros, count, dtype=np.float32)), place, 0)
+    elements = data if cats_strings else as_i64(data)
+    index = look_up(elements, keys, np.arange(count, dtype=np.int64), np.array([count], np.int64))
+    return checked_gather(build.constant(np.eye(count + zeros, count, dtype=np.float32)), index, 0)
 
 
 @onnx_op("CategoryMapper", since=1, domain=ML)
@@ -215,9 +215,9 @@ def label_encoder(
 
 
 def _column(floats: Floats, integers: Ints, strings: Strings, what: str) -> Array:
-    given = [one for one in (floats, integers, strings) if one]
-    if len(given) != 1:
-        raise InvalidAttributeError("the node has", actual=len(given), detail=f"lists of {what}", expected=1)
+    lists = [values for values in (floats, integers, strings) if values]
+    if len(lists) != 1:
+        raise InvalidAttributeError("the node has", actual=len(lists), detail=f"lists of {what}", expected=1)
     if strings:
         return np.array(strings, object)
     return np.array(floats, np.float32) if floats else np.array(integers, np.int64)

@@ -14,7 +14,7 @@ from ir_exec.errors import InvalidAttributeError, ResourceError, ShapeError
 from ir_exec.onnx.lowering.values import ints, number, shape_of, size_along
 from ir_exec.types import Array, ElementType
 
-__all__ = ["LEAF", "MODES", "Forest", "Leaves", "equal_lengths", "walked"]
+__all__ = ["LEAF", "MODES", "Forest", "Leaves", "equal_lengths", "walk"]
 
 _MOST_CELLS = 2**27
 """Maximum leaves times targets in the table of the leaf weights of each target."""
@@ -35,7 +35,7 @@ _TESTS: Sequence[Callable[[Value, Value], Value]] = (
 
 def equal_lengths(**lists: Sequence[object] | Array) -> None:
     """Raise InvalidAttributeError unless all lists have the length of the first one."""
-    lengths = {name: len(one) for name, one in lists.items()}
+    lengths = {name: len(values) for name, values in lists.items()}
     first, count = next(iter(lengths.items()))
     for name, length in lengths.items():
         if length != count:
@@ -73,14 +73,14 @@ class Forest(NamedTuple):
         Raises:
             InvalidAttributeError: For a cycle.
         """
-        level, found = np.unique(self.roots), 0
+        level, depth = np.unique(self.roots), 0
         while True:
             level = level[self.modes[level] != LEAF]
             if not level.size:
-                return found
-            if found > len(self.modes):
+                return depth
+            if depth > len(self.modes):
                 raise InvalidAttributeError(f"the nodes at {level[:3].tolist()} form a cycle")
-            found += 1
+            depth += 1
             level = np.unique(np.concatenate([self.when_true[level], self.when_false[level]]))
 
     def check(self, columns: int | None) -> None:
@@ -99,7 +99,7 @@ class Forest(NamedTuple):
             )
 
 
-def walked(rows: Value, forest: Forest) -> Value:
+def walk(rows: Value, forest: Forest) -> Value:
     """[rows, trees]: the leaves reached by rows of features; each step computes all rows and trees at once."""
     columns = size_along(rows, 1)
     forest.check(columns.size if columns.is_static else None)
@@ -127,23 +127,23 @@ class _Step:
 
     def __call__(self, places: Value) -> Value:
         forest = self.forest
-        found = build.gather_elements(self.rows, _looked_up(self.features, places), 1)
+        feature = build.gather_elements(self.rows, _looked_up(self.features, places), 1)
         value = _looked_up(forest.values.astype(self.rows.element_type.dtype), places)
-        goes = self._tested(found, value, places)
+        goes = self._compare(feature, value, places)
         if self.tracks:
-            tracked = build.logical_and(_looked_up(forest.tracks_true, places), build.is_nan(found))
+            tracked = build.logical_and(_looked_up(forest.tracks_true, places), build.is_nan(feature))
             goes = build.logical_or(goes, tracked)
-        yes, no = (_looked_up(one.astype(np.int32), places) for one in (forest.when_true, forest.when_false))
+        yes, no = (_looked_up(branch.astype(np.int32), places) for branch in (forest.when_true, forest.when_false))
         return build.select(goes, yes, no)
 
-    def _tested(self, found: Value, value: Value, places: Value) -> Value:
+    def _compare(self, feature: Value, value: Value, places: Value) -> Value:
         """Each comparison by its mode; the comparison at leaves has no effect."""
-        goes = _TESTS[int(self.modes[0])](found, value)
+        goes = _TESTS[int(self.modes[0])](feature, value)
         kinds = _looked_up(self.forest.modes.astype(np.int32), places) if len(self.modes) > 1 else None
         for mode in self.modes[1:]:
             assert kinds is not None
             is_this = build.equal(kinds, number(int(mode), kinds))
-            goes = build.select(is_this, _TESTS[int(mode)](found, value), goes)
+            goes = build.select(is_this, _TESTS[int(mode)](feature, value), goes)
         return goes
 
 
@@ -166,57 +166,61 @@ class Leaves(NamedTuple):
         if wrong.size:
             raise InvalidAttributeError(f"{name} contains", actual=wrong[0], expected=f"0 to {targets - 1}")
 
-    def summed(self, places: Value, forest: Forest, targets: int, kind: ElementType) -> Value:
+    def sum_weights(self, places: Value, forest: Forest, targets: int, element_type: ElementType) -> Value:
         """[rows, targets]: the sums of the weights of the leaves of all trees."""
         if targets > 1 and len(np.unique(self.nodes)) == len(self.nodes):
-            return self._scattered(places, forest, targets, kind)
+            return self._scatter(places, forest, targets, element_type)
         table, _ = self._tables(forest, targets)
-        given = _looked_up(table.astype(kind.dtype), _rank(places, forest))
-        return build.reduce_sum(given, ints(1), keep_dims=False)
+        weights = _looked_up(table.astype(element_type.dtype), _rank(places, forest))
+        return build.reduce_sum(weights, ints(1), keep_dims=False)
 
-    def _scattered(self, places: Value, forest: Forest, targets: int, kind: ElementType) -> Value:
+    def _scatter(self, places: Value, forest: Forest, targets: int, element_type: ElementType) -> Value:
         """The sums if no leaf has two targets: the weight of each leaf is added at its target."""
-        weights, where = np.zeros(len(forest.modes), kind.dtype), np.zeros(len(forest.modes), np.int32)
+        weights, where = np.zeros(len(forest.modes), element_type.dtype), np.zeros(len(forest.modes), np.int32)
         weights[self.nodes], where[self.nodes] = self.weights, self.targets
         count = build.slice(shape_of(places), ints(0), ints(1), ints(1))
-        zeros = build.broadcast(build.constant(np.zeros((), kind.dtype)), build.concat([count, ints(targets)], 0))
+        zeros = build.broadcast(
+            build.constant(np.zeros((), element_type.dtype)), build.concat([count, ints(targets)], 0)
+        )
         return build.scatter_elements_update(
             zeros, _looked_up(where, places), _looked_up(weights, places), 1, reduction="sum"
         )
 
-    def extreme(self, places: Value, forest: Forest, targets: int, kind: ElementType, *, largest: bool) -> Value:
+    def extreme(
+        self, places: Value, forest: Forest, targets: int, element_type: ElementType, *, largest: bool
+    ) -> Value:
         """[rows, targets]: the largest or smallest given weight; zero if there is none."""
-        table, given = self._tables(forest, targets, largest=largest)
+        table, has_weight = self._tables(forest, targets, largest=largest)
         bound = -np.inf if largest else np.inf
         ranked = _rank(places, forest)
         reduce = build.reduce_max if largest else build.reduce_min
-        weights = _looked_up(np.where(given, table, bound).astype(kind.dtype), ranked)
-        found = reduce(weights, ints(1), keep_dims=False)
-        if given.all():
-            return found
-        return build.select(self.reached(places, forest, targets), found, number(0, found))
+        weights = _looked_up(np.where(has_weight, table, bound).astype(element_type.dtype), ranked)
+        result = reduce(weights, ints(1), keep_dims=False)
+        if has_weight.all():
+            return result
+        return build.select(self.find_reached(places, forest, targets), result, number(0, result))
 
-    def reached(self, places: Value, forest: Forest, targets: int) -> Value:
+    def find_reached(self, places: Value, forest: Forest, targets: int) -> Value:
         """[rows, targets], or [targets] if independent of rows: True if a tree has a weight for the target."""
         ever = np.isin(np.arange(targets), self.targets)
         if np.array_equal(self._always(forest, targets), ever):
             return build.constant(ever)
-        _, given = self._tables(forest, targets)
-        counts = _looked_up(given.astype(np.float32), _rank(places, forest))
+        _, has_weight = self._tables(forest, targets)
+        counts = _looked_up(has_weight.astype(np.float32), _rank(places, forest))
         most = build.reduce_max(counts, ints(1), keep_dims=False)
         return build.greater(most, number(0, most))
 
     def _always(self, forest: Forest, targets: int) -> Array:
         """[targets]: True if all leaves of a tree have a weight for the target."""
-        found = np.zeros(targets, bool)
+        is_certain = np.zeros(targets, bool)
         if forest.owners is None:
-            return found
+            return is_certain
         leaves = np.bincount(forest.owners[forest.leaves], minlength=len(forest.roots))
         pairs = np.unique(self.nodes * targets + self.targets)
         pairs = pairs[forest.modes[pairs // targets] == LEAF]
         cells, counts = np.unique(forest.owners[pairs // targets] * targets + pairs % targets, return_counts=True)
-        found[cells[counts == leaves[cells // targets]] % targets] = True
-        return found
+        is_certain[cells[counts == leaves[cells // targets]] % targets] = True
+        return is_certain
 
     def _tables(self, forest: Forest, targets: int, *, largest: bool | None = None) -> tuple[Array, Array]:
         """[leaves, targets]: weights, and a mask of the given ones.
@@ -230,17 +234,17 @@ class Leaves(NamedTuple):
             )
         ranks = np.full(len(forest.modes), -1)
         ranks[leaves] = np.arange(len(leaves))
-        kept = ranks[self.nodes] >= 0
-        where = ranks[self.nodes[kept]], self.targets[kept]
-        given = np.zeros((len(leaves), targets), bool)
-        given[where] = True
+        is_leaf = ranks[self.nodes] >= 0
+        where = ranks[self.nodes[is_leaf]], self.targets[is_leaf]
+        has_weight = np.zeros((len(leaves), targets), bool)
+        has_weight[where] = True
         if largest is None:
             table = np.zeros((len(leaves), targets), self.weights.dtype)
-            np.add.at(table, where, self.weights[kept])
+            np.add.at(table, where, self.weights[is_leaf])
         else:
             table = np.full((len(leaves), targets), -np.inf if largest else np.inf, self.weights.dtype)
-            (np.maximum if largest else np.minimum).at(table, where, self.weights[kept])
-        return table, given
+            (np.maximum if largest else np.minimum).at(table, where, self.weights[is_leaf])
+        return table, has_weight
 
 
 def _rank(places: Value, forest: Forest) -> Value:

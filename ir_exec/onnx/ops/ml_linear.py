@@ -13,7 +13,15 @@ from ir_exec.errors import InvalidAttributeError, ShapeError, UnsupportedError
 from ir_exec.onnx.lowering.attributes import Floats, Ints, Strings, chosen
 from ir_exec.onnx.lowering.registry import ML, onnx_op
 from ir_exec.onnx.lowering.values import as_i64, concat, ints, number, numbers, shape_of, size_along
-from ir_exec.onnx.ops.ml_scores import as_rows, both_scores, class_labels, first_largest, labelled, probit, transformed
+from ir_exec.onnx.ops.ml_scores import (
+    as_rows,
+    both_scores,
+    class_labels,
+    first_largest,
+    look_up_labels,
+    probit,
+    transform_scores,
+)
 from ir_exec.types import Array, ElementType
 
 __all__: list[str] = []
@@ -43,10 +51,10 @@ def _rows_of(data: Value, features: int) -> Value:
     return rows
 
 
-def _weighted(data: Value, coefficients: Array, intercepts: Floats) -> Value:
+def _sum_features(data: Value, coefficients: Array, intercepts: Floats) -> Value:
     """[rows, targets], from coefficients [targets, features]."""
-    found = build.matmul(_rows_of(data, coefficients.shape[1]), build.constant(coefficients), transpose_b=True)
-    return build.add(found, numbers(intercepts, found)) if intercepts else found
+    sums = build.matmul(_rows_of(data, coefficients.shape[1]), build.constant(coefficients), transpose_b=True)
+    return build.add(sums, numbers(intercepts, sums)) if intercepts else sums
 
 
 @onnx_op("LinearRegressor", since=1, domain=ML)
@@ -55,11 +63,11 @@ def linear_regressor(
 ) -> Value:
     """A column of sums for each target; each row of coefficients belongs to one target."""
     used = intercepts if len(intercepts) == targets else ()
-    found = _weighted(data, _matrix(coefficients, targets, "coefficients"), used)
+    scores = _sum_features(data, _matrix(coefficients, targets, "coefficients"), used)
     if targets > 1:
-        return transformed(found, post_transform)
+        return transform_scores(scores, post_transform)
     # onnxruntime omits the others if there is one target.
-    return probit(found) if post_transform == "PROBIT" else found
+    return probit(scores) if post_transform == "PROBIT" else scores
 
 
 @onnx_op("LinearClassifier", since=1, unused=("multi_class",), domain=ML)
@@ -75,32 +83,32 @@ def linear_classifier(
     """The class with the largest sum, and the sums; one row of coefficients is for the second of two classes."""
     labels = class_labels(classlabels_ints, classlabels_strings)
     count = len(intercepts) or len(labels)
-    scores = _weighted(data, _matrix(coefficients, count, "coefficients"), intercepts)
+    scores = _sum_features(data, _matrix(coefficients, count, "coefficients"), intercepts)
     if count > 1:
         if count != len(labels):
             raise InvalidAttributeError(
                 "the node has", actual=count, detail="intercepts", expected=len(labels), reason="one for each class"
             )
-        return [labelled(labels, first_largest(scores)), transformed(scores, post_transform)]
+        return [look_up_labels(labels, first_largest(scores)), transform_scores(scores, post_transform)]
     if len(labels) != 2:
         raise UnsupportedError(f"one row of coefficients for {len(labels)} classes is not supported")
     flat = build.squeeze(scores, 1)
     places = as_i64(build.greater(flat, number(0, flat)))
-    return [labelled(labels, places), both_scores(flat, post_transform, is_share=True)]
+    return [look_up_labels(labels, places), both_scores(flat, post_transform, is_share=True)]
 
 
 class _Kernel(NamedTuple):
     """The comparison of rows with support vectors."""
 
-    kind: str
+    function: str
     gamma: float
     offset: float
     degree: float
 
     @staticmethod
-    def read(kind: str, parameters: Floats) -> _Kernel:
+    def read(kernel_type: str, parameters: Floats) -> _Kernel:
         """The kernel from the attributes kernel_type and kernel_params."""
-        known = chosen("kernel_type", kind, {one: one for one in ("LINEAR", "POLY", "RBF", "SIGMOID")})
+        function = chosen("kernel_type", kernel_type, {name: name for name in ("LINEAR", "POLY", "RBF", "SIGMOID")})
         if parameters and len(parameters) < 3:
             raise InvalidAttributeError(
                 "kernel_params has",
@@ -109,26 +117,26 @@ class _Kernel(NamedTuple):
                 expected=3,
                 reason=": gamma, coef0, degree",
             )
-        return _Kernel(known, *(parameters[:3] if parameters else (0.0, 0.0, 0.0)))
+        return _Kernel(function, *(parameters[:3] if parameters else (0.0, 0.0, 0.0)))
 
     def __call__(self, rows: Value, vectors: Array) -> Value:
         """[rows, vectors]"""
-        if self.kind == "RBF":
+        if self.function == "RBF":
             return self._distances(rows, vectors)
         products = build.matmul(rows, build.constant(vectors), transpose_b=True)
-        if self.kind == "LINEAR":
+        if self.function == "LINEAR":
             return products
         moved = build.multiply(products, number(self.gamma, products))
         moved = build.add(moved, number(self.offset, moved))
-        return build.tanh(moved) if self.kind == "SIGMOID" else build.power(moved, number(self.degree, moved))
+        return build.tanh(moved) if self.function == "SIGMOID" else build.power(moved, number(self.degree, moved))
 
     def _distances(self, rows: Value, vectors: Array) -> Value:
         """The exponentials of squared distances, one feature at a time in f64: a matrix product would lose digits."""
         wide = build.convert(rows, ElementType.f64)
         squares = build.reduce_sum(build.multiply(wide, wide), 1, keep_dims=True)
-        held = vectors.astype(np.float64)
-        both = build.multiply(build.matmul(wide, build.constant(held), transpose_b=True), number(2, wide))
-        apart = build.subtract(build.add(squares, build.constant((held**2).sum(1))), both)
+        wide_vectors = vectors.astype(np.float64)
+        both = build.multiply(build.matmul(wide, build.constant(wide_vectors), transpose_b=True), number(2, wide))
+        apart = build.subtract(build.add(squares, build.constant((wide_vectors**2).sum(1))), both)
         apart = build.maximum(apart, number(0, apart))
         return build.convert(build.exp(build.multiply(apart, number(-self.gamma, apart))), ElementType.f32)
 
@@ -161,17 +169,17 @@ def svm_regressor(
                 reason="one for each support vector",
             )
         compared = _Kernel.read(kernel_type, kernel_params)(_rows_of(data, vectors.shape[1]), vectors)
-        found = build.matmul(compared, build.constant(weights), transpose_b=True)
+        scores = build.matmul(compared, build.constant(weights), transpose_b=True)
     else:
-        found = build.matmul(_rows_of(data, weights.size), build.constant(weights), transpose_b=True)
-    found = build.add(found, number(rho[0], found))
+        scores = build.matmul(_rows_of(data, weights.size), build.constant(weights), transpose_b=True)
+    scores = build.add(scores, number(rho[0], scores))
     if post_transform != "NONE":
         chosen(
-            "post_transform", post_transform, {one: one for one in ("LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO", "PROBIT")}
+            "post_transform", post_transform, {name: name for name in ("LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO", "PROBIT")}
         )
     if not one_class:
-        return found
-    return build.select(build.greater(found, number(0, found)), number(1, found), number(-1, found))
+        return scores
+    return build.select(build.greater(scores, number(0, scores)), number(1, scores), number(-1, scores))
 
 
 class _Machine(NamedTuple):
@@ -206,7 +214,7 @@ class _Machine(NamedTuple):
         weights = np.zeros((count, len(pairs)), np.float32)
         starts = np.cumsum([0, *per_class])
         for column, (first, second) in enumerate(pairs):
-            mine, theirs = (slice(starts[one], starts[one + 1]) for one in (first, second))
+            mine, theirs = (slice(starts[index], starts[index + 1]) for index in (first, second))
             weights[mine, column] = table[second - 1, mine]
             weights[theirs, column] = table[first, theirs]
         vectors = _matrix(support_vectors, count, "support_vectors")
@@ -227,7 +235,9 @@ def _votes(decisions: Value, classes: int) -> Value:
         winners[0, column, first] = winners[1, column, second] = 1
     wins = build.convert(build.greater(decisions, number(0, decisions)), ElementType.f32)
     losses = build.subtract(number(1, wins), wins)
-    won, lost = (build.matmul(one, build.constant(table)) for one, table in zip((wins, losses), winners, strict=True))
+    won, lost = (
+        build.matmul(outcomes, build.constant(table)) for outcomes, table in zip((wins, losses), winners, strict=True)
+    )
     return build.add(won, lost)
 
 
@@ -235,50 +245,50 @@ _ROUNDS = 100
 """Iterations of the coupling of probabilities."""
 
 
-def _coupled(decisions: Value, prob_a: Floats, prob_b: Floats, classes: int) -> Value:
+def _couple(decisions: Value, prob_a: Floats, prob_b: Floats, classes: int) -> Value:
     """[rows, classes]: probabilities fitted to all pairs, coupled as in libsvm, with onnxruntime's bounds."""
-    slopes, moves = (np.array(one[: classes * (classes - 1) // 2], np.float32) for one in (prob_a, prob_b))
+    slopes, moves = (np.array(values[: classes * (classes - 1) // 2], np.float32) for values in (prob_a, prob_b))
     pairs = [(first, second) for first in range(classes) for second in range(first + 1, classes)]
     scaled = build.add(build.multiply(decisions, build.constant(slopes)), build.constant(moves))
     shares = build.clamp(build.sigmoid(build.negative(scaled)), min=1e-7, max=1 - 1e-7)
     # r[i, j]: the probability of i in the pair of i and j.
-    place = np.zeros((classes, classes), np.int64)
+    pair_indices = np.zeros((classes, classes), np.int64)
     upper = np.zeros((classes, classes), bool)
     for column, (first, second) in enumerate(pairs):
-        place[first, second] = place[second, first] = column
+        pair_indices[first, second] = pair_indices[second, first] = column
         upper[first, second] = True
-    whole = build.gather(shares, build.constant(place), 1)
-    ratio = build.select(build.constant(upper), whole, build.subtract(number(1, whole), whole))
+    pair_shares = build.gather(shares, build.constant(pair_indices), 1)
+    ratio = build.select(build.constant(upper), pair_shares, build.subtract(number(1, pair_shares), pair_shares))
     ratio = build.multiply(ratio, build.constant((1 - np.eye(classes)).astype(np.float32)))
     turned = build.transpose(ratio, [0, 2, 1])
     diagonal = build.reduce_sum(build.multiply(turned, turned), 2, keep_dims=False)
     eye = build.constant(np.eye(classes, dtype=np.float32))
     quadratic = build.subtract(build.multiply(build.unsqueeze(diagonal, 2), eye), build.multiply(turned, ratio))
-    return _minimized(quadratic, diagonal, classes)
+    return _minimize(quadratic, diagonal, classes)
 
 
-def _minimized(quadratic: Value, diagonal: Value, classes: int) -> Value:
+def _minimize(quadratic: Value, diagonal: Value, classes: int) -> Value:
     """The p with minimal p' Q p whose elements are positive and sum to 1; each row of the batch stops separately."""
     bound = number(0.005 / classes, diagonal)
     units = np.eye(classes, dtype=np.float32)
 
     def products(p: Value) -> tuple[Value, Value]:
-        found = build.squeeze(build.matmul(quadratic, build.unsqueeze(p, 2)), 2)
-        return found, build.reduce_sum(build.multiply(p, found), 1, keep_dims=True)
+        product = build.squeeze(build.matmul(quadratic, build.unsqueeze(p, 2)), 2)
+        return product, build.reduce_sum(build.multiply(p, product), 1, keep_dims=True)
 
     def step(_: Value, p: Value) -> tuple[None, list[Value], list[Value]]:
-        found, total = products(p)
-        error = build.reduce_max(build.abs(build.subtract(found, total)), 1, keep_dims=True)
+        product, total = products(p)
+        error = build.reduce_max(build.abs(build.subtract(product, total)), 1, keep_dims=True)
         going, start = build.greater_equal(error, bound), p
-        for one in range(classes):
-            mine, own = build.gather(found, [one], 1), build.gather(diagonal, [one], 1)
+        for index in range(classes):
+            mine, own = build.gather(product, [index], 1), build.gather(diagonal, [index], 1)
             diff = build.divide(build.subtract(total, mine), own)
             grown = build.add(diff, number(1, diff))
             more = build.multiply(diff, build.add(build.multiply(diff, own), build.multiply(mine, number(2, mine))))
             total = build.divide(build.divide(build.add(total, more), grown), grown)
-            column = build.gather(quadratic, one, 2)
-            found = build.divide(build.add(found, build.multiply(diff, column)), grown)
-            p = build.divide(build.add(p, build.multiply(diff, build.constant(units[one]))), grown)
+            column = build.gather(quadratic, index, 2)
+            product = build.divide(build.add(product, build.multiply(diff, column)), grown)
+            p = build.divide(build.add(p, build.multiply(diff, build.constant(units[index]))), grown)
         return None, [build.select(going, p, start)], []
 
     even = build.add(build.multiply(diagonal, number(0, diagonal)), number(1 / classes, diagonal))
@@ -317,21 +327,24 @@ def svm_classifier(
         raise InvalidAttributeError("rho is missing")
     positive = all(coefficient >= 0 for coefficient in coefficients)
     if not sum(vectors_per_class):
-        scores = _weighted(data, _matrix(coefficients, classes, "coefficients"), (rho[0],) * classes)
+        scores = _sum_features(data, _matrix(coefficients, classes, "coefficients"), (rho[0],) * classes)
         places = _linear_places(scores, classes, positive)
         # onnxruntime does not transform the score of one class.
-        return [labelled(labels, places), scores if classes == 1 else transformed(scores, post_transform)]
+        return [look_up_labels(labels, places), scores if classes == 1 else transform_scores(scores, post_transform)]
     if classes == 1:
         return _only_class(data, labels, has_shares=bool(prob_a))
     machine = _Machine.read(classes, vectors_per_class, coefficients, support_vectors, rho)
     decisions = machine.decisions(data, _Kernel.read(kernel_type, kernel_params))
     places = first_largest(_votes(decisions, classes))
     if prob_a:
-        return [labelled(labels, places), transformed(_coupled(decisions, prob_a, prob_b, classes), post_transform)]
+        return [
+            look_up_labels(labels, places),
+            transform_scores(_couple(decisions, prob_a, prob_b, classes), post_transform),
+        ]
     if classes > 2:
-        return [labelled(labels, places), transformed(decisions, post_transform)]
+        return [look_up_labels(labels, places), transform_scores(decisions, post_transform)]
     both = both_scores(build.squeeze(decisions, 1), post_transform, is_share=post_transform != "NONE")
-    return [labelled(labels, places), both]
+    return [look_up_labels(labels, places), both]
 
 
 def _only_class(data: Value, labels: Array, *, has_shares: bool) -> list[Value]:
@@ -339,7 +352,7 @@ def _only_class(data: Value, labels: Array, *, has_shares: bool) -> list[Value]:
     rows = build.gather(shape_of(as_rows(data, ElementType.f32)), ints(0), 0)
     places = build.broadcast(build.constant(np.int64(0)), rows)
     scores = build.constant(np.float32(1)) if has_shares else build.constant(np.float32(0))
-    return [labelled(labels, places), build.broadcast(scores, concat([rows, ints(1 if has_shares else 2)]))]
+    return [look_up_labels(labels, places), build.broadcast(scores, concat([rows, ints(1 if has_shares else 2)]))]
 
 
 def _linear_places(scores: Value, classes: int, positive: bool) -> Value:

@@ -20,18 +20,18 @@ __all__ = [
     "class_labels",
     "columns",
     "first_largest",
-    "labelled",
+    "look_up_labels",
     "probit",
-    "transformed",
+    "transform_scores",
 ]
 
 _NEAR_ZERO = 1e-7
 """SOFTMAX_ZERO leaves scores of at most this magnitude unchanged."""
 
 
-def as_rows(data: Value, kind: ElementType) -> Value:
+def as_rows(data: Value, element_type: ElementType) -> Value:
     """[rows, features] of this element type; a tensor of rank 1 is one row."""
-    wide = cast(data, kind)
+    wide = cast(data, element_type)
     rank = known_rank(data, "the input")
     if rank not in (1, 2):
         raise InvalidAttributeError("the input has rank", actual=rank, expected="1 or 2", reason=": rows of features")
@@ -47,7 +47,7 @@ def class_labels(integers: Ints, strings: Strings) -> Array:
     return np.array(strings, object) if strings else np.array(integers, np.int64)
 
 
-def labelled(labels: Array, places: Value) -> Value:
+def look_up_labels(labels: Array, places: Value) -> Value:
     """The label at each index."""
     return build.gather(build.constant(labels), places, 0)
 
@@ -79,9 +79,9 @@ def _softmax_zero(scores: Value) -> Value:
     counts = build.greater(build.abs(scores), number(_NEAR_ZERO, scores))
     powers = build.exp(build.subtract(scores, most))
     small = build.multiply(scores, build.exp(build.negative(most)))
-    found = build.select(counts, powers, small)
+    numerators = build.select(counts, powers, small)
     total = build.reduce_sum(build.select(counts, powers, number(0, scores)), ints(-1), keep_dims=True)
-    return build.divide(found, total)
+    return build.divide(numerators, total)
 
 
 POST_TRANSFORMS: dict[str, Callable[[Value], Value]] = {
@@ -93,7 +93,7 @@ POST_TRANSFORMS: dict[str, Callable[[Value], Value]] = {
 }
 
 
-def transformed(scores: Value, post_transform: str) -> Value:
+def transform_scores(scores: Value, post_transform: str) -> Value:
     """Scores [rows, classes] after the function in the attribute post_transform."""
     return chosen("post_transform", post_transform, POST_TRANSFORMS)(scores)
 

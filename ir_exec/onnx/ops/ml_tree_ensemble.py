@@ -14,7 +14,7 @@ from ir_exec.onnx.lowering.registry import ML, onnx_op
 from ir_exec.onnx.lowering.values import cast
 from ir_exec.onnx.ops.ml_forest import LEAF, MODES, Forest, Leaves, equal_lengths
 from ir_exec.onnx.ops.ml_scores import as_rows
-from ir_exec.onnx.ops.ml_trees import aggregated
+from ir_exec.onnx.ops.ml_trees import aggregate
 from ir_exec.types import Array, ElementType
 
 __all__: list[str] = []
@@ -48,7 +48,7 @@ class _Branches(NamedTuple):
         if not asking.size:
             return self
         ends = np.flatnonzero(np.isnan(members))
-        sets = [one[~np.isnan(one)] for one in np.split(members, ends)]
+        sets = [part[~np.isnan(part)] for part in np.split(members, ends)]
         if len(sets) < len(asking) or members.size > _MOST_MEMBERS:
             raise InvalidAttributeError(
                 "the node has",
@@ -57,7 +57,9 @@ class _Branches(NamedTuple):
                 expected=len(asking),
                 reason="one for each BRANCH_MEMBER node",
             )
-        columns = [one.tolist() for one in self._replace(modes=np.where(self.modes == _MEMBER, _EQUAL, self.modes))]
+        columns = [
+            column.tolist() for column in self._replace(modes=np.where(self.modes == _MEMBER, _EQUAL, self.modes))
+        ]
         features, modes, splits, yes, no, tracks = columns
         for node, values in zip(asking.tolist(), sets, strict=False):
             splits[node] = values[0] if values.size else np.nan
@@ -72,24 +74,24 @@ class _Branches(NamedTuple):
                 yes.append(yes[node])
                 no.append(behind)
                 tracks.append(False)
-        kinds = [one.dtype for one in self]
-        made = (np.array(one, kind) for one, kind in zip(columns, kinds, strict=True))
-        return _Branches(*made)
+        dtypes = [column.dtype for column in self]
+        arrays = (np.array(column, dtype) for column, dtype in zip(columns, dtypes, strict=True))
+        return _Branches(*arrays)
 
 
 def _behind(nodes: Ints, are_leaves: Ints, branches: int, leaves: int, name: str) -> Array:
     """The indices of the successors of nodes."""
-    found, is_leaf = np.array(nodes, np.int64), np.array(are_leaves, np.int64) != 0
-    wrong = (found < 0) | (found >= np.where(is_leaf, leaves, branches))
+    successors, is_leaf = np.array(nodes, np.int64), np.array(are_leaves, np.int64) != 0
+    wrong = (successors < 0) | (successors >= np.where(is_leaf, leaves, branches))
     if wrong.any():
-        place = int(np.flatnonzero(wrong)[0])
+        index = int(np.flatnonzero(wrong)[0])
         raise InvalidAttributeError(
             f"{name} contains",
-            actual=found[place],
-            detail=f"at {place}",
-            expected=f"less than {leaves if is_leaf[place] else branches}",
+            actual=successors[index],
+            detail=f"at {index}",
+            expected=f"less than {leaves if is_leaf[index] else branches}",
         )
-    return found + np.where(is_leaf, branches, 0)
+    return successors + np.where(is_leaf, branches, 0)
 
 
 @onnx_op("TreeEnsemble", since=5, domain=ML, unused=("nodes_hitrates",))
@@ -114,7 +116,7 @@ def tree_ensemble(
     call: Call,
 ) -> Value:
     """Sums, means or extremes of the weights of the leaves of all trees for each target."""
-    weights, splits, modes = (call.array(one).ravel() for one in (leaf_weights, nodes_splits, nodes_modes))
+    weights, splits, modes = (call.array(tensor).ravel() for tensor in (leaf_weights, nodes_splits, nodes_modes))
     equal_lengths(
         nodes_featureids=nodes_featureids,
         nodes_modes=modes,
@@ -152,13 +154,15 @@ def tree_ensemble(
     if not roots.size or (roots < 0).any() or (roots >= count).any():
         raise InvalidAttributeError(f"tree_roots contains an index outside of {count} nodes")
     targets = n_targets or 0
-    given = Leaves(np.arange(count, count + leaves), np.array(leaf_targetids, np.int64), weights)
-    given.check(targets, "leaf_targetids")
-    kind = ElementType.f64 if data.element_type is ElementType.f64 else ElementType.f32
+    weighted_leaves = Leaves(np.arange(count, count + leaves), np.array(leaf_targetids, np.int64), weights)
+    weighted_leaves.check(targets, "leaf_targetids")
+    element_type = ElementType.f64 if data.element_type is ElementType.f64 else ElementType.f32
     how, transform = _AGGREGATES[aggregate_function], _TRANSFORMS[post_transform]
     forest = _forest(branches, count, leaves, roots)
-    found = aggregated(as_rows(data, kind), forest, given, targets, np.zeros(0, np.float32), how, transform)
-    return cast(found, data.element_type)
+    scores = aggregate(
+        as_rows(data, element_type), forest, weighted_leaves, targets, np.zeros(0, np.float32), how, transform
+    )
+    return cast(scores, data.element_type)
 
 
 def _forest(branches: _Branches, count: int, leaves: int, roots: Array) -> Forest:
@@ -166,15 +170,15 @@ def _forest(branches: _Branches, count: int, leaves: int, roots: Array) -> Fores
     own = np.arange(count, count + leaves)
     nothing = np.zeros(leaves, np.int64)
 
-    def whole(values: Array, inserted: Array) -> Array:
+    def insert_leaves(values: Array, inserted: Array) -> Array:
         return np.concatenate([values[:count], inserted, values[count:]])
 
     return Forest(
-        whole(branches.features, nothing),
-        whole(branches.modes, np.full(leaves, LEAF)),
-        whole(branches.splits, nothing.astype(branches.splits.dtype)),
-        whole(branches.when_true, own),
-        whole(branches.when_false, own),
-        whole(branches.tracks_true, nothing.astype(bool)),
+        insert_leaves(branches.features, nothing),
+        insert_leaves(branches.modes, np.full(leaves, LEAF)),
+        insert_leaves(branches.splits, nothing.astype(branches.splits.dtype)),
+        insert_leaves(branches.when_true, own),
+        insert_leaves(branches.when_false, own),
+        insert_leaves(branches.tracks_true, nothing.astype(bool)),
         roots,
     )

@@ -13,20 +13,20 @@ from ir_exec.onnx.lowering.attributes import Floats, Ints, Strings, Tensor, chos
 from ir_exec.onnx.lowering.graphs import Call
 from ir_exec.onnx.lowering.registry import ML, onnx_op
 from ir_exec.onnx.lowering.values import as_i64, cast, number, numbers
-from ir_exec.onnx.ops.ml_forest import LEAF, MODES, Forest, Leaves, equal_lengths, walked
+from ir_exec.onnx.ops.ml_forest import LEAF, MODES, Forest, Leaves, equal_lengths, walk
 from ir_exec.onnx.ops.ml_scores import (
     as_rows,
     both_scores,
     class_labels,
     columns,
     first_largest,
-    labelled,
+    look_up_labels,
     probit,
-    transformed,
+    transform_scores,
 )
 from ir_exec.types import Array, ElementType
 
-__all__ = ["aggregated"]
+__all__ = ["aggregate"]
 
 
 class NodeAttributes(TypedDict):
@@ -58,13 +58,13 @@ class _Nodes(NamedTuple):
     @staticmethod
     def read(attributes: NodeAttributes, call: Call) -> _Nodes:
         return _Nodes(
-            _listed(attributes["nodes_treeids"]),
-            _listed(attributes["nodes_nodeids"]),
-            _listed(attributes["nodes_featureids"]),
+            _as_array(attributes["nodes_treeids"]),
+            _as_array(attributes["nodes_nodeids"]),
+            _as_array(attributes["nodes_featureids"]),
             attributes["nodes_modes"],
             _precise(attributes["nodes_values"], attributes["nodes_values_as_tensor"], "nodes_values", call),
-            _listed(attributes["nodes_truenodeids"]),
-            _listed(attributes["nodes_falsenodeids"]),
+            _as_array(attributes["nodes_truenodeids"]),
+            _as_array(attributes["nodes_falsenodeids"]),
             attributes["nodes_missing_value_tracks_true"],
         )
 
@@ -95,32 +95,32 @@ class _Nodes(NamedTuple):
     def places(self, trees: Array, nodes: Array, name: str) -> Array:
         """The indices of the nodes with these ids in these trees."""
         order = np.lexsort((self.numbers, self.trees))
-        known = _pairs(self.trees[order], self.numbers[order])
-        if (known[1:] == known[:-1]).any():
+        sorted_pairs = _pairs(self.trees[order], self.numbers[order])
+        if (sorted_pairs[1:] == sorted_pairs[:-1]).any():
             raise InvalidAttributeError("two nodes of a tree have the same id")
-        wanted = _pairs(trees, nodes)
-        found = np.searchsorted(known, wanted).clip(max=len(known) - 1)
-        missing = np.flatnonzero(known[found] != wanted)
+        pairs = _pairs(trees, nodes)
+        indices = np.searchsorted(sorted_pairs, pairs).clip(max=len(sorted_pairs) - 1)
+        missing = np.flatnonzero(sorted_pairs[indices] != pairs)
         if missing.size:
             first = missing[0]
             raise InvalidAttributeError(
                 f"{name} refers to node {nodes[first]} of tree {trees[first]}, which does not exist"
             )
-        places: Array = order[found]
+        places: Array = order[indices]
         return places
 
 
-_MODES = {name: place for place, name in enumerate(MODES)}
+_MODES = {name: index for index, name in enumerate(MODES)}
 
 
 def _pairs(first: Array, second: Array) -> Array:
     """Pairs of integers, sorted by the first ones."""
-    found = np.empty(len(first), [("first", np.int64), ("second", np.int64)])
-    found["first"], found["second"] = first, second
-    return found
+    pairs = np.empty(len(first), [("first", np.int64), ("second", np.int64)])
+    pairs["first"], pairs["second"] = first, second
+    return pairs
 
 
-def _listed(values: Ints) -> Array:
+def _as_array(values: Ints) -> Array:
     return np.array(values, np.int64)
 
 
@@ -130,10 +130,10 @@ def _precise(floats: Floats, tensor: Tensor | None, name: str, call: Call) -> Ar
         return np.array(floats, np.float32)
     if floats:
         raise InvalidAttributeError(f"both {name} and {name}_as_tensor are given", expected="one")
-    found = call.array(tensor).ravel()
-    if found.dtype not in (np.float32, np.float64):
-        raise InvalidAttributeError(f"{name}_as_tensor is", actual=found.dtype, expected="f32 or f64")
-    return found
+    array = call.array(tensor).ravel()
+    if array.dtype not in (np.float32, np.float64):
+        raise InvalidAttributeError(f"{name}_as_tensor is", actual=array.dtype, expected="f32 or f64")
+    return array
 
 
 def _precision(data: Value, *tables: Array) -> ElementType:
@@ -145,8 +145,8 @@ def _precision(data: Value, *tables: Array) -> ElementType:
 def _weights(nodes: _Nodes, targets: Ints, at: Ints, trees: Ints, weights: Array, prefix: str) -> Leaves:
     lists = {f"{prefix}_ids": targets, f"{prefix}_nodeids": at, f"{prefix}_treeids": trees}
     equal_lengths(**lists, **{f"{prefix}_weights": weights})
-    places = nodes.places(_listed(trees), _listed(at), f"{prefix}_nodeids")
-    return Leaves(places, _listed(targets), weights)
+    places = nodes.places(_as_array(trees), _as_array(at), f"{prefix}_nodeids")
+    return Leaves(places, _as_array(targets), weights)
 
 
 _HIT_RATES = ("nodes_hitrates", "nodes_hitrates_as_tensor")
@@ -155,7 +155,7 @@ _HIT_RATES = ("nodes_hitrates", "nodes_hitrates_as_tensor")
 _EXTREMES = {"MIN": False, "MAX": True}
 
 
-def aggregated(
+def aggregate(
     rows: Value, forest: Forest, leaves: Leaves, targets: int, base: Array, how: str, post_transform: str
 ) -> Value:
     """[rows, targets], in the element type of the rows.
@@ -168,19 +168,19 @@ def aggregated(
         raise InvalidAttributeError(
             "the node has", actual=len(base), detail="base values", expected=targets, reason="one for each target"
         )
-    places, kind = walked(rows, forest), rows.element_type
+    places, element_type = walk(rows, forest), rows.element_type
     if how in _EXTREMES:
-        found = leaves.extreme(places, forest, targets, kind, largest=_EXTREMES[how])
+        scores = leaves.extreme(places, forest, targets, element_type, largest=_EXTREMES[how])
     else:
-        found = leaves.summed(places, forest, targets, kind)
-        found = build.divide(found, number(len(forest.roots), found)) if how == "AVERAGE" else found
-    found = build.add(found, numbers(base.tolist(), found)) if len(base) else found
+        scores = leaves.sum_weights(places, forest, targets, element_type)
+        scores = build.divide(scores, number(len(forest.roots), scores)) if how == "AVERAGE" else scores
+    scores = build.add(scores, numbers(base.tolist(), scores)) if len(base) else scores
     if targets == 1:
         # onnxruntime omits the others if there is one target.
-        return probit(found) if post_transform == "PROBIT" else found
+        return probit(scores) if post_transform == "PROBIT" else scores
     if len(base):
-        found = build.select(leaves.reached(places, forest, targets), found, number(0, found))
-    return transformed(found, post_transform)
+        scores = build.select(leaves.find_reached(places, forest, targets), scores, number(0, scores))
+    return transform_scores(scores, post_transform)
 
 
 @onnx_op("TreeEnsembleRegressor", since=(1, 3), domain=ML, unused=_HIT_RATES)
@@ -208,11 +208,11 @@ def tree_ensemble_regressor(
     leaves = _weights(nodes, target_ids, target_nodeids, target_treeids, weights, "target")
     leaves.check(targets, "target_ids")
     rows = as_rows(data, _precision(data, nodes.values, weights))
-    found = aggregated(rows, forest, leaves, targets, base, aggregate_function, post_transform)
-    return cast(found, ElementType.f32)
+    scores = aggregate(rows, forest, leaves, targets, base, aggregate_function, post_transform)
+    return cast(scores, ElementType.f32)
 
 
-def _classified(
+def _classify(
     rows: Value, forest: Forest, leaves: Leaves, labels: Array, base: Array, post_transform: str
 ) -> list[Value]:
     """The label of each row, and [rows, classes]."""
@@ -223,9 +223,9 @@ def _classified(
         raise InvalidAttributeError(
             "the node has", actual=len(base), detail="base values", expected=classes, reason="one for each class"
         )
-    places = walked(rows, forest)
-    scores = leaves.summed(places, forest, classes, rows.element_type)
-    reached = leaves.reached(places, forest, classes)
+    places = walk(rows, forest)
+    scores = leaves.sum_weights(places, forest, classes, rows.element_type)
+    reached = leaves.find_reached(places, forest, classes)
     if classes == 2:
         return _two_classes(scores, reached, leaves, labels, base, post_transform)
     if len(base):
@@ -234,7 +234,7 @@ def _classified(
         best = scores
     else:
         best = build.select(reached, scores, number(-np.inf, scores))
-    return [labelled(labels, first_largest(best)), transformed(scores, post_transform)]
+    return [look_up_labels(labels, first_largest(best)), transform_scores(scores, post_transform)]
 
 
 def _two_classes(
@@ -256,17 +256,17 @@ def _two_classes(
     positive = build.select(has_second, second, build.select(has_first, first, number(0, first)))
     is_one_sided, is_share = len(np.unique(leaves.targets)) == 1, bool((leaves.weights >= 0).all())
     bound = 0.5 if is_one_sided and is_share else 0
-    found = [labelled(labels, as_i64(build.greater(positive, number(bound, positive))))]
+    outputs = [look_up_labels(labels, as_i64(build.greater(positive, number(bound, positive))))]
     pair = columns(first, second)
     pair = build.select(reached, pair, number(0, pair))
-    known = None if reached.constant is None else bool(reached.constant.ravel()[1])
-    if known or len(base) == 2:
-        return [*found, transformed(pair, post_transform)]
+    is_reached = None if reached.constant is None else bool(reached.constant.ravel()[1])
+    if is_reached or len(base) == 2:
+        return [*outputs, transform_scores(pair, post_transform)]
     alone = both_scores(first, post_transform, is_share=is_one_sided and is_share)
-    if known is None:
-        both = transformed(pair, post_transform)
+    if is_reached is None:
+        both = transform_scores(pair, post_transform)
         alone = build.select(build.unsqueeze(has_second, -1), both, alone)
-    return [*found, alone]
+    return [*outputs, alone]
 
 
 @onnx_op("TreeEnsembleClassifier", since=(1, 3), domain=ML, unused=_HIT_RATES)
@@ -294,5 +294,5 @@ def tree_ensemble_classifier(
     leaves = _weights(nodes, class_ids, class_nodeids, class_treeids, weights, "class")
     leaves.check(len(labels), "class_ids")
     rows = as_rows(data, _precision(data, nodes.values, weights))
-    label, scores = _classified(rows, forest, leaves, labels, base, post_transform)
+    label, scores = _classify(rows, forest, leaves, labels, base, post_transform)
     return [label, cast(scores, ElementType.f32)]

@@ -29,7 +29,7 @@ from ir_exec.onnx.lowering.values import (
 )
 from ir_exec.types import Dim, ElementType
 
-__all__ = ["padded"]
+__all__ = ["pad_axes"]
 
 _REDUCTIONS: Mapping[str, Literal["none", "sum", "prod", "min", "max"]] = {
     "none": "none",
@@ -53,14 +53,14 @@ def gather(data: Value, indices: Value, *, axis: int) -> Value:
 
 @onnx_op("GatherElements", since=11)
 def gather_elements(data: Value, indices: Value, *, axis: int, call: Call) -> Value:
-    dims, wanted = data.shape.dims, indices.shape.dims
-    if dims is None or wanted is None:
+    dims, index_dims = data.shape.dims, indices.shape.dims
+    if dims is None or index_dims is None:
         # Their other axes are assumed to be equal.
         call.assume()
-    if dims is not None and wanted is not None and len(dims) == len(wanted):
+    if dims is not None and index_dims is not None and len(dims) == len(index_dims):
         along = normal_axis(axis, len(dims))
-        pairs = enumerate(zip(dims, wanted, strict=True))
-        cut = [place for place, (dim, size) in pairs if place != along and not (dim.is_static and dim == size)]
+        pairs = enumerate(zip(dims, index_dims, strict=True))
+        cut = [position for position, (dim, size) in pairs if position != along and not (dim.is_static and dim == size)]
         if cut:
             # In IR these axes have equal sizes. Indices may have fewer elements here.
             ends = build.gather(shape_of(indices), ints(*cut), 0)
@@ -99,14 +99,14 @@ def scatter(data: Value, indices: Value, updates: Value, *, axis: int) -> Value:
 
 @onnx_op("ScatterElements", since=(11, 16))
 def scatter_elements(data: Value, indices: Value, updates: Value, *, axis: int, reduction: str) -> Value:
-    kind = chosen("reduction", reduction, _REDUCTIONS)
-    return build.scatter_elements_update(data, indices, updates, axis, reduction=kind)
+    ir_reduction = chosen("reduction", reduction, _REDUCTIONS)
+    return build.scatter_elements_update(data, indices, updates, axis, reduction=ir_reduction)
 
 
 @onnx_op("ScatterND", since=(11, 16))
 def scatter_nd(data: Value, indices: Value, updates: Value, *, reduction: str) -> Value:
-    kind = chosen("reduction", reduction, _REDUCTIONS)
-    return build.scatter_nd_update(data, indices, updates, reduction=kind)
+    ir_reduction = chosen("reduction", reduction, _REDUCTIONS)
+    return build.scatter_nd_update(data, indices, updates, reduction=ir_reduction)
 
 
 @onnx_op("TensorScatter", since=24)
@@ -122,18 +122,18 @@ def tensor_scatter(past_cache: Value, update: Value, write_indices: Value | None
     places = build.add(build.unsqueeze(start, 1), build.unsqueeze(steps, 0))
     if mode == "circular":
         places = build.floor_mod(places, build.gather(shape_of(past_cache), axis, 0))
-    around = [1] * rank
+    ones = [1] * rank
     shaped = build.reshape(
         places,
         concat(
             [
-                ints(-1 if write_indices is not None else 1, *around[1:axis]),
+                ints(-1 if write_indices is not None else 1, *ones[1:axis]),
                 build.unsqueeze(length, 0),
-                ints(*around[axis + 1 :]),
+                ints(*ones[axis + 1 :]),
             ]
         )
         if axis < rank - 1
-        else concat([ints(-1, *around[1:axis]), build.unsqueeze(length, 0)]),
+        else concat([ints(-1, *ones[1:axis]), build.unsqueeze(length, 0)]),
         special_zero=False,
     )
     indices = build.broadcast(shaped, shape_of(update))
@@ -287,8 +287,8 @@ def _split(data: Value, axis: int, sizes: Value | None, count: int) -> list[Valu
     if sizes.shape.dims is None or not sizes.shape.is_static:
         # One size for each output of the node.
         sizes = reshape(sizes, count)
-    found = build.variadic_split(data, axis, sizes)
-    return [found] if isinstance(found, Value) else list(found)
+    parts = build.variadic_split(data, axis, sizes)
+    return [parts] if isinstance(parts, Value) else list(parts)
 
 
 @onnx_op("Pad", since=1)
@@ -298,16 +298,16 @@ def pad_1(data: Value, *, paddings: Ints, mode: str, value: float) -> Value:
 
 @onnx_op("Pad", since=2)
 def pad_2(data: Value, *, pads: Ints, mode: str, value: float) -> Value:
-    return padded(data, ints(*pads), number(value, data), None, mode)
+    return pad_axes(data, ints(*pads), number(value, data), None, mode)
 
 
 @onnx_op("Pad", since=(11, 18))
 def pad(data: Value, pads: Value, constant_value: Value | None, axes: Value | None, *, mode: str, since: int) -> Value:
     """Version 19 introduced the mode wrap, which exporters already write for 18."""
-    return padded(data, pads, constant_value, axes, mode, wraps=since >= 18)
+    return pad_axes(data, pads, constant_value, axes, mode, wraps=since >= 18)
 
 
-def padded(
+def pad_axes(
     data: Value, pads: Value, fill: Value | None, axes: Value | None, mode: str, *, wraps: bool = False
 ) -> Value:
     """Pads for `axes`, or for all axes: at the beginnings, then at the ends."""
@@ -321,18 +321,18 @@ def padded(
         begins = build.scatter_elements_update(zeros, axes, as_i64(begins), 0)
         ends = build.scatter_elements_update(zeros, axes, as_i64(ends), 0)
     if way == "wrap":
-        return _wrapped(data, begins, ends, rank)
+        return _wrap(data, begins, ends, rank)
     if way != "constant":
         return build.pad(data, begins, ends, pad_mode=way)
     fill = number(0, data) if fill is None else build.squeeze(fill) if fill.rank != 0 else fill
     return build.pad(data, begins, ends, fill, pad_mode=way)
 
 
-def _wrapped(data: Value, begins: Value, ends: Value, rank: int) -> Value:
+def _wrap(data: Value, begins: Value, ends: Value, rank: int) -> Value:
     """Pad with elements from the opposite end of each axis, after negative pads are removed."""
     begins, ends = as_i64(begins), as_i64(ends)
     zero = number(0, begins)
-    if any(one.constant is None or one.constant.min() < 0 for one in (begins, ends)):
+    if any(pads.constant is None or pads.constant.min() < 0 for pads in (begins, ends)):
         data = build.pad(data, build.minimum(begins, zero), build.minimum(ends, zero), pad_mode="constant")
     for axis in range(rank):
         size = build.gather(shape_of(data), axis, 0)
@@ -380,9 +380,9 @@ def trilu(data: Value, k: Value | None, *, upper: bool) -> Value:
     shift = build.constant(np.int64(0)) if k is None else as_i64(build.squeeze(k) if k.rank != 0 else k)
     diagonal = build.add(build.unsqueeze(rows, 1), shift)
     compared = build.greater_equal if upper else build.less_equal
-    kept = compared(build.unsqueeze(columns, 0), diagonal)
+    is_retained = compared(build.unsqueeze(columns, 0), diagonal)
     zero = build.constant(np.zeros((), data.element_type.dtype))
-    return build.select(kept, data, zero)
+    return build.select(is_retained, data, zero)
 
 
 @onnx_op("CenterCropPad", since=18)
@@ -390,13 +390,13 @@ def center_crop_pad(data: Value, shape: Value, *, axes: Ints | None) -> Value:
     """Crop or pad the axes to these sizes, equally at both ends."""
     rank = known_rank(data, "the input")
     for position, axis in enumerate(range(rank) if axes is None else [normal_axis(axis, rank) for axis in axes]):
-        wanted = build.gather(as_i64(shape), ints(position), 0)
-        held = build.gather(shape_of(data), ints(axis), 0)
+        target = build.gather(as_i64(shape), ints(position), 0)
+        size = build.gather(shape_of(data), ints(axis), 0)
         zero = ints(0)
-        cut = build.maximum(build.subtract(held, wanted), zero)
+        cut = build.maximum(build.subtract(size, target), zero)
         begin = build.divide(cut, ints(2))
-        data = build.slice(data, begin, build.add(begin, build.minimum(held, wanted)), ints(1), ints(axis))
-        lacking = build.maximum(build.subtract(wanted, held), zero)
+        data = build.slice(data, begin, build.add(begin, build.minimum(size, target)), ints(1), ints(axis))
+        lacking = build.maximum(build.subtract(target, size), zero)
         before = build.divide(lacking, ints(2))
         begins = build.scatter_elements_update(ints(*[0] * rank), ints(axis), before, 0)
         ends = build.scatter_elements_update(ints(*[0] * rank), ints(axis), build.subtract(lacking, before), 0)

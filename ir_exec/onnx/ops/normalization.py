@@ -51,7 +51,7 @@ def _hardmax(data: Value, axis: int) -> Value:
 
 
 def _register(name: str, function: AlongAxis) -> None:
-    def flattened(data: Value, *, axis: int) -> Value:
+    def flatten_and_apply(data: Value, *, axis: int) -> Value:
         """Up to version 12 all axes starting at `axis` are merged."""
         rank = known_rank(data, "the input")
         start = normal_axis(axis, rank) if axis != rank else rank
@@ -65,7 +65,7 @@ def _register(name: str, function: AlongAxis) -> None:
     def along(data: Value, *, axis: int) -> Value:
         return function(data, axis)
 
-    onnx_op(name, since=1)(flattened)
+    onnx_op(name, since=1)(flatten_and_apply)
     onnx_op(name, since=13)(along)
 
 
@@ -93,12 +93,14 @@ def _batch_norm(data: Value, by_channel: _Statistics, epsilon: float) -> Value:
     """Normalize by given statistics. Data of rank 1 is a batch of one channel."""
     if data.rank == 1:
         return build.squeeze(_batch_norm(build.unsqueeze(data, ints(1)), by_channel, epsilon), ints(1))
-    kinds = {one.element_type for one in (data, *by_channel)}
-    if len(kinds) > 1:
+    types = {tensor.element_type for tensor in (data, *by_channel)}
+    if len(types) > 1:
         # Since version 15 the statistics may have a wider type.
-        wide = max(kinds, key=lambda kind: kind.bits)
-        found = _batch_norm(cast(data, wide), _Statistics(*(cast(one, wide) for one in by_channel)), epsilon)
-        return cast(found, data.element_type)
+        wide = max(types, key=lambda element_type: element_type.bits)
+        normal = _batch_norm(
+            cast(data, wide), _Statistics(*(cast(statistic, wide) for statistic in by_channel)), epsilon
+        )
+        return cast(normal, data.element_type)
     return build.batch_norm_inference(data, *by_channel, epsilon=epsilon)
 
 
@@ -109,8 +111,8 @@ def _trained_batch_norm(data: Value, by_channel: _Statistics, epsilon: float, mo
     onnxruntime returns for `saved_mean` and `saved_var`.
     """
     if known_rank(data, "the input") == 1:
-        found = _trained_batch_norm(build.unsqueeze(data, ints(1)), by_channel, epsilon, momentum)
-        return [build.squeeze(found[0], ints(1)), *found[1:]]
+        outputs = _trained_batch_norm(build.unsqueeze(data, ints(1)), by_channel, epsilon, momentum)
+        return [build.squeeze(outputs[0], ints(1)), *outputs[1:]]
     scale, bias, *running = by_channel
     wide = cast(data, ElementType.f64 if data.element_type is ElementType.f64 else ElementType.f32)
     axes = ints(0, *range(2, known_rank(data, "the input")))
@@ -125,7 +127,7 @@ def _trained_batch_norm(data: Value, by_channel: _Statistics, epsilon: float, mo
         for old, now in zip(running, (mean, variance), strict=True)
     ]
     inverse = build.divide(number(1, wide), build.sqrt(build.add(variance, number(epsilon, wide))))
-    saved = [cast(one, old.element_type) for one, old in zip((mean, inverse), running, strict=True)]
+    saved = [cast(statistic, old.element_type) for statistic, old in zip((mean, inverse), running, strict=True)]
     return [_batch_norm(data, _Statistics(scale, bias, mean, variance), epsilon), *moved, *saved]
 
 
@@ -134,11 +136,14 @@ def _normalized_batch(
 ) -> list[Value]:
     """Normalize in inference or training mode; without `spatial` every element of an item has separate statistics."""
     if not spatial:
-        flat = _Statistics(*(build.reshape(one, ints(-1), special_zero=False) for one in by_channel))
+        flat = _Statistics(*(build.reshape(statistic, ints(-1), special_zero=False) for statistic in by_channel))
         apart = build.reshape(data, ints(0, -1), special_zero=True)
-        found = _normalized_batch(apart, flat, epsilon, momentum, is_training=is_training)
+        outputs = _normalized_batch(apart, flat, epsilon, momentum, is_training=is_training)
         shapes = shape_of(data), shape_of(by_channel.mean)
-        return [build.reshape(one, shapes[min(position, 1)], special_zero=False) for position, one in enumerate(found)]
+        return [
+            build.reshape(output, shapes[min(position, 1)], special_zero=False)
+            for position, output in enumerate(outputs)
+        ]
     if is_training:
         return _trained_batch_norm(data, by_channel, epsilon, momentum)
     return [_batch_norm(data, by_channel, epsilon)]
@@ -196,8 +201,8 @@ def layer_normalization(
         variance = build.reduce_mean(build.multiply(centered, centered), axes, keep_dims=True)
         inverse = build.divide(number(1, wide), build.sqrt(build.add(variance, number(epsilon, wide))))
         normal, further = build.multiply(centered, inverse), [mean, inverse]
-    found = build.multiply(cast(normal, data.element_type), scale)
-    return [found if bias is None else build.add(found, bias), *further]
+    scaled = build.multiply(cast(normal, data.element_type), scale)
+    return [scaled if bias is None else build.add(scaled, bias), *further]
 
 
 @onnx_op("RMSNormalization", since=23)
@@ -210,7 +215,7 @@ def rms_normalization(data: Value, scale: Value, *, axis: int, epsilon: float, s
     return build.multiply(cast(build.divide(wide, root), data.element_type), cast(scale, data.element_type))
 
 
-def normalized(
+def normalize(
     data: Value, gamma: Value, beta: Value | None, epsilon: float, *, centered: bool, axis: int = -1
 ) -> tuple[Value, Value | None, Value]:
     """The data normalized over the axes from `axis` on, its mean if `centered`, and its inverse standard deviation."""
@@ -221,9 +226,9 @@ def normalized(
     left = wide if mean is None else build.subtract(wide, mean)
     variance = build.reduce_mean(build.multiply(left, left), axes, keep_dims=True)
     inverse = build.divide(number(1, wide), build.sqrt(build.add(variance, number(epsilon, wide))))
-    found = build.multiply(build.multiply(left, inverse), cast(gamma, wide.element_type))
-    found = found if beta is None else build.add(found, cast(beta, wide.element_type))
-    return cast(found, data.element_type), mean, inverse
+    scaled = build.multiply(build.multiply(left, inverse), cast(gamma, wide.element_type))
+    scaled = scaled if beta is None else build.add(scaled, cast(beta, wide.element_type))
+    return cast(scaled, data.element_type), mean, inverse
 
 
 @onnx_op("SimplifiedLayerNormalization", since=1, ignores_attributes=True)
@@ -234,8 +239,8 @@ def simplified_layer_normalization(
     """onnxruntime defines it in the standard domain."""
     if element_type_of(stash_type) is not ElementType.f32:
         raise UnsupportedError("the statistics are not f32")
-    found, _, inverse = normalized(data, scale, None, epsilon, centered=False, axis=axis)
-    return [found, inverse]
+    normal, _, inverse = normalize(data, scale, None, epsilon, centered=False, axis=axis)
+    return [normal, inverse]
 
 
 @onnx_op("GroupNormalization", since=18)
@@ -244,10 +249,10 @@ def group_normalization_18(data: Value, scale: Value, bias: Value, *, num_groups
     rank = known_rank(data, "the input")
     grouped = build.reshape(data, ints(0, num_groups, -1), special_zero=True)
     normal = build.mvn(grouped, ints(2), eps=epsilon, normalize_variance=True, eps_mode="inside_sqrt")
-    shaped = [build.unsqueeze(as_vector(one), 1) for one in (scale, bias)]
-    found = build.add(build.multiply(normal, shaped[0]), shaped[1])
+    shaped = [build.unsqueeze(as_vector(parameter), 1) for parameter in (scale, bias)]
+    output = build.add(build.multiply(normal, shaped[0]), shaped[1])
     assert rank
-    return build.reshape(found, shape_of(data), special_zero=False)
+    return build.reshape(output, shape_of(data), special_zero=False)
 
 
 @onnx_op("GroupNormalization", since=21)
@@ -255,10 +260,10 @@ def group_normalization(
     data: Value, scale: Value, bias: Value, *, num_groups: int, epsilon: float, stash_type: int
 ) -> Value:
     """Scale and bias apply to the channels."""
-    kind = element_type_of(stash_type)
-    wide, gamma, beta = (cast(one, kind) for one in (data, as_vector(scale), as_vector(bias)))
-    found = build.group_normalization(wide, gamma, beta, num_groups=num_groups, epsilon=epsilon)
-    return cast(found, data.element_type)
+    element_type = element_type_of(stash_type)
+    wide, gamma, beta = (cast(tensor, element_type) for tensor in (data, as_vector(scale), as_vector(bias)))
+    output = build.group_normalization(wide, gamma, beta, num_groups=num_groups, epsilon=epsilon)
+    return cast(output, data.element_type)
 
 
 @onnx_op("LpNormalization", since=1)
@@ -292,8 +297,8 @@ def _lrn(data: Value, alpha: float, beta: float, bias: float, size: int) -> Valu
         kernel_sizes=(size, 1),
         exclude_pad=False,
     )
-    around = build.reshape(means, shape_of(data), special_zero=False)
-    scaled = build.add(build.multiply(around, number(alpha, data)), number(bias, data))
+    local_means = build.reshape(means, shape_of(data), special_zero=False)
+    scaled = build.add(build.multiply(local_means, number(alpha, data)), number(bias, data))
     return build.divide(data, build.power(scaled, number(beta, data)))
 
 
@@ -301,7 +306,7 @@ def _lrn(data: Value, alpha: float, beta: float, bias: float, size: int) -> Valu
 def dropout_1(data: Value, *, is_test: bool, ratio: float, since: int) -> list[Value]:
     if since < 7 and not is_test and ratio:
         raise UnsupportedError("training mode drops elements at random")
-    return _kept(data)
+    return _retain_all(data)
 
 
 @onnx_op("Dropout", since=12)
@@ -313,7 +318,7 @@ def dropout(data: Value, ratio: Value | None, training_mode: Value | None, *, se
     is_training = training_mode is not None and bool(known_scalar(training_mode, "training_mode"))
     share = 0.5 if ratio is None else known_scalar(ratio, "ratio")
     if not is_training or not share:
-        return _kept(data)
+        return _retain_all(data)
     if seed is None:
         raise UnsupportedError("training mode drops elements at random", expected="a seed")
     if not 0 <= share < 1:
@@ -325,7 +330,7 @@ def dropout(data: Value, ratio: Value | None, training_mode: Value | None, *, se
     return [build.multiply(build.multiply(data, cast(mask, data.element_type)), number(scale, data)), mask]
 
 
-def _kept(data: Value) -> list[Value]:
+def _retain_all(data: Value) -> list[Value]:
     return [data, build.broadcast(build.constant(True), shape_of(data))]
 
 

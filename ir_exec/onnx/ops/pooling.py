@@ -76,10 +76,10 @@ def max_pool(
     data: Value, *, dilations: Ints, storage_order: int, call: Call, **attributes: Unpack[PoolAttributes]
 ) -> list[Value]:
     # Integers of 8 bits are pooled directly; indices refer to the flattened tensor.
-    found, indices = build.max_pool(data, index_element_type="i64", **_windows(dilations, attributes))
+    pooled, indices = build.max_pool(data, index_element_type="i64", **_windows(dilations, attributes))
     if call.wants(1) and storage_order:
         indices = _column_major(indices, data)
-    return [found, indices]
+    return [pooled, indices]
 
 
 def _column_major(indices: Value, data: Value) -> Value:
@@ -91,8 +91,8 @@ def _column_major(indices: Value, data: Value) -> Value:
     step = 1
     for axis, size in enumerate(sizes):
         behind = build.constant(np.int64(prod(sizes[axis + 1 :])))
-        place = build.floor_mod(build.divide(flat, behind), build.constant(np.int64(size)))
-        base = build.add(base, build.multiply(place, build.constant(np.int64(step))))
+        index = build.floor_mod(build.divide(flat, behind), build.constant(np.int64(size)))
+        base = build.add(base, build.multiply(index, build.constant(np.int64(step))))
         step *= size
     return base
 
@@ -102,7 +102,7 @@ def _lp_pool(data: Value, p: float, windows: dict[str, Any]) -> Value:
     _check_norm(p)
     size = prod(windows["kernel_sizes"])
     powers = build.power(build.abs(data), number(p, data))
-    padded = _padded(powers, windows)
+    padded = _pad_windows(powers, windows)
     total = build.multiply(build.avg_pool(padded, exclude_pad=False, **windows), number(size, data))
     return build.power(total, number(1 / p, data))
 
@@ -112,7 +112,7 @@ def _check_norm(p: float) -> None:
         raise InvalidAttributeError("p is", actual=p, expected="a number above 0")
 
 
-def _padded(data: Value, windows: dict[str, Any]) -> Value:
+def _pad_windows(data: Value, windows: dict[str, Any]) -> Value:
     """The data padded with zeros to contain all of its windows."""
     rank = len(windows["kernel_sizes"])
     auto_pad = windows["auto_pad"]
@@ -137,11 +137,11 @@ def _padded(data: Value, windows: dict[str, Any]) -> Value:
                 less = total // 2
                 begins[axis], ends[axis] = (less, total - less) if auto_pad == "same_upper" else (total - less, less)
             else:
-                held = size + begins[axis] + ends[axis]
-                count = -(-(held - span) // stride) + 1
+                padded_size = size + begins[axis] + ends[axis]
+                count = -(-(padded_size - span) // stride) + 1
                 if (count - 1) * stride >= size + begins[axis]:
                     count -= 1
-                ends[axis] += max((count - 1) * stride + span - held, 0)
+                ends[axis] += max((count - 1) * stride + span - padded_size, 0)
     windows.update(auto_pad="valid", pads_begin=(0,) * rank, pads_end=(0,) * rank, rounding_type="floor")
     if not any(begins) and not any(ends):
         return data
@@ -206,11 +206,11 @@ def max_unpool(
     target = natural if output_shape is None else as_i64(output_shape)
     zeros = build.broadcast(number(0, data), build.reduce_prod(natural, ints(0), keep_dims=True))
     flat = build.scatter_elements_update(zeros, reshape(indices, -1), reshape(data, -1), 0)
-    found = build.reshape(flat, natural, special_zero=False)
+    unpooled = build.reshape(flat, natural, special_zero=False)
     if output_shape is None:
-        return found
+        return unpooled
     ends_of = build.subtract(target, natural)
-    return build.pad(found, ints(*[0] * (rank + 2)), ends_of, number(0, data), pad_mode="constant")
+    return build.pad(unpooled, ints(*[0] * (rank + 2)), ends_of, number(0, data), pad_mode="constant")
 
 
 @onnx_op("MaxRoiPool", since=1)

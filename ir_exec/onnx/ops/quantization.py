@@ -26,11 +26,11 @@ from ir_exec.onnx.lowering.values import (
     size_along,
 )
 from ir_exec.onnx.ops.convolution import ConvAttributes, convolve
-from ir_exec.onnx.ops.type import convert_saturated, converted, type_of
+from ir_exec.onnx.ops.type import convert_saturated, convert_to, type_of
 from ir_exec.onnx.reading.tensors import element_type_of, is_narrow
 from ir_exec.types import Array, ElementType
 
-__all__ = ["dequantized", "exact_product", "quantized", "spread"]
+__all__ = ["dequantize", "exact_product", "quantize", "spread"]
 
 _BOUNDS = {
     ElementType.i4: (-8, 7),
@@ -70,11 +70,11 @@ def spread(value: Value, data: Value, axis: int, block: int = 0) -> Value:
     return build.gather(value, places, axis)
 
 
-def quantized(
+def quantize(
     data: Value,
     scale: Value,
     zero_point: Value | None,
-    kind: ElementType,
+    element_type: ElementType,
     *,
     axis: int = 1,
     block: int = 0,
@@ -85,42 +85,42 @@ def quantized(
     precision = precision or (scale.element_type if scale.element_type.is_float else ElementType.f32)
     divided = build.divide(cast(data, precision), spread(cast(scale, precision), data, axis, block))
     # Further steps are exact in f32, even for integers that f16 cannot represent.
-    wide = cast(divided, ElementType.f64 if kind is ElementType.i32 else ElementType.f32)
-    if kind is ElementType.f32:
+    wide = cast(divided, ElementType.f64 if element_type is ElementType.i32 else ElementType.f32)
+    if element_type is ElementType.f32:
         return wide
-    if kind.is_float:
+    if element_type.is_float:
         if zero_point is not None:
             wide = build.add(wide, spread(cast(zero_point, wide.element_type), data, axis, block))
-        return convert_saturated(wide, kind, saturate)
-    if kind not in _BOUNDS:
-        raise ElementTypeError(f"the output is {kind}, which quantization does not support")
-    found = build.round(wide, mode="half_to_even")
+        return convert_saturated(wide, element_type, saturate)
+    if element_type not in _BOUNDS:
+        raise ElementTypeError(f"the output is {element_type}, which quantization does not support")
+    codes = build.round(wide, mode="half_to_even")
     if zero_point is not None:
-        found = build.add(found, spread(cast(zero_point, wide.element_type), data, axis, block))
-    low, high = _BOUNDS[kind]
-    return cast(build.clamp(found, min=float(low), max=float(high)), kind)
+        codes = build.add(codes, spread(cast(zero_point, wide.element_type), data, axis, block))
+    low, high = _BOUNDS[element_type]
+    return cast(build.clamp(codes, min=float(low), max=float(high)), element_type)
 
 
-def dequantized(
+def dequantize(
     data: Value,
     scale: Value,
     zero_point: Value | None,
     *,
     axis: int = 1,
     block: int = 0,
-    kind: ElementType | None = None,
+    element_type: ElementType | None = None,
 ) -> Value:
-    """(data - zero point) times the scale, in the type of the scale or in `kind`."""
-    if kind in (None, ElementType.f32):
-        result = _requantized(data, scale, zero_point, axis, block)
+    """(data - zero point) times the scale, in the type of the scale or in `element_type`."""
+    if element_type in (None, ElementType.f32):
+        result = _as_fake_quantize(data, scale, zero_point, axis, block)
         if result is not None:
             return result
     wide = ElementType.f64 if data.element_type is ElementType.i32 and zero_point is not None else ElementType.f32
-    found = cast(data, wide)
+    values = cast(data, wide)
     if zero_point is not None:
-        found = build.subtract(found, spread(cast(zero_point, wide), data, axis, block))
-    found = build.multiply(found, spread(cast(scale, wide), data, axis, block))
-    return cast(found, kind or scale.element_type)
+        values = build.subtract(values, spread(cast(zero_point, wide), data, axis, block))
+    values = build.multiply(values, spread(cast(scale, wide), data, axis, block))
+    return cast(values, element_type or scale.element_type)
 
 
 @onnx_op("QuantizeLinear", since=(10, 13, 19, 21, 23))
@@ -143,13 +143,15 @@ def quantize_linear(
     assert zero is None or isinstance(zero, Value)
     computed = element_type_of(precision) if precision else None
     if not is_narrow(code):
-        kind = element_type_of(code)
-        return quantized(data, scale, zero, kind, axis=axis, block=block_size, saturate=saturate, precision=computed)
+        element_type = element_type_of(code)
+        return quantize(
+            data, scale, zero, element_type, axis=axis, block=block_size, saturate=saturate, precision=computed
+        )
     if TensorProto.DataType.Name(code) == "INT2":
-        wide = quantized(data, scale, zero, ElementType.i8, axis=axis, block=block_size, precision=computed)
+        wide = quantize(data, scale, zero, ElementType.i8, axis=axis, block=block_size, precision=computed)
         return Narrow(build.clamp(wide, min=-2.0, max=1.0), code)
-    wide = quantized(data, scale, zero, ElementType.f32, axis=axis, block=block_size, precision=computed)
-    return converted(wide, code, saturate)
+    wide = quantize(data, scale, zero, ElementType.f32, axis=axis, block=block_size, precision=computed)
+    return convert_to(wide, code, saturate)
 
 
 _LEVELS = 256
@@ -158,7 +160,7 @@ _LAYOUTS = frozenset({"Reshape", "Squeeze", "Transpose", "Unsqueeze"})
 """Operators between a quantization and its dequantization that may follow both."""
 
 
-def _moved(data: Value, layer: BuiltLayer) -> Value:
+def _apply_layout(data: Value, layer: BuiltLayer) -> Value:
     """The data after the operator of a layer of `_LAYOUTS`."""
     order = layer.inputs[1]
     if layer.type == "Reshape":
@@ -169,7 +171,7 @@ def _moved(data: Value, layer: BuiltLayer) -> Value:
 
 
 class _Quantization(NamedTuple):
-    """The layers of `quantized`, for integers of 8 bits.
+    """The layers of `quantize`, for integers of 8 bits.
 
     Attributes:
         steps: The data divided by the scale, and rounded.
@@ -201,7 +203,7 @@ def _quantization_of(data: Value) -> _Quantization | None:
     return _Quantization(layers[-2].outputs[0], scale, zero)
 
 
-def _requantized(data: Value, scale: Value, zero_point: Value | None, axis: int, block: int) -> Value | None:
+def _as_fake_quantize(data: Value, scale: Value, zero_point: Value | None, axis: int, block: int) -> Value | None:
     """The dequantized values of a quantization with equal parameters; None without one.
 
     The codes less their zero point are rounded exactly, and then again by a FakeQuantize of 256 integer levels, which
@@ -214,8 +216,10 @@ def _requantized(data: Value, scale: Value, zero_point: Value | None, axis: int,
     while source.layer.type in _LAYOUTS and len(source.layer.inputs) == 2 and source.layer.scope is current_scope():
         moves.append(source.layer)
         source = source.layer.inputs[0]
-    found = _quantization_of(source)
-    if found is None or (moves and found.scale.constant is not None and found.scale.constant.size != 1):
+    quantization = _quantization_of(source)
+    if quantization is None or (
+        moves and quantization.scale.constant is not None and quantization.scale.constant.size != 1
+    ):
         return None
     own_scale = spread(scale, data, axis, block).constant
     own_zero = np.zeros((), np.float32)
@@ -224,22 +228,22 @@ def _requantized(data: Value, scale: Value, zero_point: Value | None, axis: int,
         if zero is None:
             return None
         own_zero = zero
-    if own_scale is None or found.scale.constant is None:
+    if own_scale is None or quantization.scale.constant is None:
         return None
-    pairs = ((own_scale, found.scale.constant), (own_zero, found.zero_point))
+    pairs = ((own_scale, quantization.scale.constant), (own_zero, quantization.zero_point))
     if not all(mine.size == theirs.size or 1 in (mine.size, theirs.size) for mine, theirs in pairs):
         return None
     if not all((mine.ravel() == theirs.ravel()).all() for mine, theirs in pairs):
         return None
-    points = np.unique(found.zero_point)
+    points = np.unique(quantization.zero_point)
     if points.size != 1:
         # OpenVINO has no FakeQuantize with limits for each index of every axis.
         return None
     low, high = (build.constant(np.float32(end - points[0])) for end in _BOUNDS[source.element_type])
-    codes = build.fake_quantize(found.steps, low, high, low, high, levels=_LEVELS)
-    result = build.multiply(codes, found.scale)
+    codes = build.fake_quantize(quantization.steps, low, high, low, high, levels=_LEVELS)
+    result = build.multiply(codes, quantization.scale)
     for layer in reversed(moves):
-        result = _moved(result, layer)
+        result = _apply_layout(result, layer)
     return result
 
 
@@ -247,11 +251,11 @@ def _requantized(data: Value, scale: Value, zero_point: Value | None, axis: int,
 def dequantize_linear(
     data: GraphValue, scale: Value, zero_point: GraphValue, *, axis: int, block_size: int, output_dtype: int
 ) -> Value:
-    tensor, zero = (one.value if isinstance(one, Narrow) else one for one in (data, zero_point))
+    tensor, zero = (operand.value if isinstance(operand, Narrow) else operand for operand in (data, zero_point))
     assert isinstance(tensor, Value)
     assert zero is None or isinstance(zero, Value)
-    kind = element_type_of(output_dtype) if output_dtype else None
-    return dequantized(tensor, scale, zero, axis=axis, block=block_size, kind=kind)
+    element_type = element_type_of(output_dtype) if output_dtype else None
+    return dequantize(tensor, scale, zero, axis=axis, block=block_size, element_type=element_type)
 
 
 @onnx_op("DynamicQuantizeLinear", since=11)
@@ -264,7 +268,7 @@ def dynamic_quantize_linear(data: Value) -> list[Value]:
     scale = build.select(build.greater(scale, number(0, data)), scale, number(1, data))
     steps = build.clamp(build.divide(build.negative(low), scale), min=0, max=255)
     zero_point = cast(build.round(steps, mode="half_to_even"), ElementType.u8)
-    return [quantized(data, scale, zero_point, ElementType.u8), scale, zero_point]
+    return [quantize(data, scale, zero_point, ElementType.u8), scale, zero_point]
 
 
 def exact_product(a: Value, b: Value, a_zero: Value | None, b_zero: Value | None) -> Value:
@@ -274,12 +278,12 @@ def exact_product(a: Value, b: Value, a_zero: Value | None, b_zero: Value | None
     """
     depth = size_along(a, -1) if a.rank else None
     small = depth is not None and depth.is_bounded and depth.hi * 255 * 255 <= _EXACT
-    kind = ElementType.f32 if small else ElementType.f64
+    float_type = ElementType.f32 if small else ElementType.f64
     parts = []
     for value, zero, is_row in ((a, a_zero, True), (b, b_zero, False)):
-        wide = cast(value, kind)
+        wide = cast(value, float_type)
         if zero is not None:
-            wide = build.subtract(wide, _by_row(cast(zero, kind), is_row))
+            wide = build.subtract(wide, _by_row(cast(zero, float_type), is_row))
         parts.append(wide)
     return cast(build.matmul(*parts), ElementType.i32)
 
@@ -312,8 +316,8 @@ def qlinear_matmul(
     product = exact_product(a, b, a_zero_point, b_zero_point)
     wide = ElementType.f32
     scale = build.multiply(_by_row(cast(a_scale, wide), True), _by_row(cast(b_scale, wide), False))
-    found = build.multiply(cast(product, wide), scale)
-    return quantized(found, _by_row(cast(y_scale, wide), True), _by_row(y_zero_point, True), y_zero_point.element_type)
+    scaled = build.multiply(cast(product, wide), scale)
+    return quantize(scaled, _by_row(cast(y_scale, wide), True), _by_row(y_zero_point, True), y_zero_point.element_type)
 
 
 @onnx_op("QLinearConv", since=10)
@@ -335,5 +339,5 @@ def qlinear_conv(
     filters = build.subtract(cast(w, wide), spread(cast(w_zero_point, wide), w, 0))
     product = convolve(data, filters, None if bias is None else cast(bias, wide), **attributes)
     scale = build.multiply(build.squeeze(x_scale) if x_scale.rank else x_scale, w_scale)
-    found = build.multiply(product, spread(scale, product, 1))
-    return quantized(found, y_scale, y_zero_point, y_zero_point.element_type)
+    scaled = build.multiply(product, spread(scale, product, 1))
+    return quantize(scaled, y_scale, y_zero_point, y_zero_point.element_type)

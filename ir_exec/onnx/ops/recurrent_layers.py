@@ -78,33 +78,33 @@ class _RecurrentLayer:
         steps = build.slice(sizes, ints(1), ints(2), ints(1))
         self.lengths = build.broadcast(build.squeeze(steps, 0), self.batch) if lengths is None else lengths
 
-    def state(self, given: Value | None) -> Value:
+    def state(self, initial: Value | None) -> Value:
         """A state with the batch first; zeros if none is given."""
-        if given is None:
+        if initial is None:
             return build.broadcast(number(0, self.x), concat([self.batch, ints(self.directions, self.hidden)]))
-        return given if self.layout else build.transpose(given, ints(1, 0, 2))
+        return initial if self.layout else build.transpose(initial, ints(1, 0, 2))
 
-    def bias(self, given: Value | None, gates: int) -> list[Value]:
+    def bias(self, biases: Value | None, gates: int) -> list[Value]:
         """The biases of each gate, first for the inputs, then for the states; [directions, hidden] each."""
-        if given is None:
+        if biases is None:
             zero = build.broadcast(number(0, self.x), ints(self.directions, self.hidden))
             return [zero] * (2 * gates)
-        return list(build.split(given, 1, num_splits=2 * gates))
+        return list(build.split(biases, 1, num_splits=2 * gates))
 
     def stepwise(
         self, cell: Callable[..., Cell], states: list[Value], weights: list[Value], bias: list[Value]
     ) -> list[Value]:
         """The outputs of the sequences of IR by single steps: `cell` returns the cell of a direction."""
-        found = []
+        outputs = []
         for index, activations in enumerate(self._functions):
             parts = [build.gather(value, index, 0) for value in (*weights, *bias)]
-            made = cell(activations, self._clipped, parts[: len(weights)], parts[len(weights) :])
+            direction_cell = cell(activations, self._clip, parts[: len(weights)], parts[len(weights) :])
             steps = RecurrentSteps(self.x, self.lengths, self.direction == "reverse" or index == 1)
-            found.append(run_steps(steps, made, [build.gather(state, index, 1) for state in states]))
-        return [concat([build.unsqueeze(one, 1) for one in column], 1) for column in zip(*found, strict=True)]
+            outputs.append(run_steps(steps, direction_cell, [build.gather(state, index, 1) for state in states]))
+        return [concat([build.unsqueeze(output, 1) for output in column], 1) for column in zip(*outputs, strict=True)]
 
     @property
-    def _clipped(self) -> Activation:
+    def _clip(self) -> Activation:
         clip = self.attributes["clip"]
         return lambda value: build.clamp(value, min=-clip, max=clip) if clip > 0 else value
 
@@ -135,9 +135,16 @@ def lstm_layer(
 
         def cell(activations: list[Activation], clip: Activation, weights: list[Value], biases: list[Value]) -> Cell:
             w, r, *peeps = weights
-            given = peeps[0] if peeps else None
+            direction_peepholes = peeps[0] if peeps else None
             return lstm_cell(
-                activations, clip, w, r, biases, peepholes=given, input_forget=input_forget, rounded=rounded
+                activations,
+                clip,
+                w,
+                r,
+                biases,
+                peepholes=direction_peepholes,
+                input_forget=input_forget,
+                rounded=rounded,
             )
 
         weights = [layer.w, layer.r] if peepholes is None else [layer.w, layer.r, peepholes]
@@ -148,15 +155,15 @@ def lstm_layer(
         layer.state(h),
         layer.state(c),
         layer.lengths,
-        _reordered(layer.w),
-        _reordered(layer.r),
+        _reorder_gates(layer.w),
+        _reorder_gates(layer.r),
         concat([sums[gate] for gate in (2, 0, 3, 1)], 1),
         **layer.attributes,
     )
     return layer.outputs(y, last_h, last_c)
 
 
-def _reordered(weights: Value) -> Value:
+def _reorder_gates(weights: Value) -> Value:
     parts = build.split(weights, 1, num_splits=4)
     return concat([parts[gate] for gate in (2, 0, 3, 1)], 1)
 
@@ -257,13 +264,15 @@ def activations_of(names: tuple[str, ...], alphas: Floats, betas: Floats) -> lis
 
 
 def _activation(name: str, alphas: Iterator[float], betas: Iterator[float]) -> Activation:
-    kind = _KINDS.get(name)
-    if kind is None:
+    activation = _KINDS.get(name)
+    if activation is None:
         raise InvalidAttributeError("unknown activation", actual=repr(name), expected=f"one of {', '.join(_KINDS)}")
     numbers = {}
-    for parameter, given, default in (("alpha", alphas, kind.alpha), ("beta", betas, kind.beta))[: kind.takes]:
-        numbers[parameter] = next(given, default)
-    return lambda data: kind.function(data, **numbers)
+    for parameter, values, default in (("alpha", alphas, activation.alpha), ("beta", betas, activation.beta))[
+        : activation.takes
+    ]:
+        numbers[parameter] = next(values, default)
+    return lambda data: activation.function(data, **numbers)
 
 
 class RecurrentSteps(NamedTuple):
@@ -287,13 +296,13 @@ def run_steps(steps: RecurrentSteps, cell: Cell, states: list[Value]) -> list[Va
     if is_backwards:
         x = build.reverse_sequence(x, lengths, batch_axis=0, seq_axis=1)
 
-    def step(*given: Value) -> tuple[list[Value], list[build.Collected]]:
-        *before, position, part = given
+    def step(*slices: Value) -> tuple[list[Value], list[build.Collected]]:
+        *before, position, part = slices
         after = cell(build.squeeze(part, 1), *before)
         goes_on = build.unsqueeze(build.less(position, lengths), 1)
-        kept = [build.select(goes_on, new, old) for new, old in zip(after, before, strict=True)]
+        next_states = [build.select(goes_on, new, old) for new, old in zip(after, before, strict=True)]
         shown = build.select(goes_on, after[0], number(0, after[0]))
-        return kept, [build.Collected(build.unsqueeze(shown, 1), 1)]
+        return next_states, [build.Collected(build.unsqueeze(shown, 1), 1)]
 
     *last, y = build.tensor_iterator(step, states, [build.Sliced(positions, 0), build.Sliced(x, 1)])
     if is_backwards:
@@ -356,15 +365,15 @@ def lstm_cell(
     total = concat([build.add(bias[gate], bias[gate + 4]) for gate in range(4)])
     peeps = None if peepholes is None else list(build.split(peepholes, 0, num_splits=3))
 
-    def gated(sums: Value, gate: int, c: Value) -> Value:
+    def activate_gate(sums: Value, gate: int, c: Value) -> Value:
         return f(clip(sums if peeps is None else build.add(sums, build.multiply(peeps[gate], c))))
 
     def cell(x: Value, h: Value, c: Value) -> list[Value]:
         sums = build.add(build.add(_product(x, w), _product(h if rounded is None else rounded(h), r)), total)
         i, o, forget, new = build.split(sums, 1, num_splits=4)
-        i = gated(i, 0, c)
-        forget = build.subtract(number(1, i), i) if input_forget else gated(forget, 2, c)
+        i = activate_gate(i, 0, c)
+        forget = build.subtract(number(1, i), i) if input_forget else activate_gate(forget, 2, c)
         after = build.add(build.multiply(forget, c), build.multiply(i, g(clip(new))))
-        return [build.multiply(gated(o, 1, after), last(after)), after]
+        return [build.multiply(activate_gate(o, 1, after), last(after)), after]
 
     return cell

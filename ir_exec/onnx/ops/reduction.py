@@ -98,25 +98,25 @@ def _or_all(axes: Value, data: Value) -> Value:
     return build.concat([axes, build.slice(every, ints(0), count, ints(1))], 0)
 
 
-def _register(name: str, kind: _ReductionKind) -> None:
+def _register(name: str, reduction: _ReductionKind) -> None:
     def by_attribute(data: Value, *, axes: Ints, keepdims: bool) -> Value:
-        return kind.reduce(data, ints(*axes) if axes else all_axes(data), keepdims)
+        return reduction.reduce(data, ints(*axes) if axes else all_axes(data), keepdims)
 
     def by_input(data: Value, axes: Value | None, *, keepdims: bool, noop_with_empty_axes: bool) -> Value:
         if axes is None or (axes.shape.is_static and axes.shape.static == (0,)):
             if noop_with_empty_axes:
-                return kind.alone(data)
-            return kind.reduce(data, all_axes(data), keepdims)
+                return reduction.alone(data)
+            return reduction.reduce(data, all_axes(data), keepdims)
         if not (noop_with_empty_axes or axes.shape.is_static):
             axes = _or_all(axes, data)
-        return kind.reduce(data, axes, keepdims)
+        return reduction.reduce(data, axes, keepdims)
 
     onnx_op(name, since=1)(by_attribute)
-    onnx_op(name, since=kind.since_input)(by_input)
+    onnx_op(name, since=reduction.since_input)(by_input)
 
 
-for _name, _kind in _KINDS.items():
-    _register(_name, _kind)
+for _name, _reduction in _KINDS.items():
+    _register(_name, _reduction)
 
 
 def _arg(data: Value, axis: int, keepdims: bool, mode: Literal["max", "min"], last: bool) -> Value:
@@ -124,11 +124,11 @@ def _arg(data: Value, axis: int, keepdims: bool, mode: Literal["max", "min"], la
     searched = build.reverse(data, ints(axis if axis >= 0 else axis + (data.rank or 0)), mode="index") if last else data
     if data.element_type is ElementType.boolean:
         searched = cast(searched, ElementType.u8)
-    _, found = build.topk(searched, 1, axis, mode, "value", index_element_type="i64", stable=True)
+    _, indices = build.topk(searched, 1, axis, mode, "value", index_element_type="i64", stable=True)
     if last:
         size = build.gather(shape_of(data), axis, 0)
-        found = build.subtract(build.subtract(size, build.constant(np.int64(1))), found)
-    return found if keepdims else build.squeeze(found, ints(axis))
+        indices = build.subtract(build.subtract(size, build.constant(np.int64(1))), indices)
+    return indices if keepdims else build.squeeze(indices, ints(axis))
 
 
 def _register_arg(name: str, mode: Literal["max", "min"]) -> None:

@@ -28,7 +28,7 @@ from ir_exec.onnx.lowering.values import (
 from ir_exec.onnx.ops.coordinates import KnownAxis, exact_nearest, exact_places, nearest_of_sizes
 from ir_exec.types import ElementType
 
-__all__ = ["Resampling", "resampled"]
+__all__ = ["Resampling", "resample"]
 
 _NATIVE: Mapping[str, Literal["half_pixel", "asymmetric", "align_corners", "tf_half_pixel_for_nn"]] = {
     "half_pixel": "half_pixel",
@@ -95,16 +95,16 @@ class _Target(NamedTuple):
         axes: The given axes.
         lengths: Their new sizes, or None if scales are given.
         scales: Their factors, or None if sizes are given individually; one number for all if the aspect ratio is kept.
-        known: Each axis, with the facts known at conversion.
+        known_axes: Each axis, with the facts known at conversion.
     """
 
     axes: Ints
     lengths: Value | None
     scales: Value | None
-    known: list[KnownAxis | None]
+    known_axes: list[KnownAxis | None]
 
 
-def resampled(
+def resample(
     data: Value,
     way: Resampling,
     *,
@@ -117,26 +117,26 @@ def resampled(
     way.check()
     rank = known_rank(data, "the input")
     scales, sizes, roi = (None if value is None else as_vector(value) for value in (scales, sizes, roi))
-    given = scales if scales is not None else sizes
-    if given is None or (scales is not None and sizes is not None):
+    extents = scales if scales is not None else sizes
+    if extents is None or (scales is not None and sizes is not None):
         raise InvalidAttributeError("scales and sizes are both given or both missing", expected="one of them")
     if way.coordinates == "tf_crop_and_resize" and roi is None:
         raise InvalidAttributeError("the input roi is missing: tf_crop_and_resize requires it")
     every = tuple(normal_axis(axis, rank) for axis in axes) if axes else tuple(range(rank))
-    counts = given.shape.dims
+    counts = extents.shape.dims
     if counts is not None and (len(counts) != 1 or len(every) not in counts[0]):
         raise ShapeError(
             f"{'scales' if sizes is None else 'sizes'} is",
-            actual=given.type,
+            actual=extents.type,
             expected=f"one for each of {len(every)} axes",
             code=Code.dims_differ,
         )
     target = _target(data, way, every, scales, sizes, roi)
-    left = _moved(data, target, way)
+    left = _changing_axes(data, target, way)
     native = [position for position in left if _is_native(data, way, target, position)]
     mixes = len(native) < len(left) and data.element_type.is_integer and way.mode != "nearest"
     if native and not mixes and not (way.mode == "linear" and len(native) > 3):
-        data = _interpolated(data, way, given, every, tuple(native), by_scale=scales is not None)
+        data = _interpolate_axes(data, way, extents, every, tuple(native), by_scale=scales is not None)
         left = [position for position in left if position not in native]
     numbers = cast(data, ElementType.f32) if way.mode != "nearest" and left else data
     for position in left:
@@ -149,11 +149,11 @@ def _target(
 ) -> _Target:
     lengths = sizes
     if sizes is not None and way.policy != "stretch":
-        whole = build.gather(shape_of(data), ints(*axes), 0)
-        ratios = build.divide(cast(sizes, ElementType.f32), cast(whole, ElementType.f32))
+        input_sizes = build.gather(shape_of(data), ints(*axes), 0)
+        ratios = build.divide(cast(sizes, ElementType.f32), cast(input_sizes, ElementType.f32))
         reduce = build.reduce_min if way.policy == "not_larger" else build.reduce_max
         scales = reduce(ratios, 0, keep_dims=False)
-        grown = build.add(build.multiply(cast(whole, ElementType.f32), scales), _f32(0.5))
+        grown = build.add(build.multiply(cast(input_sizes, ElementType.f32), scales), _f32(0.5))
         lengths = as_i64(build.floor(grown))
     return _Target(axes, lengths, scales, _known_axes(data, way, axes, scales, sizes, roi))
 
@@ -169,44 +169,44 @@ def _known_axes(
         if bounds is None or len(bounds) != 2 * len(axes) or not np.isfinite(bounds).all():
             return unknown
         regions = [(Fraction(start), Fraction(end)) for start, end in zip(bounds, bounds[len(axes) :], strict=False)]
-    found = unknown
+    known_axes = unknown
     if sizes is not None and sizes.constant is not None:
-        wanted = [int(one) for one in sizes.constant.ravel()]
+        lengths = [int(length) for length in sizes.constant.ravel()]
         ratio = None
         if way.policy != "stretch":
             if not all(dim.is_static and dim.size > 0 for dim in dims):
                 return unknown
-            ratios = [Fraction(one, dim.size) for one, dim in zip(wanted, dims, strict=True)]
+            ratios = [Fraction(length, dim.size) for length, dim in zip(lengths, dims, strict=True)]
             ratio = min(ratios) if way.policy == "not_larger" else max(ratios)
-            wanted = [floor(ratio * dim.size + Fraction(1, 2)) for dim in dims]
-        for position, (dim, count) in enumerate(zip(dims, wanted, strict=True)):
+            lengths = [floor(ratio * dim.size + Fraction(1, 2)) for dim in dims]
+        for position, (dim, count) in enumerate(zip(dims, lengths, strict=True)):
             if dim.is_static and dim.size > 0 and 0 <= count <= _MOST_PLACES:
                 scale = Fraction(count, dim.size) if ratio is None else ratio
-                found[position] = KnownAxis(dim.size, count, scale, regions[position])
+                known_axes[position] = KnownAxis(dim.size, count, scale, regions[position])
     elif sizes is None and scales is not None and scales.constant is not None:
-        for position, (dim, given) in enumerate(zip(dims, scales.constant.ravel().tolist(), strict=True)):
-            if dim.is_static and dim.size > 0 and 0 < given * dim.size <= _MOST_PLACES:
-                count = int(np.float32(dim.size) * np.float32(given))
-                found[position] = KnownAxis(dim.size, count, Fraction(given), regions[position])
-    return found
+        for position, (dim, factor) in enumerate(zip(dims, scales.constant.ravel().tolist(), strict=True)):
+            if dim.is_static and dim.size > 0 and 0 < factor * dim.size <= _MOST_PLACES:
+                count = int(np.float32(dim.size) * np.float32(factor))
+                known_axes[position] = KnownAxis(dim.size, count, Fraction(factor), regions[position])
+    return known_axes
 
 
-def _moved(data: Value, target: _Target, way: Resampling) -> list[int]:
+def _changing_axes(data: Value, target: _Target, way: Resampling) -> list[int]:
     """The positions of axes that may change; an axis of scale 1 is unchanged, unless a region of it is resampled."""
     every = list(range(len(target.axes)))
     if way.coordinates == "tf_crop_and_resize":
         return every
     if target.lengths is None:
-        known = None if target.scales is None else target.scales.constant
-        return every if known is None else [position for position in every if known.ravel()[position] != 1]
+        constant = None if target.scales is None else target.scales.constant
+        return every if constant is None else [position for position in every if constant.ravel()[position] != 1]
     if target.scales is not None:
         # The common ratio of all axes differs from the ratio of their sizes, which are rounded.
         return every
-    known = target.lengths.constant
-    if known is None:
+    constant = target.lengths.constant
+    if constant is None:
         return every
     dims = [size_along(data, axis) for axis in target.axes]
-    return [at for at in every if not (dims[at].is_static and dims[at].size == known.ravel()[at])]
+    return [at for at in every if not (dims[at].is_static and dims[at].size == constant.ravel()[at])]
 
 
 def _is_native(data: Value, way: Resampling, target: _Target, position: int) -> bool:
@@ -216,14 +216,14 @@ def _is_native(data: Value, way: Resampling, target: _Target, position: int) -> 
     """
     if not way.is_native or (target.lengths is not None and target.scales is not None):
         return False
-    axis = target.known[position]
+    axis = target.known_axes[position]
     if target.lengths is None:
-        known = None if target.scales is None else target.scales.constant
-        if known is None:
+        scales = None if target.scales is None else target.scales.constant
+        if scales is None:
             return True
         if axis is None:
             # For two elements or more, a scale of at least 1.5 adds elements.
-            return not 1 < known.ravel()[position] < 1.5
+            return not 1 < scales.ravel()[position] < 1.5
         return axis.size != axis.length or axis.size == 1
     if way.mode != "nearest" or way.coordinates == "align_corners":
         return True
@@ -232,29 +232,29 @@ def _is_native(data: Value, way: Resampling, target: _Target, position: int) -> 
     probe = build.constant(np.arange(axis.size, dtype=np.int32))
     length = ints(axis.length)
     native = _interpolate(probe, way, length, ints(0), by_scale=False)
-    found = native.layer.op.evaluate(probe.constant, length.constant, np.zeros(1, np.int64))
-    return np.array_equal(found, exact_nearest(way.coordinates, way.nearest, axis))
+    selected = native.layer.op.evaluate(probe.constant, length.constant, np.zeros(1, np.int64))
+    return np.array_equal(selected, exact_nearest(way.coordinates, way.nearest, axis))
 
 
 def _along_axis(data: Value, way: Resampling, target: _Target, position: int, roi: Value | None) -> Value:
     """Resample along one axis, for modes that Interpolate does not support."""
-    axis, known = target.axes[position], target.known[position]
+    axis, known_axis = target.axes[position], target.known_axes[position]
     size = build.gather(shape_of(data), axis, 0)
     # The ties of scales are computed in f32, as in onnxruntime; sizes have exact ties.
-    if known is not None and (way.mode != "nearest" or target.lengths is not None):
-        at: Value = build.constant(exact_places(way.coordinates, known))
+    if known_axis is not None and (way.mode != "nearest" or target.lengths is not None):
+        at: Value = build.constant(exact_places(way.coordinates, known_axis))
         nearest = None
         if way.mode == "nearest":
-            nearest = build.constant(exact_nearest(way.coordinates, way.nearest, known))
-        return _along(data, way, axis, size, at, _f32(float(known.scale)), nearest)
-    held = cast(size, ElementType.f32)
+            nearest = build.constant(exact_nearest(way.coordinates, way.nearest, known_axis))
+        return _along(data, way, axis, size, at, _f32(float(known_axis.scale)), nearest)
+    float_size = cast(size, ElementType.f32)
     if target.lengths is None:
         assert target.scales is not None
         scale = cast(build.gather(target.scales, position, 0), ElementType.f32)
-        count = as_i64(build.floor(build.multiply(held, scale)))
+        count = as_i64(build.floor(build.multiply(float_size, scale)))
     else:
         count = as_i64(build.gather(target.lengths, position, 0))
-        scale = build.divide(cast(count, ElementType.f32), held) if target.scales is None else target.scales
+        scale = build.divide(cast(count, ElementType.f32), float_size) if target.scales is None else target.scales
     bounds = None
     if way.coordinates == "tf_crop_and_resize":
         assert roi is not None
@@ -266,7 +266,7 @@ def _along_axis(data: Value, way: Resampling, target: _Target, position: int, ro
     return _along(data, way, axis, size, at, scale, exact)
 
 
-def _interpolated(
+def _interpolate_axes(
     data: Value, way: Resampling, target: Value, axes: Ints, moved: tuple[int, ...], *, by_scale: bool
 ) -> Value:
     chosen = build.gather(target, ints(*moved), 0) if len(moved) < len(axes) else target
@@ -297,10 +297,10 @@ def _f32(value: float) -> Value:
 def _coordinates(way: Resampling, size: Value, count: Value, scale: Value, bounds: tuple[Value, Value] | None) -> Value:
     """The coordinate in the input of each element of the output, in f32."""
     out = cast(build.range(0, count, 1, output_type="i64"), ElementType.f32)
-    held, made = cast(size, ElementType.f32), cast(count, ElementType.f32)
-    last = build.subtract(held, _f32(1))
-    several = build.greater(made, _f32(1))
-    steps = build.select(several, build.subtract(made, _f32(1)), _f32(1))
+    input_size, output_size = cast(size, ElementType.f32), cast(count, ElementType.f32)
+    last = build.subtract(input_size, _f32(1))
+    several = build.greater(output_size, _f32(1))
+    steps = build.select(several, build.subtract(output_size, _f32(1)), _f32(1))
     centered = build.subtract(build.divide(build.add(out, _f32(0.5)), scale), _f32(0.5))
     match way.coordinates:
         case "asymmetric":
@@ -313,8 +313,8 @@ def _coordinates(way: Resampling, size: Value, count: Value, scale: Value, bound
             return build.select(several, centered, _f32(0))
         case "half_pixel_symmetric":
             # If scale * size is not an integer, the output is cropped equally at both ends.
-            adjustment = build.divide(made, build.multiply(scale, held))
-            middle = build.divide(held, _f32(2))
+            adjustment = build.divide(output_size, build.multiply(scale, input_size))
+            middle = build.divide(input_size, _f32(2))
             return build.add(build.multiply(middle, build.subtract(_f32(1), adjustment)), centered)
         case "tf_crop_and_resize":
             assert bounds is not None
@@ -339,24 +339,24 @@ def _along(
     last = build.subtract(cast(size, ElementType.f32), _f32(1))
     if way.mode == "nearest":
         if nearest is None:
-            nearest = as_i64(build.minimum(build.maximum(_rounded(way.nearest, at, scale), _f32(0)), last))
-        found = build.gather(data, nearest, axis)
+            nearest = as_i64(build.minimum(build.maximum(_round_coordinates(way.nearest, at, scale), _f32(0)), last))
+        result = build.gather(data, nearest, axis)
     else:
         weights = _weights(way, size, at, scale)
         rank = known_rank(data, "the input")
-        order = [*[one for one in range(rank) if one != axis], axis]
+        order = [*[dim for dim in range(rank) if dim != axis], axis]
         back = list(np.argsort(order))
         turned = build.matmul(build.transpose(data, ints(*order)), weights, transpose_b=True)
-        found = build.transpose(turned, ints(*[int(one) for one in back]))
+        result = build.transpose(turned, ints(*[int(dim) for dim in back]))
     if way.coordinates != "tf_crop_and_resize":
-        return found
+        return result
     inside = build.logical_and(build.greater_equal(at, _f32(0)), build.less_equal(at, last))
     behind = known_rank(data, "the input") - 1 - axis
     shaped = build.unsqueeze(inside, ints(*range(1, 1 + behind))) if behind else inside
-    return build.select(shaped, found, number(way.extrapolation, found))
+    return build.select(shaped, result, number(way.extrapolation, result))
 
 
-def _rounded(nearest: str, at: Value, scale: Value) -> Value:
+def _round_coordinates(nearest: str, at: Value, scale: Value) -> Value:
     match nearest:
         case "floor":
             return build.floor(at)
@@ -379,16 +379,19 @@ def _weights(way: Resampling, size: Value, at: Value, scale: Value) -> Value:
     Elements beyond the ends are copies of the ends, or have weight 0 with `exclude_outside`. Antialiasing widens the
     filter if the output is smaller.
     """
-    held = cast(size, ElementType.f32)
+    float_size = cast(size, ElementType.f32)
     shrunk = build.minimum(scale, _f32(1)) if way.antialias else _f32(1)
     reach = build.add(build.ceiling(build.divide(_f32(_REACH[way.mode]), shrunk)), _f32(1))
     beyond = build.range(
-        as_i64(build.negative(reach)), as_i64(build.add(held, reach)), build.constant(np.int64(1)), output_type="i64"
+        as_i64(build.negative(reach)),
+        as_i64(build.add(float_size, reach)),
+        build.constant(np.int64(1)),
+        output_type="i64",
     )
     places = cast(beyond, ElementType.f32)
     distance = build.abs(build.multiply(build.subtract(build.unsqueeze(at, 1), places), shrunk))
     part = _linear(distance) if way.mode == "linear" else _cubic(distance, way.cubic)
-    last = build.subtract(held, _f32(1))
+    last = build.subtract(float_size, _f32(1))
     clamped = build.maximum(build.minimum(places, last), _f32(0))
     if way.exclude_outside:
         part = build.multiply(part, cast(build.equal(places, clamped), ElementType.f32))

@@ -20,10 +20,10 @@ __all__ = ["scalar_range"]
 
 @onnx_op("Shape", since=(1, 15))
 def shape(data: Value, *, start: int, end: int | None) -> Value:
-    found = shape_of(data)
+    sizes = shape_of(data)
     if start == 0 and end is None:
-        return found
-    return build.slice(found, ints(start), ints(2**31 - 1 if end is None else end), ints(1))
+        return sizes
+    return build.slice(sizes, ints(start), ints(2**31 - 1 if end is None else end), ints(1))
 
 
 @onnx_op("Size", since=1)
@@ -41,13 +41,13 @@ def constant_of_shape(shape: Value, *, value: Tensor | None, call: Call) -> Valu
 
 @onnx_op("EyeLike", since=9)
 def eye_like(data: Value, *, dtype: int | None, k: int) -> Value:
-    kind = data.element_type if dtype is None else element_type_of(dtype)
+    element_type = data.element_type if dtype is None else element_type_of(dtype)
     if data.rank not in (None, 2):
         raise ShapeError("the input has rank", actual=data.rank, expected=2, code=Code.wrong_rank)
     sizes = shape_of(data)
-    made = ElementType.i8 if kind not in _EYE else kind
-    found = build.eye(build.gather(sizes, 0, 0), build.gather(sizes, 1, 0), ints(k), output_type=made)
-    return cast(found, kind)
+    eye_type = ElementType.i8 if element_type not in _EYE else element_type
+    eye = build.eye(build.gather(sizes, 0, 0), build.gather(sizes, 1, 0), ints(k), output_type=eye_type)
+    return cast(eye, element_type)
 
 
 _EYE = frozenset(ElementType[name] for name in ["f16", "bf16", "f32", "f64", "i8", "i32", "i64", "u8"])
@@ -56,7 +56,8 @@ _EYE = frozenset(ElementType[name] for name in ["f16", "bf16", "f32", "f64", "i8
 def scalar_range(start: Value, limit: Value, delta: Value) -> Value:
     """A range in the element type of its start; each limit may have any rank with one element."""
     first, end, step = (
-        one if one.rank == 0 else build.reshape(one, ints(), special_zero=False) for one in (start, limit, delta)
+        value if value.rank == 0 else build.reshape(value, ints(), special_zero=False)
+        for value in (start, limit, delta)
     )
     return build.range(first, end, step, output_type=start.element_type)
 
@@ -66,7 +67,7 @@ def range_(start: Value, limit: Value, delta: Value, *, stash_type: int, since: 
     """Since version 27, 16-bit floats are computed in the type that `stash_type` declares."""
     if since < 27 or start.element_type not in (ElementType.f16, ElementType.bf16):
         return scalar_range(start, limit, delta)
-    first, end, step = (cast(one, element_type_of(stash_type)) for one in (start, limit, delta))
+    first, end, step = (cast(value, element_type_of(stash_type)) for value in (start, limit, delta))
     return cast(scalar_range(first, end, step), start.element_type)
 
 

@@ -50,12 +50,12 @@ def _dft(data: Value, length: Value | None, axis: int, inverse: bool, onesided: 
     if inverse and onesided:
         return build.unsqueeze(build.irdft(data, ints(axis), sizes), -1)
     transform = build.idft if inverse else build.dft
-    found = transform(_complex(data), ints(axis), sizes)
+    spectrum = transform(_complex(data), ints(axis), sizes)
     if not onesided:
-        return found
-    size = build.gather(shape_of(found), ints(axis), 0)
+        return spectrum
+    size = build.gather(shape_of(spectrum), ints(axis), 0)
     half = build.add(build.divide(size, ints(2)), ints(1))
-    return build.slice(found, ints(0), half, ints(1), ints(axis))
+    return build.slice(spectrum, ints(0), half, ints(1), ints(axis))
 
 
 @onnx_op("DFT", since=17)
@@ -65,8 +65,8 @@ def dft_17(data: Value, length: Value | None, *, axis: int, inverse: bool, onesi
 
 @onnx_op("DFT", since=20)
 def dft(data: Value, length: Value | None, axis: Value | None, *, inverse: bool, onesided: bool) -> Value:
-    place = -2 if axis is None else int(known_scalar(axis, "the axis"))
-    return _dft(data, length, place, inverse, onesided)
+    axis_index = -2 if axis is None else int(known_scalar(axis, "the axis"))
+    return _dft(data, length, axis_index, inverse, onesided)
 
 
 @onnx_op("STFT", since=17)
@@ -134,8 +134,8 @@ def mel_weight_matrix(
     down = build.divide(build.subtract(right, row), build.maximum(fall, of(1)))
     rising = build.logical_and(build.greater_equal(row, left), build.less(row, center))
     falling = build.logical_and(build.greater(row, center), build.less(row, right))
-    found = build.select(rising, up, build.select(falling, down, of(0)))
-    return cast(build.select(build.equal(row, center), of(1), found), element_type_of(output_datatype))
+    weights = build.select(rising, up, build.select(falling, down, of(0)))
+    return cast(build.select(build.equal(row, center), of(1), weights), element_type_of(output_datatype))
 
 
 def _single(value: Value) -> Value:

@@ -45,7 +45,7 @@ def non_max_suppression(
 ) -> Value:
     """Without a threshold every score is high enough; without a maximum number nothing is selected."""
     lowest = build.constant(np.float32(np.finfo(np.float32).min))
-    found = build.non_max_suppression(
+    outputs = build.non_max_suppression(
         boxes,
         scores,
         build.constant(0) if most is None else _scalar(most),
@@ -55,7 +55,7 @@ def non_max_suppression(
         box_encoding="center" if center_point_box else "corner",
         output_type="i64",
     )
-    return found[0]
+    return outputs[0]
 
 
 def _just_above(threshold: Value) -> Value:
@@ -86,13 +86,13 @@ def cumsum(data: Value, axis: Value, *, exclusive: bool, reverse: bool) -> Value
 @onnx_op("CumProd", since=26)
 def cumprod(data: Value, axis: Value, *, exclusive: bool, reverse: bool) -> Value:
     """Step by step along the axis: a TensorIterator carries the previous products."""
-    place = normal_axis(int(known_scalar(axis, "the axis")), known_rank(data, "the input"))
+    scan_axis = normal_axis(int(known_scalar(axis, "the axis")), known_rank(data, "the input"))
     order = (-1, 0, -1) if reverse else (0, -1, 1)
 
     def step(so_far: Value, part: Value) -> tuple[list[Value], list[build.Collected]]:
         after = build.multiply(so_far, part)
-        return [after], [build.Collected(so_far if exclusive else after, place, *order)]
+        return [after], [build.Collected(so_far if exclusive else after, scan_axis, *order)]
 
-    first = build.slice(data, ints(0), ints(1), ints(1), ints(place))
+    first = build.slice(data, ints(0), ints(1), ints(1), ints(scan_axis))
     ones = build.broadcast(number(1, data), shape_of(first))
-    return build.tensor_iterator(step, [ones], [build.Sliced(data, place, *order)])[1]
+    return build.tensor_iterator(step, [ones], [build.Sliced(data, scan_axis, *order)])[1]

@@ -26,7 +26,7 @@ from ir_exec.kernels.limits import MemoryMeter, current_limits
 from ir_exec.kernels.matching import MatchTimer, is_quick, require_compilable
 from ir_exec.onnx.lowering.attributes import Floats, Ints, Strings, chosen
 from ir_exec.onnx.lowering.registry import MICROSOFT, onnx_op
-from ir_exec.onnx.lowering.values import as_i64, cast, ints, known, known_rank, number, numbers, shape_of
+from ir_exec.onnx.lowering.values import as_i64, cast, ints, known_array, known_rank, number, numbers, shape_of
 from ir_exec.onnx.ops.lookups import look_up
 from ir_exec.report.text import shorten
 from ir_exec.types import Array, ElementType, convert
@@ -52,19 +52,22 @@ _MOST_COLUMNS = 2**24
 """Maximum number of columns of a table of n-grams."""
 
 
-def numbers_of_strings(strings: Array, kind: ElementType) -> Array:
+def numbers_of_strings(strings: Array, element_type: ElementType) -> Array:
     """Strings as numbers: a prefix is read, as by strtod for floats and by strtol for integers; integers wrap.
 
     Raises:
         EvaluationError: For a string that does not begin with a number.
     """
-    pattern = _FLOAT if kind.is_float else _INTEGER
+    pattern = _FLOAT if element_type.is_float else _INTEGER
     values: list[Any] = []
     for text in strings.ravel():
         match = pattern.match(str(text))
         if match is None:
             raise EvaluationError(
-                "the string is", actual=repr(str(text)), expected=f"a number of type {kind}", code=Code.bad_value
+                "the string is",
+                actual=repr(str(text)),
+                expected=f"a number of type {element_type}",
+                code=Code.bad_value,
             )
         if len(match[1]) > _MOST_DIGITS:
             raise EvaluationError(
@@ -74,14 +77,14 @@ def numbers_of_strings(strings: Array, kind: ElementType) -> Array:
                 expected=f"at most {_MOST_DIGITS:,}",
                 code=Code.bad_value,
             )
-        values.append(_float(match[1]) if kind.is_float else int(match[1]))
-    if kind.is_float:
+        values.append(_float(match[1]) if element_type.is_float else int(match[1]))
+    if element_type.is_float:
         with np.errstate(over="ignore"):
-            return convert(np.array(values, np.float64).reshape(strings.shape), kind)
-    if kind is ElementType.boolean:
+            return convert(np.array(values, np.float64).reshape(strings.shape), element_type)
+    if element_type is ElementType.boolean:
         return np.array([value != 0 for value in values], np.bool_).reshape(strings.shape)
     wrapped = np.array([value % 2**64 for value in values], np.uint64)
-    return wrapped.astype(kind.dtype).reshape(strings.shape)
+    return wrapped.astype(element_type.dtype).reshape(strings.shape)
 
 
 def _float(text: str) -> float:
@@ -94,8 +97,8 @@ def _float(text: str) -> float:
 
 def strings_of_numbers(array: Array) -> Array:
     """Numbers as strings, as in onnxruntime: floats with eight digits, `NaN`, `INF` and `-INF`."""
-    kind = ElementType.of(array)
-    if kind.is_float:
+    element_type = ElementType.of(array)
+    if element_type.is_float:
         texts = [_text_of(float(value)) for value in array.astype(np.float64).ravel()]
     else:
         texts = [str(int(value)) for value in array.ravel()]
@@ -115,11 +118,11 @@ def _strings(data: Value, what: str) -> Array:
         raise ElementTypeError(
             f"{what} is", actual=data.element_type, expected="strings", code=Code.element_type_not_taken
         )
-    return known(data, what)
+    return known_array(data, what)
 
 
 def _texts(array: Array) -> list[str]:
-    return [str(one) for one in array.ravel()]
+    return [str(element) for element in array.ravel()]
 
 
 def _collect_texts(texts: Iterable[str]) -> list[str]:
@@ -168,7 +171,7 @@ def string_concat(a: Value, b: Value) -> Value:
     left, right = np.broadcast_arrays(_strings(a, "X"), _strings(b, "Y"))
     _require_concatenated(left, right)
     pairs = zip(left.ravel(), right.ravel(), strict=True)
-    return _as_strings((str(one) + str(other) for one, other in pairs), left.shape)
+    return _as_strings((str(first) + str(second) for first, second in pairs), left.shape)
 
 
 @onnx_op("StringSplit", since=20)
@@ -357,7 +360,7 @@ def tf_idf_vectorizer(
     counts = []
     for length, table in enumerate(grams, 1):
         is_used = min_gram_length <= length <= max_gram_length
-        counts.append(_counted(items, table, max_skip_count if length > 1 else 0, is_used))
+        counts.append(_count_ngrams(items, table, max_skip_count if length > 1 else 0, is_used))
     total = build.concat(counts, 1)
     if not is_counted:
         total = cast(build.greater(total, number(0, total)), ElementType.f32)
@@ -373,7 +376,7 @@ def _items(data: Value, integers: Ints, strings: Strings) -> tuple[Value, Array]
         return as_i64(data), np.array(integers, np.int64)
     words = np.array(sorted(set(strings)), object)
     numbered = np.arange(len(words), dtype=np.int64)
-    places = {word: place for place, word in enumerate(words)}
+    places = {word: index for index, word in enumerate(words)}
     pool = np.array([places[word] for word in strings], np.int64)
     return look_up(data, words, numbered, np.array([-1], np.int64)), pool
 
@@ -396,7 +399,7 @@ def _grams(pool: Array, starts: Ints, count: int) -> list[Array]:
     return tables
 
 
-def _counted(items: Value, table: Array, skips: int, is_used: bool) -> Value:
+def _count_ngrams(items: Value, table: Array, skips: int, is_used: bool) -> Value:
     """[rows, n-grams]: the number of occurrences of each n-gram of a length, with every distance between items."""
     count, length = table.shape
     rows = build.gather(shape_of(items), ints(0), 0)
@@ -407,10 +410,10 @@ def _counted(items: Value, table: Array, skips: int, is_used: bool) -> Value:
     for distance in range(1, skips + 2):
         windows = build.maximum(build.subtract(size, ints(distance * (length - 1))), ints(0))
         matches: Value | None = None
-        for place in range(length):
-            start = ints(distance * place)
+        for position in range(length):
+            start = ints(distance * position)
             item = build.slice(items, start, build.add(windows, start), ints(1), ints(1))
-            equal = build.equal(build.unsqueeze(item, 2), build.constant(table[:, place]))
+            equal = build.equal(build.unsqueeze(item, 2), build.constant(table[:, position]))
             matches = equal if matches is None else build.logical_and(matches, equal)
         assert matches is not None
         total = build.add(total, build.reduce_sum(cast(matches, ElementType.f32), ints(1), keep_dims=False))

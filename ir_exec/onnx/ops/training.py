@@ -35,7 +35,7 @@ def _columns(results: Sequence[tuple[Value, ...]]) -> list[Value]:
     return [value for column in zip(*results, strict=True) for value in column]
 
 
-def _regularized(x: Value, gradient: Value, coefficient: float) -> Value:
+def _regularize(x: Value, gradient: Value, coefficient: float) -> Value:
     return build.add(build.multiply(number(coefficient, x), x), gradient) if coefficient else gradient
 
 
@@ -47,7 +47,7 @@ def adagrad(
     for x, gradient, squares in _groups(inputs, 3):
         steps = build.multiply(cast(count, x.element_type), number(decay_factor, x))
         step = build.divide(cast(rate, x.element_type), build.add(number(1, x), steps))
-        gradient = _regularized(x, gradient, norm_coefficient)
+        gradient = _regularize(x, gradient, norm_coefficient)
         squares = build.add(squares, build.multiply(gradient, gradient))
         scale = build.add(build.sqrt(squares), number(epsilon, x))
         results.append((build.subtract(x, build.divide(build.multiply(step, gradient), scale)), squares))
@@ -68,7 +68,7 @@ def adam(
     results = []
     for x, gradient, means, squares in _groups(inputs, 4):
         one, steps = number(1, x), cast(count, x.element_type)
-        gradient = _regularized(x, gradient, norm_coefficient)
+        gradient = _regularize(x, gradient, norm_coefficient)
         means = build.add(build.multiply(number(alpha, x), means), build.multiply(number(1 - alpha, x), gradient))
         square = build.multiply(gradient, gradient)
         squares = build.add(build.multiply(number(beta, x), squares), build.multiply(number(1 - beta, x), square))
@@ -92,7 +92,7 @@ def momentum(
         raise InvalidAttributeError("mode is", actual=repr(mode), expected="standard or nesterov")
     results = []
     for x, gradient, moved in _groups(inputs, 3):
-        gradient = _regularized(x, gradient, norm_coefficient)
+        gradient = _regularize(x, gradient, norm_coefficient)
         factor = build.select(build.greater(count, number(0, count)), number(beta, x), number(1, x))
         moved = build.add(build.multiply(number(alpha, x), moved), build.multiply(factor, gradient))
         way = moved if mode == "standard" else build.add(gradient, build.multiply(number(alpha, x), moved))

@@ -10,12 +10,12 @@ from ir_exec.errors import InvalidAttributeError, UnsupportedError
 from ir_exec.onnx.lowering.attributes import Floats, Ints, Sparse, Strings, Tensor
 from ir_exec.onnx.lowering.graphs import Call
 from ir_exec.onnx.lowering.registry import onnx_op
-from ir_exec.onnx.lowering.values import GraphValue, Narrow, cast, known, number
+from ir_exec.onnx.lowering.values import GraphValue, Narrow, cast, known_array, number
 from ir_exec.onnx.ops.strings import numbers_of_strings, strings_of_numbers
 from ir_exec.onnx.reading.tensors import dense, element_type_of, is_narrow, onnx_type, wider_type_of
 from ir_exec.types import BOOLEAN, INTEGER, ElementType
 
-__all__ = ["convert_saturated", "converted", "type_of"]
+__all__ = ["convert_saturated", "convert_to", "type_of"]
 
 
 @onnx_op("Constant", since=(1, 11, 12), ignores_attributes=True)
@@ -32,8 +32,8 @@ def constant(
     call: Call,
 ) -> Value:
     """The value of the only given attribute."""
-    given = (value, sparse_value, value_float, value_floats, value_int, value_ints, value_string, value_strings)
-    count = sum(one is not None for one in given)
+    attributes = (value, sparse_value, value_float, value_floats, value_int, value_ints, value_string, value_strings)
+    count = sum(attribute is not None for attribute in attributes)
     if count != 1:
         raise InvalidAttributeError("the node has", actual=count, detail="attributes", expected=1)
     if value is not None:
@@ -54,10 +54,10 @@ def identity(data: GraphValue) -> GraphValue:
 
 @onnx_op("Cast", since=1)
 def cast_1(data: GraphValue, *, to: str) -> GraphValue:
-    return converted(data, _named(to))
+    return convert_to(data, _type_by_name(to))
 
 
-def _named(name: str) -> int:
+def _type_by_name(name: str) -> int:
     from onnx import TensorProto
 
     try:
@@ -68,36 +68,38 @@ def _named(name: str) -> int:
 
 @onnx_op("Cast", since=(6, 19, 24))
 def cast_6(data: GraphValue, *, to: int, saturate: bool, round_mode: str) -> GraphValue:
-    return converted(data, to, saturate, round_mode)
+    return convert_to(data, to, saturate, round_mode)
 
 
 @onnx_op("CastLike", since=(15, 19, 24))
 def cast_like(data: GraphValue, target: GraphValue, *, saturate: bool, round_mode: str) -> GraphValue:
-    return converted(data, type_of(target), saturate, round_mode)
+    return convert_to(data, type_of(target), saturate, round_mode)
 
 
 @onnx_op("BitCast", since=26)
 def bit_cast(data: Value, *, to: int) -> Value:
     """Integers of the same width keep their bits in conversions; no operator of IR reads the bits of floats."""
-    kind = element_type_of(to)
-    whole = INTEGER | BOOLEAN
-    if kind is data.element_type:
+    element_type = element_type_of(to)
+    supported = INTEGER | BOOLEAN
+    if element_type is data.element_type:
         return data
-    if kind not in INTEGER or data.element_type not in whole or kind.bits != data.element_type.bits:
-        raise UnsupportedError(f"IR has no operator that reinterprets the bits of {data.element_type} as {kind}")
-    return cast(data, kind)
+    if element_type not in INTEGER or data.element_type not in supported or element_type.bits != data.element_type.bits:
+        raise UnsupportedError(
+            f"IR has no operator that reinterprets the bits of {data.element_type} as {element_type}"
+        )
+    return cast(data, element_type)
 
 
 def type_of(value: GraphValue) -> int:
     """The TensorProto.DataType of a tensor."""
     if isinstance(value, Narrow):
-        return value.kind
+        return value.data_type
     if not isinstance(value, Value):
         raise UnsupportedError("the input is a sequence", expected="a tensor")
     return onnx_type(value.element_type)
 
 
-def converted(data: GraphValue, code: int, saturate: bool = True, round_mode: str = "up") -> GraphValue:
+def convert_to(data: GraphValue, code: int, saturate: bool = True, round_mode: str = "up") -> GraphValue:
     """A tensor in the element type of this TensorProto.DataType."""
     if type_of(data) == code:
         return data
@@ -133,16 +135,16 @@ def _unsigned_zero_float(value: Value, is_e4m3: bool, saturate: bool) -> Value:
     end = number(largest, value)
     size = build.abs(value)
     two = number(2, value)
-    kind = ElementType.f8e4m3 if is_e4m3 else ElementType.f8e5m2
+    f8_type = ElementType.f8e4m3 if is_e4m3 else ElementType.f8e5m2
     bounded = build.clamp(value, min=-largest, max=largest)
-    halves = build.divide(_nearest_f8(build.multiply(bounded, two), kind), two)
+    halves = build.divide(_nearest_f8(build.multiply(bounded, two), f8_type), two)
     if is_e4m3:
         # Twice 232 is in the middle between two values, the lower one of which is even.
         top = build.multiply(build.sign(bounded), end)
         rounded = build.select(build.greater(build.abs(bounded), number(232, value)), top, halves)
     else:
         above = build.greater_equal(build.abs(bounded), number(1, value))
-        rounded = build.select(above, _nearest_f8(bounded, kind), halves)
+        rounded = build.select(above, _nearest_f8(bounded, f8_type), halves)
     if not saturate:
         limit = number(248.0 if is_e4m3 else 61440.0, value)
         nan = number(np.nan, value)
@@ -157,62 +159,62 @@ _MIDDLE = {ElementType.f8e4m3: 464.0, ElementType.f8e5m2: 61440.0}
 """Half way from the largest value to the next value of the same exponent."""
 
 
-def _nearest_f8(data: Value, kind: ElementType) -> Value:
-    """The floats, none larger than the largest of `kind`, rounded to its values, but still in their own type.
+def _nearest_f8(data: Value, f8_type: ElementType) -> Value:
+    """The floats, none larger than the largest of `f8_type`, rounded to its values, but still in their own type.
 
     Convert of IR rounds f32 to f16 first, as OpenVINO does: resulting ties are resolved by the original float.
     """
     wide = data.element_type
-    twice = cast(cast(data, kind), wide)
+    twice = cast(cast(data, f8_type), wide)
     middle = cast(cast(data, ElementType.f16), wide)
     other = build.subtract(build.add(middle, middle), twice)
-    is_value = build.equal(cast(cast(other, kind), wide), other)
+    is_value = build.equal(cast(cast(other, f8_type), wide), other)
     is_nearer = build.less(build.abs(build.subtract(data, other)), build.abs(build.subtract(data, twice)))
     return build.select(build.logical_and(is_value, is_nearer), other, twice)
 
 
-def _as_f8(data: Value, kind: ElementType, saturate: bool) -> Value:
+def _as_f8(data: Value, f8_type: ElementType, saturate: bool) -> Value:
     """Rounded once; beyond the largest value NaN in f8e4m3 and infinities in f8e5m2, unless they saturate."""
-    middle = number(_MIDDLE[kind], data)
-    bounded = build.clamp(data, min=-_LARGEST[kind], max=_LARGEST[kind])
-    found = bounded if data.element_type.bits < 32 else _nearest_f8(bounded, kind)
+    middle = number(_MIDDLE[f8_type], data)
+    bounded = build.clamp(data, min=-_LARGEST[f8_type], max=_LARGEST[f8_type])
+    rounded = bounded if data.element_type.bits < 32 else _nearest_f8(bounded, f8_type)
     if not saturate:
         size = build.abs(data)
-        if kind is ElementType.f8e4m3:
-            found = build.select(build.greater(size, middle), number(np.nan, data), found)
+        if f8_type is ElementType.f8e4m3:
+            rounded = build.select(build.greater(size, middle), number(np.nan, data), rounded)
         else:
             far = build.multiply(build.sign(data), number(np.inf, data))
-            found = build.select(build.greater_equal(size, middle), far, found)
+            rounded = build.select(build.greater_equal(size, middle), far, rounded)
     # NaN is kept.
-    return cast(build.select(build.is_nan(data), data, found), kind)
+    return cast(build.select(build.is_nan(data), data, rounded), f8_type)
 
 
-def convert_saturated(data: Value, kind: ElementType, saturate: bool = True, round_mode: str = "up") -> Value:
+def convert_saturated(data: Value, element_type: ElementType, saturate: bool = True, round_mode: str = "up") -> Value:
     """The data in another element type; floats of 8 bits saturate to their largest value with `saturate`."""
-    if data.element_type is kind:
+    if data.element_type is element_type:
         return data
-    if ElementType.string in (kind, data.element_type):
-        array = known(data, "the input of a Cast between strings and numbers")
-        is_text = kind is ElementType.string
-        return build.constant(strings_of_numbers(array) if is_text else numbers_of_strings(array, kind))
-    if kind in _LARGEST and data.element_type not in _LARGEST:
-        return _as_f8(data if data.element_type.is_float else cast(data, ElementType.f32), kind, saturate)
-    if kind is ElementType.f8e8m0 and round_mode != "nearest":
+    if ElementType.string in (element_type, data.element_type):
+        array = known_array(data, "the input of a Cast between strings and numbers")
+        is_text = element_type is ElementType.string
+        return build.constant(strings_of_numbers(array) if is_text else numbers_of_strings(array, element_type))
+    if element_type in _LARGEST and data.element_type not in _LARGEST:
+        return _as_f8(data if data.element_type.is_float else cast(data, ElementType.f32), element_type, saturate)
+    if element_type is ElementType.f8e8m0 and round_mode != "nearest":
         return _rounded_power(cast(data, ElementType.f32), round_mode)
-    if kind is ElementType.f4e2m1 and data.element_type.is_float:
+    if element_type is ElementType.f4e2m1 and data.element_type.is_float:
         # It has no NaN: ONNX's own implementation returns a negative zero.
         data = build.select(build.is_nan(data), number(-0.0, data), data)
-    return cast(data, kind)
+    return cast(data, element_type)
 
 
 def _rounded_power(data: Value, round_mode: str) -> Value:
     """The next power of two that is at least, or at most, the data."""
     if round_mode not in ("up", "down"):
         raise InvalidAttributeError("round_mode is", actual=repr(round_mode), expected="up, down or nearest")
-    kind = ElementType.f8e8m0
-    near = cast(cast(data, kind), ElementType.f32)
+    f8_type = ElementType.f8e8m0
+    near = cast(cast(data, f8_type), ElementType.f32)
     if round_mode == "up":
         wrong, factor = build.less(near, data), 2.0
     else:
         wrong, factor = build.greater(near, data), 0.5
-    return cast(build.select(wrong, build.multiply(near, number(factor, near)), near), kind)
+    return cast(build.select(wrong, build.multiply(near, number(factor, near)), near), f8_type)

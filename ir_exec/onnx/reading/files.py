@@ -76,19 +76,19 @@ def read_onnx(
 
     path = None if isinstance(source, (bytes, bytearray, memoryview)) else os.fsdecode(source)
 
-    def placed(error: IRError) -> None:
+    def report_in_file(error: IRError) -> None:
         report(error.located(Location(path=path)))
 
     try:
         make_states(proto, noted_pairs(proto))
     except IRError as error:
-        placed(error)
+        report_in_file(error)
     types = {port.name: port.element_type for port in inputs_of(proto)} if shapes else {}
-    given = {name: TensorType(types[name], shape) for name, shape in (shapes or {}).items() if name in types}
+    input_types = {name: TensorType(types[name], shape) for name, shape in (shapes or {}).items() if name in types}
     try:
         if report is raise_error:
             return model_of(OnnxFile(proto, folder, path))
-        return convert_model(proto, folder=folder, given=given, report=placed, is_lenient=True).model
+        return convert_model(proto, folder=folder, given=input_types, report=report_in_file, is_lenient=True).model
     except IRError as error:
         report(error.located(Location(path=path)))
         return None
@@ -109,24 +109,24 @@ def read_proto(source: str | os.PathLike[str] | bytes) -> tuple[ModelProto, str 
     if isinstance(source, (bytes, bytearray, memoryview)):
         return parse_onnx(bytes(source)), None
     path = os.fsdecode(source)
-    place = Location(path=path)
+    location = Location(path=path)
     try:
         status = os.stat(path)
         if not stat.S_ISREG(status.st_mode):
             message = "the path is not a regular file"
-            raise ParseError(message, code=Code.unreadable_path, hint=path_hint(path), location=place)
+            raise ParseError(message, code=Code.unreadable_path, hint=path_hint(path), location=location)
         if status.st_size > _MOST_BYTES:
             hint = "save the tensors as external data"
-            raise ResourceError("the file is larger than 2 GiB, the limit of ONNX files", hint=hint, location=place)
+            raise ResourceError("the file is larger than 2 GiB, the limit of ONNX files", hint=hint, location=location)
         raw = _content(path, status.st_size)
     except OSError as error:
         message = f"cannot read the file: {error.strerror or error}"
         near = path_hint(path) if isinstance(error, FileNotFoundError) else None
-        raise ParseError(message, code=Code.unreadable_path, hint=near, location=place) from None
+        raise ParseError(message, code=Code.unreadable_path, hint=near, location=location) from None
     try:
         return parse_onnx(raw), os.path.dirname(os.path.abspath(path))
     except IRError as error:
-        raise error.located(place) from None
+        raise error.located(location) from None
 
 
 def _content(path: str, size: int) -> bytes:
@@ -135,7 +135,9 @@ def _content(path: str, size: int) -> bytes:
         # External data is next to the target of a link, which may have another name.
         if size >= _LEAST_MAPPED and not os.path.islink(path):
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped, memoryview(mapped) as content:
-                short = without_large_tensors(content, os.path.basename(path), lambda kind: not is_narrow(kind))
+                short = without_large_tensors(
+                    content, os.path.basename(path), lambda data_type: not is_narrow(data_type)
+                )
             if short is not None:
                 return short
         return file.read(size)
@@ -171,7 +173,7 @@ def parse_onnx(raw: bytes) -> ModelProto:
 
 def _check_names(model: ModelProto) -> None:
     """Raise ParseError for a name that is not valid UTF-8, which protobuf returns as bytes."""
-    names: list[object] = [one.domain for one in model.opset_import]
+    names: list[object] = [entry.domain for entry in model.opset_import]
     graphs = [model.graph]
     nodes = [node for function in model.functions for node in function.node]
     for function in model.functions:
@@ -180,8 +182,10 @@ def _check_names(model: ModelProto) -> None:
     while graphs or nodes:
         if graphs:
             graph = graphs.pop()
-            names += [one.name for one in (*graph.input, *graph.output, *graph.value_info, *graph.initializer)]
-            names += [one.values.name for one in graph.sparse_initializer]
+            names += [
+                declared.name for declared in (*graph.input, *graph.output, *graph.value_info, *graph.initializer)
+            ]
+            names += [sparse.values.name for sparse in graph.sparse_initializer]
             nodes += graph.node
         while nodes:
             node = nodes.pop()
@@ -248,20 +252,20 @@ def _without_data(
     """A tensor that refers to its bytes in the file; None if they are few, or stored differently."""
     fields = list(message_fields(content, start, end))
     data = [field for field in fields if field[0] == _RAW_DATA]
-    kinds = [varint(content, first)[0] for number, _, first, _ in fields if number == _DATA_TYPE]
+    data_types = [varint(content, first)[0] for number, _, first, _ in fields if number == _DATA_TYPE]
     is_external = any(number in (_EXTERNAL_DATA, _DATA_LOCATION) for number, *_ in fields)
-    if len(data) != 1 or is_external or not kinds or not may_leave(kinds[-1]):
+    if len(data) != 1 or is_external or not data_types or not may_leave(data_types[-1]):
         return None
     _, begin, first, last = data[0]
     if last - first < LEAST_LEFT_OUT:
         return None
     entries = {"location": name, "offset": str(first), "length": str(last - first)}
-    told = [
+    external_data = [
         _field(_EXTERNAL_DATA, _field(1, key.encode()) + _field(2, value.encode("utf-8", "surrogateescape")))
         for key, value in entries.items()
     ]
-    place = _number(_DATA_LOCATION << 3 | _VARINT) + _number(_EXTERNAL)
-    return b"".join([bytes(content[start:begin]), bytes(content[last:end]), *told, place])
+    location = _number(_DATA_LOCATION << 3 | _VARINT) + _number(_EXTERNAL)
+    return b"".join([bytes(content[start:begin]), bytes(content[last:end]), *external_data, location])
 
 
 def message_fields(content: memoryview, start: int, end: int) -> Iterator[Field]:
@@ -274,14 +278,14 @@ def message_fields(content: memoryview, start: int, end: int) -> Iterator[Field]
     position = start
     while position < end:
         tag, first = varint(content, position)
-        kind = tag & 7
-        if kind == _VARINT:
+        wire_type = tag & 7
+        if wire_type == _VARINT:
             last = varint(content, first)[1]
-        elif kind == _BYTES:
+        elif wire_type == _BYTES:
             size, first = varint(content, first)
             last = first + size
-        elif kind in (_FIXED64, _FIXED32):
-            last = first + (8 if kind == _FIXED64 else 4)
+        elif wire_type in (_FIXED64, _FIXED32):
+            last = first + (8 if wire_type == _FIXED64 else 4)
         else:
             raise ValueError("the wire type of a field is invalid")
         if last > end:

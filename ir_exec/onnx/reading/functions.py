@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from onnx import FunctionProto, NodeProto, TypeProto
 
-__all__ = ["NEWER_THAN_ANY", "Functions", "defining", "deprecated", "not_taken", "schema_of"]
+__all__ = ["NEWER_THAN_ANY", "Functions", "defining", "deprecation", "not_accepted", "schema_of"]
 
 
 NEWER_THAN_ANY = 2**31 - 1
@@ -35,7 +35,9 @@ class Functions:
     """The functions of a file, and the functions of ONNX."""
 
     def __init__(self, local: Iterable[FunctionProto]) -> None:
-        self._local = {(canonical_domain(one.domain), one.name, one.overload): one for one in local}
+        self._local = {
+            (canonical_domain(function.domain), function.name, function.overload): function for function in local
+        }
         self._counts: dict[tuple[str, str, str], int] = {}
 
     def count_nodes(self, function: FunctionProto, most: int, depth: int = 0) -> int:
@@ -67,7 +69,7 @@ class Functions:
         schema = defining(domain, type, opset)
         return schema is not None and _has_body(schema)
 
-    def defined(self, node: NodeProto, inputs: list[GraphValue], opset: int) -> FunctionProto | None:
+    def find_body(self, node: NodeProto, inputs: list[GraphValue], opset: int) -> FunctionProto | None:
         """The body in ONNX's definition of a node's operator for inputs of these types; None if it has none."""
         from onnx import FunctionProto
 
@@ -76,13 +78,13 @@ class Functions:
             return None
         body = FunctionProto()
         if schema.has_context_dependent_function:
-            known = [since for since in schema.context_dependent_function_opset_versions if since <= opset]
-            version = max(known, default=min(schema.context_dependent_function_opset_versions))
+            versions = [since for since in schema.context_dependent_function_opset_versions if since <= opset]
+            version = max(versions, default=min(schema.context_dependent_function_opset_versions))
             types = [_type_of(value).SerializeToString() for value in inputs]
             text = schema.get_context_dependent_function_with_opset_version(version, node.SerializeToString(), types)
         elif schema.has_function:
-            known = [since for since in schema.function_opset_versions if since <= opset]
-            version = max(known, default=min(schema.function_opset_versions))
+            versions = [since for since in schema.function_opset_versions if since <= opset]
+            version = max(versions, default=min(schema.function_opset_versions))
             text = schema.get_function_with_opset_version(version)
         else:
             return None
@@ -90,12 +92,12 @@ class Functions:
             return None
         body.ParseFromString(text) if isinstance(text, bytes) else body.CopyFrom(text)
         for name, attribute in schema.attributes.items():
-            if attribute.default_value.type and name not in {one.name for one in body.attribute_proto}:
+            if attribute.default_value.type and name not in {declared.name for declared in body.attribute_proto}:
                 body.attribute_proto.append(attribute.default_value)
         return body
 
 
-def deprecated(domain: str, type: str, opset: int) -> GraphError | None:
+def deprecation(domain: str, type: str, opset: int) -> GraphError | None:
     """A warning (IR125) if this version of an operator is deprecated, or is an experimental one of early ONNX."""
     version, schema = find(domain, type, opset), schema_of(domain, type, opset)
     instead = None if version is None else version.instead
@@ -143,28 +145,28 @@ def schema_of(domain: str, type: str, opset: int) -> Any:
         return None
 
 
-def not_taken(domain: str, type: str, opset: int, inputs: Iterable[GraphValue]) -> ElementTypeError | None:
+def not_accepted(domain: str, type: str, opset: int, inputs: Iterable[GraphValue]) -> ElementTypeError | None:
     """A warning (IR401) for the first input whose element type this version of the operator does not accept.
 
     It is not an error: the meaning of the node is clear, and OpenVINO runs it, but onnxruntime rejects the file.
     """
     if domain == MICROSOFT:
-        return _not_taken_by_microsoft(type, opset, inputs)
-    taken = _taken(domain, type, opset)
+        return _not_accepted_by_microsoft(type, opset, inputs)
+    accepted = _accepted_types(domain, type, opset)
     for position, value in enumerate(inputs):
-        if not taken or not isinstance(value, Value) or not value.element_type.is_known:
+        if not accepted or not isinstance(value, Value) or not value.element_type.is_known:
             continue
-        name, kinds = taken[min(position, len(taken) - 1)]
+        name, kinds = accepted[min(position, len(accepted) - 1)]
         try:
-            found = onnx_type(value.element_type)
+            data_type = onnx_type(value.element_type)
         except UnsupportedError:
             continue
-        if kinds and found not in kinds:
+        if kinds and data_type not in kinds:
             return _type_warning(f"{type} of opset {opset}", value, name, "insert a Cast, or import a newer opset")
     return None
 
 
-def _not_taken_by_microsoft(type: str, opset: int, inputs: Iterable[GraphValue]) -> ElementTypeError | None:
+def _not_accepted_by_microsoft(type: str, opset: int, inputs: Iterable[GraphValue]) -> ElementTypeError | None:
     signature = find_signature(MICROSOFT, type, opset)
     for declared, value in zip(() if signature is None else signature.inputs, inputs, strict=False):
         if not isinstance(value, Value) or not value.element_type.is_known or not declared.kinds:
@@ -181,7 +183,7 @@ def _type_warning(operator: str, value: Value, name: str, help: str) -> ElementT
 
 
 @lru_cache(maxsize=2**10)
-def _taken(domain: str, type: str, opset: int) -> tuple[tuple[str, frozenset[int]], ...]:
+def _accepted_types(domain: str, type: str, opset: int) -> tuple[tuple[str, frozenset[int]], ...]:
     """The name and the TensorProto.DataTypes of each input; () for operators that ONNX does not define."""
     from onnx import TensorProto
 
@@ -197,19 +199,19 @@ def _taken(domain: str, type: str, opset: int) -> tuple[tuple[str, frozenset[int
 def _type_of(value: GraphValue) -> TypeProto:
     from onnx import TypeProto
 
-    found = TypeProto()
+    proto = TypeProto()
     if isinstance(value, Sequence):
-        found.sequence_type.elem_type.tensor_type.elem_type = onnx_type(value.element_type)
+        proto.sequence_type.elem_type.tensor_type.elem_type = onnx_type(value.element_type)
     elif isinstance(value, Narrow):
-        found = _type_of(value.value)
-        found.tensor_type.elem_type = value.kind
+        proto = _type_of(value.value)
+        proto.tensor_type.elem_type = value.data_type
     elif isinstance(value, Value) and value.type.element_type is not ElementType.dynamic:
-        found.tensor_type.elem_type = onnx_type(value.type.element_type)
+        proto.tensor_type.elem_type = onnx_type(value.type.element_type)
         if value.type.shape.dims is not None:
-            dims = found.tensor_type.shape
+            dims = proto.tensor_type.shape
             dims.SetInParent()
             for dim in value.type.shape:
-                one = dims.dim.add()
+                entry = dims.dim.add()
                 if dim.is_static:
-                    one.dim_value = dim.size
-    return found
+                    entry.dim_value = dim.size
+    return proto

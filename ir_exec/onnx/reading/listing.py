@@ -79,7 +79,7 @@ class Listing:
     def __init__(self, proto: ModelProto, path: str) -> None:
         graph = proto.graph
         self.ir_version: int = proto.ir_version
-        self.opsets = {shown_domain(canonical_domain(one.domain)): one.version for one in proto.opset_import}
+        self.opsets = {shown_domain(canonical_domain(entry.domain)): entry.version for entry in proto.opset_import}
         self.producer = " ".join(filter(None, (proto.producer_name, proto.producer_version)))
         self.domain: str = proto.domain
         self.model_version: int = proto.model_version
@@ -89,13 +89,17 @@ class Listing:
             operator_name(function.domain, function.name): len(function.node) for function in proto.functions
         }
         own = os.path.basename(path)
-        self.initializers = [_listed(tensor, own) for tensor in graph.initializer]
-        self.initializers += [_listed(one.values, own) for one in graph.sparse_initializer]
-        held = {tensor.name for tensor in self.initializers}
-        self.inputs = {one.name: type_text(one.type) for one in graph.input if one.name not in held}
-        self.outputs = {one.name: type_text(one.type) for one in graph.output}
+        self.initializers = [_listed_tensor(tensor, own) for tensor in graph.initializer]
+        self.initializers += [_listed_tensor(sparse.values, own) for sparse in graph.sparse_initializer]
+        initialized = {tensor.name for tensor in self.initializers}
+        self.inputs = {
+            declared.name: type_text(declared.type) for declared in graph.input if declared.name not in initialized
+        }
+        self.outputs = {declared.name: type_text(declared.type) for declared in graph.output}
         self.nodes = list(_nodes(graph))
-        self._types = {one.name: type_text(one.type) for one in (*graph.value_info, *graph.input, *graph.output)}
+        self._types = {
+            declared.name: type_text(declared.type) for declared in (*graph.value_info, *graph.input, *graph.output)
+        }
         self._types |= {tensor.name: tensor.type for tensor in self.initializers}
 
     @property
@@ -108,7 +112,7 @@ class Listing:
         """The type of a value: as declared in the file, else as inferred; "" if unknown."""
         return self._types.get(name) or inferred.get(name, "")
 
-    def named(self, name: str) -> list[ListedNode]:
+    def find_by_name(self, name: str) -> list[ListedNode]:
         """The nodes with this name, or with an output of this name."""
         return [node for node in self.nodes if node.name == name] or [
             node for node in self.nodes if name in node.outputs
@@ -123,13 +127,13 @@ def operator_name(domain: str, type: str) -> str:
 
 def type_text(declared: TypeProto) -> str:
     """A type as declared in the file, with the names of dims: `f32[N,3,224,224]`, `sequence(f32[...])`."""
-    kind = declared.WhichOneof("value")
-    if kind == "sequence_type":
+    field = declared.WhichOneof("value")
+    if field == "sequence_type":
         return f"sequence({type_text(declared.sequence_type.elem_type)})"
-    if kind == "optional_type":
+    if field == "optional_type":
         return f"optional({type_text(declared.optional_type.elem_type)})"
-    if kind != "tensor_type":
-        return (kind or "").removesuffix("_type")
+    if field != "tensor_type":
+        return (field or "").removesuffix("_type")
     tensor = declared.tensor_type
     if not tensor.HasField("shape"):
         return f"{_element_type(tensor.elem_type)}[...]"
@@ -147,7 +151,7 @@ def _element_type(code: int) -> str:
         return TensorProto.DataType.Name(code).lower() if code in TensorProto.DataType.values() else str(code)
 
 
-def _listed(tensor: TensorProto, own: str) -> ListedTensor:
+def _listed_tensor(tensor: TensorProto, own: str) -> ListedTensor:
     external = None
     if tensor.data_location == tensor.EXTERNAL:
         location = next((entry.value for entry in tensor.external_data if entry.key == "location"), "")
@@ -166,12 +170,12 @@ def _size(tensor: TensorProto) -> int:
     return int((prod(tensor.dims) * bits + 7) // 8)
 
 
-def _nodes(graph: GraphProto, around: tuple[str, ...] = ()) -> Iterator[ListedNode]:
+def _nodes(graph: GraphProto, enclosing: tuple[str, ...] = ()) -> Iterator[ListedNode]:
     for node in graph.node:
-        yield _node(node, around)
-        if len(around) < _MOST_DEPTH:
+        yield _node(node, enclosing)
+        if len(enclosing) < _MOST_DEPTH:
             for body in _bodies(node):
-                yield from _nodes(body, (*around, name_of(node)))
+                yield from _nodes(body, (*enclosing, name_of(node)))
 
 
 def _bodies(node: NodeProto) -> Iterator[GraphProto]:
@@ -181,10 +185,10 @@ def _bodies(node: NodeProto) -> Iterator[GraphProto]:
         yield from attribute.graphs
 
 
-def _node(node: NodeProto, around: tuple[str, ...]) -> ListedNode:
+def _node(node: NodeProto, enclosing: tuple[str, ...]) -> ListedNode:
     attributes = {attribute.name: _text(attribute) for attribute in node.attribute}
     domain = shown_domain(canonical_domain(node.domain))
-    return ListedNode(name_of(node), node.op_type, domain, attributes, tuple(node.input), tuple(node.output), around)
+    return ListedNode(name_of(node), node.op_type, domain, attributes, tuple(node.input), tuple(node.output), enclosing)
 
 
 def _text(attribute: AttributeProto) -> str:
@@ -202,11 +206,11 @@ def _text(attribute: AttributeProto) -> str:
         case "INTS":
             return _list(map(str, attribute.ints), len(attribute.ints))
         case "FLOATS":
-            return _list((f"{one:.9g}" for one in attribute.floats), len(attribute.floats))
+            return _list((f"{value:.9g}" for value in attribute.floats), len(attribute.floats))
         case "STRINGS":
             return _list((string.decode(errors="replace") for string in attribute.strings), len(attribute.strings))
         case "TENSOR":
-            return _listed(attribute.t, "").type
+            return _listed_tensor(attribute.t, "").type
         case "SPARSE_TENSOR":
             dims = ",".join(map(str, attribute.sparse_tensor.dims))
             return f"sparse {_element_type(attribute.sparse_tensor.values.data_type)}[{dims}]"

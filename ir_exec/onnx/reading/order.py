@@ -15,23 +15,23 @@ __all__ = ["in_order", "name_of", "needed_names", "place_of"]
 
 
 def in_order(
-    nodes: Sequence[NodeProto], given: Collection[str], report: ReportFault
+    nodes: Sequence[NodeProto], available: Collection[str], report: ReportFault
 ) -> Iterator[tuple[int, NodeProto]]:
     """The nodes with their positions, each after the sources of its inputs; in the order of the file if that is valid.
 
     Reports GraphError: IR122 (a warning) for a node before a source of its inputs; IR107 for nodes in a cycle, which
     are omitted; IR102 for an undefined name.
     """
-    known = set(given)
+    defined = set(available)
     makers = {name: position for position, node in enumerate(nodes) for name in node.output if name}
     waiting: dict[int, int] = {}
     readers: dict[str, list[int]] = {}
     for start, node in enumerate(nodes):
-        needed = {name for name in needed_names(node) if name not in known}
+        needed = {name for name in needed_names(node) if name not in defined}
         unknown = sorted(needed - makers.keys())
         if unknown:
             report(_dangling(node, start, unknown[0]))
-            known.update(unknown)
+            defined.update(unknown)
             needed -= set(unknown)
         if needed:
             waiting[start] = len(needed)
@@ -42,10 +42,10 @@ def in_order(
         while ready:
             position = ready.pop()
             if position < start:
-                report(_unsorted(nodes[position], position))
+                report(_unsorted_node(nodes[position], position))
             yield position, nodes[position]
             for name in nodes[position].output:
-                known.add(name)
+                defined.add(name)
                 for reader in readers.pop(name, ()):
                     waiting[reader] -= 1
                     if not waiting[reader]:
@@ -53,9 +53,9 @@ def in_order(
                         ready.append(reader)
     if waiting:
         first = min(waiting)
-        names = ", ".join(name_of(nodes[one]) for one in sorted(waiting)[:5])
-        place = place_of(nodes[first], first)
-        report(GraphError(f"nodes form a cycle or depend on one: {names}", code=Code.cycle, location=place))
+        names = ", ".join(name_of(nodes[position]) for position in sorted(waiting)[:5])
+        location = place_of(nodes[first], first)
+        report(GraphError(f"nodes form a cycle or depend on one: {names}", code=Code.cycle, location=location))
 
 
 def name_of(node: NodeProto) -> str:
@@ -86,14 +86,14 @@ def _free_names(graph: GraphProto) -> set[str]:
     return needed - own
 
 
-def _unsorted(node: NodeProto, position: int) -> GraphError:
-    place = place_of(node, position)
+def _unsorted_node(node: NodeProto, position: int) -> GraphError:
+    location = place_of(node, position)
     message = "the node reads an output of a later node"
-    return GraphError(message, code=Code.unsorted_nodes, severity="warning", location=place)
+    return GraphError(message, code=Code.unsorted_nodes, severity="warning", location=location)
 
 
 def _dangling(node: NodeProto, position: int, name: str) -> GraphError:
-    place = place_of(node, position, port=name)
+    location = place_of(node, position, port=name)
     return GraphError(
-        f"{name!r} is not the output of a node, an input or an initializer", code=Code.dangling_edge, location=place
+        f"{name!r} is not the output of a node, an input or an initializer", code=Code.dangling_edge, location=location
     )

@@ -30,18 +30,18 @@ _TYPES |= {21: "u4", 22: "i4", 23: "f4e2m1", 24: "f8e8m0", 25: "u2"}
 _MOST_ELEMENTS = 2**40
 
 
-def data_set_files(folder: str | os.PathLike[str], kind: str) -> list[str]:
+def data_set_files(folder: str | os.PathLike[str], prefix: str) -> list[str]:
     """The files `input_0.pb`, `input_1.pb`, ... of a folder, in order.
 
     Args:
-        kind: "input", or "output" for `output_0.pb`, ...
+        prefix: "input", or "output" for `output_0.pb`, ...
     """
     try:
         names = os.listdir(folder)
     except OSError:
         return []
-    found = [(int(match[1]), name) for name in names if (match := re.fullmatch(rf"{kind}_(\d{{1,6}})\.pb", name))]
-    return [os.path.join(os.fspath(folder), name) for _, name in sorted(found)]
+    numbered = [(int(match[1]), name) for name in names if (match := re.fullmatch(rf"{prefix}_(\d{{1,6}})\.pb", name))]
+    return [os.path.join(os.fspath(folder), name) for _, name in sorted(numbered)]
 
 
 def read_tensor_file(path: str | os.PathLike[str]) -> tuple[str, Array]:
@@ -89,45 +89,45 @@ def _tensor(raw: bytes) -> tuple[str, Array]:
         raise ValueError(f"the element type {code} does not exist in IR")
     if min(dims, default=0) < 0 or math.prod(dims) > _MOST_ELEMENTS:
         raise ValueError(f"the dims are {dims}, expected valid sizes")
-    kind = ElementType[_TYPES[code]]
-    if kind is ElementType.string:
+    element_type = ElementType[_TYPES[code]]
+    if element_type is ElementType.string:
         elements: Array = np.empty(len(texts), object)
         elements[:] = texts
-        return name, _shaped(elements, dims)
+        return name, _reshape(elements, dims)
     if stored is None:
-        return name, _shaped(_of_lists(kind, numbers, floats, math.prod(dims)), dims)
-    needed = packed_size(kind, math.prod(dims))
+        return name, _reshape(_of_lists(element_type, numbers, floats, math.prod(dims)), dims)
+    needed = packed_size(element_type, math.prod(dims))
     if len(stored) != needed:
-        raise ValueError(f"{kind}{dims} takes {needed} bytes, but the data has {len(stored)}")
-    return name, decode(kind, tuple(dims), stored)
+        raise ValueError(f"{element_type}{dims} takes {needed} bytes, but the data has {len(stored)}")
+    return name, decode(element_type, tuple(dims), stored)
 
 
 def _varints(content: memoryview, first: int, last: int) -> list[int]:
     """The integers of a field, packed or single; the upper half of 64 bits is negative."""
-    found: list[int] = []
+    integers: list[int] = []
     while first < last:
         value, first = varint(content, first)
-        found.append(value - 2**64 if value >= 2**63 else value)
-    return found
+        integers.append(value - 2**64 if value >= 2**63 else value)
+    return integers
 
 
-def _of_lists(kind: ElementType, numbers: Sequence[int], floats: Sequence[Array], count: int) -> Array:
+def _of_lists(element_type: ElementType, numbers: Sequence[int], floats: Sequence[Array], count: int) -> Array:
     """Elements from the typed fields; f16 and narrower types are stored as the bits of their elements."""
-    if kind in (ElementType.f32, ElementType.f64):
-        return np.concatenate([*floats, np.empty(0, kind.dtype)]).astype(kind.dtype)
-    if kind.bits < 8:
+    if element_type in (ElementType.f32, ElementType.f64):
+        return np.concatenate([*floats, np.empty(0, element_type.dtype)]).astype(element_type.dtype)
+    if element_type.bits < 8:
         stored = np.array([number & 255 for number in numbers], np.uint8)
-        if len(stored) != packed_size(kind, count):
-            raise ValueError(f"{count} elements of {kind} take {packed_size(kind, count)} bytes")
-        return decode(kind, (count,), stored)
-    if kind is ElementType.boolean:
+        if len(stored) != packed_size(element_type, count):
+            raise ValueError(f"{count} elements of {element_type} take {packed_size(element_type, count)} bytes")
+        return decode(element_type, (count,), stored)
+    if element_type is ElementType.boolean:
         return np.array([number != 0 for number in numbers], np.bool_)
-    mask = 2**kind.bits - 1
-    bits = np.array([number & mask for number in numbers], f"u{kind.bits // 8}")
-    return bits.view(kind.dtype)
+    mask = 2**element_type.bits - 1
+    bits = np.array([number & mask for number in numbers], f"u{element_type.bits // 8}")
+    return bits.view(element_type.dtype)
 
 
-def _shaped(elements: Array, dims: Sequence[int]) -> Array:
+def _reshape(elements: Array, dims: Sequence[int]) -> Array:
     if elements.size != math.prod(dims):
         raise ValueError(f"the tensor declares {math.prod(dims)} elements, but has {elements.size}")
     return elements.reshape(dims)

@@ -25,7 +25,7 @@ __all__ = [
     "dense",
     "element_type_of",
     "is_narrow",
-    "narrowed",
+    "narrow",
     "onnx_type",
     "tensor_type_of",
     "wider_type_of",
@@ -103,7 +103,7 @@ def is_narrow(code: int) -> bool:
     return code in TensorProto.DataType.values() and TensorProto.DataType.Name(code) in _WIDER
 
 
-def narrowed(value: Value, code: int) -> Value | Narrow:
+def narrow(value: Value, code: int) -> Value | Narrow:
     """A tensor with values of this TensorProto.DataType."""
     return Narrow(value, code) if is_narrow(code) else value
 
@@ -150,8 +150,8 @@ def array_of(tensor: TensorProto, folder: str | None) -> Array:
     """
     from onnx import numpy_helper
 
-    kind = wider_type_of(tensor.data_type)
-    bits = _BITS.get(tensor.DataType.Name(tensor.data_type), kind.bits)
+    element_type = wider_type_of(tensor.data_type)
+    bits = _BITS.get(tensor.DataType.Name(tensor.data_type), element_type.bits)
     dims = tuple(tensor.dims)
     if min(dims, default=0) < 0 or math.prod(dims) > _MOST_ELEMENTS:
         raise WeightsError("the dims are", actual=list(dims), expected="valid sizes", code=Code.constant_offset)
@@ -159,9 +159,9 @@ def array_of(tensor: TensorProto, folder: str | None) -> Array:
     if tensor.data_location == tensor.EXTERNAL:
         if is_narrow(tensor.data_type):
             raise UnsupportedError(f"external data of type {tensor.DataType.Name(tensor.data_type)} is not supported")
-        return _external(tensor, kind, dims, folder)
-    _check_length(tensor, kind, bits, math.prod(dims))
-    if kind is ElementType.string:
+        return _external(tensor, element_type, dims, folder)
+    _check_length(tensor, element_type, bits, math.prod(dims))
+    if element_type is ElementType.string:
         return _strings(tensor.string_data, dims)
     try:
         array: Array = numpy_helper.to_array(tensor)
@@ -170,7 +170,7 @@ def array_of(tensor: TensorProto, folder: str | None) -> Array:
     if array.shape != dims:
         message = f"the data has shape {list(array.shape)}, but the dims are {list(dims)}"
         raise WeightsError(message, code=Code.constant_size)
-    return array.astype(kind.dtype) if is_narrow(tensor.data_type) else array
+    return array.astype(element_type.dtype) if is_narrow(tensor.data_type) else array
 
 
 def dense(sparse: SparseTensorProto, decoded: Callable[[TensorProto], Array]) -> Array:
@@ -187,18 +187,18 @@ def dense(sparse: SparseTensorProto, decoded: Callable[[TensorProto], Array]) ->
     require_array_size(dims, values.dtype.itemsize)
     try:
         flat = indices if indices.ndim == 1 else np.ravel_multi_index(tuple(indices.T), dims)
-        found = np.zeros(math.prod(dims), values.dtype)
-        found[flat] = values
+        elements = np.zeros(math.prod(dims), values.dtype)
+        elements[flat] = values
     except (ValueError, IndexError, TypeError) as error:
         raise WeightsError(
             f"the sparse tensor of dims {list(dims)} is invalid: {error}", code=Code.constant_size
         ) from None
-    return found.reshape(dims)
+    return elements.reshape(dims)
 
 
 def _strings(stored: Iterable[bytes], dims: tuple[int, ...]) -> Array:
     try:
-        texts = [one.decode() for one in stored]
+        texts = [raw.decode() for raw in stored]
     except UnicodeDecodeError:
         raise WeightsError("a string is not valid UTF-8", code=Code.damaged_strings) from None
     array = np.empty(len(texts), object)
@@ -206,57 +206,57 @@ def _strings(stored: Iterable[bytes], dims: tuple[int, ...]) -> Array:
     return array.reshape(dims)
 
 
-def _check_length(tensor: TensorProto, kind: ElementType, bits: int, count: int) -> None:
+def _check_length(tensor: TensorProto, element_type: ElementType, bits: int, count: int) -> None:
     """Check, before allocation, that the data has as many elements as the dims require."""
-    if kind is ElementType.string:
-        found, needed, unit = len(tensor.string_data), count, "strings"
+    if element_type is ElementType.string:
+        actual, needed, unit = len(tensor.string_data), count, "strings"
     elif tensor.HasField("raw_data"):
-        found, needed, unit = len(tensor.raw_data), (count * bits + 7) // 8, "bytes"
+        actual, needed, unit = len(tensor.raw_data), (count * bits + 7) // 8, "bytes"
     else:
         lists = ("float_data", "int32_data", "int64_data", "double_data", "uint64_data")
-        found = max(len(getattr(tensor, name)) for name in lists)
+        actual = max(len(getattr(tensor, name)) for name in lists)
         packed = 8 // bits if 0 < bits < 8 else 1
         needed, unit = -(-count // packed), "elements"
-    if found != needed:
+    if actual != needed:
         raise WeightsError(
             "the data has",
-            actual=found,
+            actual=actual,
             detail=unit,
             expected=needed,
-            reason=f" for {kind}{list(tensor.dims)}",
+            reason=f" for {element_type}{list(tensor.dims)}",
             code=Code.constant_size,
         )
 
 
-def _external(tensor: TensorProto, kind: ElementType, dims: tuple[int, ...], folder: str | None) -> Array:
+def _external(tensor: TensorProto, element_type: ElementType, dims: tuple[int, ...], folder: str | None) -> Array:
     entries = {entry.key: entry.value for entry in tensor.external_data}
     path = _inside(entries.get("location", ""), folder)
-    if kind is ElementType.string:
+    if element_type is ElementType.string:
         raise WeightsError(
             "strings are stored as external data", expected="strings inside the file", code=Code.constant_size
         )
-    needed = (math.prod(dims) * kind.bits + 7) // 8
+    needed = (math.prod(dims) * element_type.bits + 7) // 8
     offset, size = _number(entries, "offset", 0), _number(entries, "length", needed)
     if size != needed:
         raise WeightsError(
             "the length of the external data is",
             actual=size,
             expected=needed,
-            reason=f" for {kind}{list(dims)}",
+            reason=f" for {element_type}{list(dims)}",
             code=Code.constant_size,
         )
-    stored = _stored(path, offset, needed)
+    stored = _read_bytes(path, offset, needed)
     if not needed:
-        return np.empty(dims, kind.dtype)
-    if kind.bits < 8:
+        return np.empty(dims, element_type.dtype)
+    if element_type.bits < 8:
         from ir_exec.ir.packing import decode
 
-        return decode(kind, dims, stored)
-    view: Array = np.asarray(stored).view(kind.dtype).reshape(dims)
+        return decode(element_type, dims, stored)
+    view: Array = np.asarray(stored).view(element_type.dtype).reshape(dims)
     return view
 
 
-def _stored(path: str, offset: int, size: int) -> Array:
+def _read_bytes(path: str, offset: int, size: int) -> Array:
     """Bytes of a file, mapped if they are many.
 
     Raises:

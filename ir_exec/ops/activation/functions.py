@@ -27,7 +27,7 @@ from ir_exec.kernels.elementwise import (
     sigmoid,
     working_dtype,
 )
-from ir_exec.kernels.precision import CALCULABLE, CALCULABLE_FLOAT, rounded, type_limits
+from ir_exec.kernels.precision import CALCULABLE, CALCULABLE_FLOAT, round_to, type_limits
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import AttributeValueError, Float
 from ir_exec.ops.base.elementwise import Unary, clip_kernel, real_kernel, unary
@@ -100,13 +100,15 @@ class ReLU(Unary):
         return clip(data, 0, _greatest(ElementType.of(data)), out)
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
-        kind = types[0].element_type
-        return clip_kernel(types[0], 0, _greatest(kind), self.evaluate) if kind.is_known else self.evaluate
+        element_type = types[0].element_type
+        return (
+            clip_kernel(types[0], 0, _greatest(element_type), self.evaluate) if element_type.is_known else self.evaluate
+        )
 
 
-def _greatest(kind: ElementType) -> float:
+def _greatest(element_type: ElementType) -> float:
     """The greatest value of the type."""
-    return math.inf if kind.is_float else int(type_limits(kind.dtype)[1])
+    return math.inf if element_type.is_float else int(type_limits(element_type.dtype)[1])
 
 
 @op("Clamp", since=1)
@@ -141,19 +143,23 @@ class Clamp(Unary):
         return clip(data, *self._limits(ElementType.of(data)), out)
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
-        kind = types[0].element_type
-        return clip_kernel(types[0], *self._limits(kind), self.evaluate) if kind.is_known else self.evaluate
+        element_type = types[0].element_type
+        return (
+            clip_kernel(types[0], *self._limits(element_type), self.evaluate)
+            if element_type.is_known
+            else self.evaluate
+        )
 
-    def _limits(self, kind: ElementType) -> tuple[float, float]:
+    def _limits(self, element_type: ElementType) -> tuple[float, float]:
         lowest, highest = self.min, self.max
-        if not kind.is_integer:
+        if not element_type.is_integer:
             return lowest, highest
-        least, greatest = type_limits(kind.dtype)
+        least, greatest = type_limits(element_type.dtype)
         # Infinity has no ceil, and a limit outside the range of the type has no effect.
         lowest = math.ceil(min(max(lowest, float(least)), float(greatest)))
         highest = math.floor(min(max(highest, float(least)), float(greatest)))
         # f64 cannot represent the greatest i64: it rounds to a value out of range.
-        lowest, highest = (min(max(one, int(least)), int(greatest)) for one in (lowest, highest))
+        lowest, highest = (min(max(limit, int(least)), int(greatest)) for limit in (lowest, highest))
         return lowest, highest
 
 
@@ -197,7 +203,7 @@ class PReLU(Op):
             is_real = ElementType.of(data).is_integer and ElementType.of(slope).is_float
             working = np.dtype(np.float64) if is_real else working_dtype(data.dtype)
             result = _leaky(data.astype(working), convert(slope, ElementType.of_dtype(working)))
-            result = rounded(np.rint(result) if is_real else result, data.dtype)
+            result = round_to(np.rint(result) if is_real else result, data.dtype)
         # Where slope has more dims than data, broadcasting has put ones in front.
         return result.reshape(data.shape)
 
@@ -301,10 +307,10 @@ SoftSign = unary(
 def _softplus(x: Array) -> Array:
     # ln(1 + e), where the part of e lost in 1 + e is added to the first order: np.log1p is four times slower.
     e = np.exp(-np.abs(x))
-    whole = 1 + e
-    e -= whole - 1
-    e /= whole
-    e += np.log(whole, out=whole)
+    one_plus_e = 1 + e
+    e -= one_plus_e - 1
+    e /= one_plus_e
+    e += np.log(one_plus_e, out=one_plus_e)
     e += at_least(x, 0, x)
     return e
 

@@ -76,11 +76,11 @@ HSwish = unary(
 _OF_GATE = numbers(1)
 
 
-def _gated(exponent: Array, x: Array) -> Array:
+def _gate(exponent: Array, x: Array) -> Array:
     """x / (1 + power(exponent)), over both."""
-    (one,) = _OF_GATE[x.dtype.char]
+    (unit,) = _OF_GATE[x.dtype.char]
     power(exponent, out=exponent)
-    exponent += one
+    exponent += unit
     x /= exponent
     return x
 
@@ -90,7 +90,7 @@ _OF_SWISH = numbers(-EXPONENT)
 
 def _swish(x: Array, beta: float | None = None) -> Array:
     (factor,) = _OF_SWISH[x.dtype.char]
-    return _gated(x * (factor if beta is None else -beta * EXPONENT), x)
+    return _gate(x * (factor if beta is None else -beta * EXPONENT), x)
 
 
 @op("Swish", since=4)
@@ -151,7 +151,7 @@ Mish = unary(
 
 
 def _gelu(x: Array) -> Array:
-    return _gated(normal_odds_exponent(x), x)
+    return _gate(normal_odds_exponent(x), x)
 
 
 # (1 + tanh(y)) / 2 = 1 / (1 + e^-2y)
@@ -165,7 +165,7 @@ def _gelu_tanh(x: Array) -> Array:
     inner *= slope
     inner += factor
     inner *= x
-    return _gated(inner, x)
+    return _gate(inner, x)
 
 
 _GELU = Accuracy(argument=8, reason=GATED.reason)

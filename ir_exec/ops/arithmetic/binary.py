@@ -129,13 +129,13 @@ class Divide(Binary):
     def evaluate(self, a: Array, b: Array, *, out: Array | None = None) -> Array:
         # The plugin leaves `pdpd` to the reference kernels, except for 8 bits, which they do not support.
         rounds_down = self.m_pythondiv and self.auto_broadcast == "pdpd" and a.dtype.itemsize > 1
-        return self._divided(a, b, rounds_down, out)
+        return self._divide(a, b, rounds_down, out)
 
-    def _divided(self, a: Array, b: Array, rounds_down: bool, out: Array | None = None) -> Array:
+    def _divide(self, a: Array, b: Array, rounds_down: bool, out: Array | None = None) -> Array:
         if a.size:
             _require_no_zero(b)
         of_integers = np.floor_divide if rounds_down else _quotient_towards_zero
-        return apply_elementwise(of_integers if _is_integer(a) else np.divide, a, self.aligned(a, b), out=out)
+        return apply_elementwise(of_integers if _is_integer(a) else np.divide, a, self.align(a, b), out=out)
 
     def plain_function(self, a: TensorType, b: TensorType) -> Function | None:
         return np.divide if a.element_type.is_float else None
@@ -145,7 +145,7 @@ class Divide(Binary):
 
     def evaluate_known(self, *arrays: Array) -> Array:
         a, b = arrays
-        return self._divided(a, b, self.m_pythondiv)
+        return self._divide(a, b, self.m_pythondiv)
 
     def evaluate_bounds(self, a: Bounds, b: Bounds) -> Bounds | None:
         """Return quotients of the bounds if the sign of b is known, else None."""
@@ -156,11 +156,11 @@ class Divide(Binary):
         divisors = [np.where(keeps_sign, bound, 1).astype(bound.dtype) for bound in b]
         quotients = [self.evaluate_known(dividend, divisor) for dividend in a for divisor in divisors]
         is_open = ((a[0] == limits.min) & (limits.min < 0)) | (a[1] == limits.max)
-        is_known = np.broadcast_to(self.aligned(a[0], keeps_sign) & ~is_open, quotients[0].shape)
+        is_known = np.broadcast_to(self.align(a[0], keeps_sign) & ~is_open, quotients[0].shape)
         lower = np.where(is_known, np.minimum.reduce(quotients), limits.min)
         upper = np.where(is_known, np.maximum.reduce(quotients), limits.max)
         # The quotient of positive numbers is never negative, even without bounds; a quotient by 0 is an error.
-        is_positive = (a[0] >= 0) & self.aligned(a[0], b[0] >= 0)
+        is_positive = (a[0] >= 0) & self.align(a[0], b[0] >= 0)
         lower = np.where(is_positive, np.maximum(lower, 0), lower)
         return lower.astype(limits.dtype), upper.astype(limits.dtype)
 
@@ -213,7 +213,7 @@ class _Remainder(Binary):
         if a.size:
             _require_no_zero(b)
         if a.dtype == np.float32:
-            return self.of_singles(a, self.aligned(a, b), out)
+            return self.of_singles(a, self.align(a, b), out)
         return super().evaluate(a, b, out=out)
 
     def plain_function(self, a: TensorType, b: TensorType) -> Function | None:
@@ -253,8 +253,8 @@ class Mod(_Remainder):
         """The remainder is between 0 and a, and less than |b|; it is a itself where |a| is less than |b|."""
         if not _is_integer(a[0]):
             return None
-        largest = self.aligned(a[0], _largest_magnitude(b) - 1)
-        least_divisor = self.aligned(a[0], b[0].astype(np.float64))
+        largest = self.align(a[0], _largest_magnitude(b) - 1)
+        least_divisor = self.align(a[0], b[0].astype(np.float64))
         is_itself = (-least_divisor < a[0]) & (a[1] < least_divisor)
         lower = np.where(is_itself, a[0], np.where(a[0] < 0, np.maximum(a[0], -largest), 0))
         upper = np.where(is_itself, a[1], np.where(a[1] > 0, np.minimum(a[1], largest), 0))
@@ -284,7 +284,7 @@ class FloorMod(_Remainder):
         """The remainder is between 0 and b; it is a itself if a is between 0 and b."""
         if not _is_integer(a[0]):
             return None
-        b_lower, b_upper = (self.aligned(a[0], bound.astype(np.float64)) for bound in b)
+        b_lower, b_upper = (self.align(a[0], bound.astype(np.float64)) for bound in b)
         is_itself = (a[0] >= 0) & (a[1] < b_lower)
         lower = np.where(is_itself, a[0], np.minimum(b_lower + 1, 0))
         upper = np.where(is_itself, a[1], np.maximum(b_upper - 1, 0))
@@ -296,7 +296,7 @@ def _with_exact_elements(operator: Binary, inputs: tuple[Bounds, Bounds], bounds
     (a_lower, a_upper), (b_lower, b_upper) = inputs
     limits = np.iinfo(a_lower.dtype)
     exact = operator.evaluate(a_lower, np.where(b_lower == 0, 1, b_lower).astype(b_lower.dtype))
-    is_exact = (a_lower == a_upper) & operator.aligned(a_lower, (b_lower == b_upper) & (b_lower != 0))
+    is_exact = (a_lower == a_upper) & operator.align(a_lower, (b_lower == b_upper) & (b_lower != 0))
     lower, upper = (np.broadcast_to(bound, exact.shape) for bound in bounds)
     # f64 cannot represent the end of a 64-bit range: bounds at or beyond it are set as integers.
     lower = np.where(lower <= limits.min, limits.min, np.where(lower >= HUGE, 0, lower).astype(limits.dtype))
@@ -351,21 +351,21 @@ class Power(Binary):
 
     def evaluate(self, a: Array, b: Array, *, out: Array | None = None) -> Array:
         if _is_integer(a):
-            return apply_elementwise(_integer_power, a, self.aligned(a, b), out=out)
+            return apply_elementwise(_integer_power, a, self.align(a, b), out=out)
         if b.size == 1 and b.ndim <= a.ndim:
             exponent = float(b.reshape(()))
             return apply_elementwise(lambda base: _float_power(base, exponent), a, out=out if out is a else None)
-        return apply_elementwise(np.power, a, self.aligned(a, b), out=out)
+        return apply_elementwise(np.power, a, self.align(a, b), out=out)
 
     def evaluate_bounds(self, a: Bounds, b: Bounds) -> Bounds | None:
         """Return bounds for bases of at least 1 and exponents of at least 0, where powers rise with both; else None."""
         if not _is_integer(a[0]):
             return None
         limits = np.iinfo(a[0].dtype)
-        is_increasing = (a[0] >= 1) & self.aligned(a[0], b[0] >= 0)
+        is_increasing = (a[0] >= 1) & self.align(a[0], b[0] >= 0)
         powers = []
         for base, exponent in zip(a, b, strict=True):
-            exponent = self.aligned(base, exponent)
+            exponent = self.align(base, exponent)
             size = np.power(base.astype(np.float64), exponent)
             power = np.power(base, np.maximum(exponent, 0))
             powers.append(np.where(size < HUGE, power, limits.max))

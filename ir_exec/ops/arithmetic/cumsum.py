@@ -103,29 +103,29 @@ def _accumulate(data: Array, sums: Array) -> None:
     """The running sums along axis 1 of three axes: sums within blocks, plus the totals of the preceding blocks."""
     before, size, after = data.shape
     each = 8
-    whole = size - size % each
-    if data.size < thresholds.TABLE_ELEMENTS or whole <= each:
+    full = size - size % each
+    if data.size < thresholds.TABLE_ELEMENTS or full <= each:
         np.add.accumulate(data, 1, out=sums)
         return
-    shape = before, whole // each, each, after
-    parts, found = data[:, :whole].reshape(shape), sums[:, :whole].reshape(shape)
-    found[:, :, 0] = parts[:, :, 0]
-    for place in range(1, each):
-        np.add(found[:, :, place - 1], parts[:, :, place], out=found[:, :, place])
-    before_blocks = np.zeros((before, whole // each, 1, after), sums.dtype)
-    np.add.accumulate(found[:, :-1, -1:], 1, out=before_blocks[:, 1:])
+    shape = before, full // each, each, after
+    parts, running = data[:, :full].reshape(shape), sums[:, :full].reshape(shape)
+    running[:, :, 0] = parts[:, :, 0]
+    for position in range(1, each):
+        np.add(running[:, :, position - 1], parts[:, :, position], out=running[:, :, position])
+    before_blocks = np.zeros((before, full // each, 1, after), sums.dtype)
+    np.add.accumulate(running[:, :-1, -1:], 1, out=before_blocks[:, 1:])
     # 0 is added to the first block too: NumPy then merges two axes and is three times faster.
-    found += before_blocks
-    for place in range(whole, size):
-        np.add(sums[:, place - 1], data[:, place], out=sums[:, place])
+    running += before_blocks
+    for position in range(full, size):
+        np.add(sums[:, position - 1], data[:, position], out=sums[:, position])
     if sums.dtype.kind == "f" and not math.isfinite(sums.sum()):
         # The sum of a block may overflow where no sum from the beginning does.
         np.add.accumulate(data, 1, out=sums)
 
 
-def _sum_type(kind: ElementType) -> np.dtype[Any]:
-    if kind.is_float:
-        return np.dtype(np.float32) if kind.bits < 32 else kind.dtype
-    if kind in BOOLEAN:
-        return kind.dtype
-    return np.dtype(np.int8) if kind.bits < 8 else kind.dtype
+def _sum_type(element_type: ElementType) -> np.dtype[Any]:
+    if element_type.is_float:
+        return np.dtype(np.float32) if element_type.bits < 32 else element_type.dtype
+    if element_type in BOOLEAN:
+        return element_type.dtype
+    return np.dtype(np.int8) if element_type.bits < 8 else element_type.dtype

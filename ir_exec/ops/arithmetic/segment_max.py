@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from ir_exec.errors import IRError
-from ir_exec.kernels.precision import CALCULABLE, rounded, type_limits, widened
+from ir_exec.kernels.precision import CALCULABLE, round_to, type_limits, widen
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER
 from ir_exec.ops.base.inputs import SegmentIds, ValueRange
@@ -86,8 +86,8 @@ class SegmentMax(Op):
         output = np.full((count, *data.shape[1:]), fill, data.dtype)
         if len(segments):
             starts = run_starts(segments)
-            greatest = _greatest(widened(data).reshape(len(data), prod(data.shape[1:])), starts)
-            output[segments[starts]] = rounded(greatest, data.dtype).reshape(len(starts), *data.shape[1:])
+            greatest = _greatest(widen(data).reshape(len(data), prod(data.shape[1:])), starts)
+            output[segments[starts]] = round_to(greatest, data.dtype).reshape(len(starts), *data.shape[1:])
         return output
 
     def check_values(self, *types: TensorType) -> list[IRError]:
@@ -108,10 +108,10 @@ def _greatest(rows: Array, starts: Array) -> Array:
     greatest = np.empty((len(starts), width), rows.dtype)
     step = max(thresholds.INTERMEDIATE_ELEMENTS // width, 1)
     for begin in range(0, len(starts), step):
-        first, of_these, found = (array[begin : begin + step] for array in (starts, sizes, greatest))
-        found[...] = rows[first]
-        for place in range(1, of_these.max()):
-            has_one = of_these > place
+        first, of_these, maxima = (array[begin : begin + step] for array in (starts, sizes, greatest))
+        maxima[...] = rows[first]
+        for offset in range(1, of_these.max()):
+            has_one = of_these > offset
             some = slice(None) if has_one.all() else np.flatnonzero(has_one)
-            found[some] = np.maximum(found[some], rows[first[some] + place])
+            maxima[some] = np.maximum(maxima[some], rows[first[some] + offset])
     return greatest

@@ -110,11 +110,11 @@ def _floats(text: str) -> tuple[float, ...]:
 def _element_type(text: str) -> ElementType:
     if (named := ElementType.__members__.get(text)) is not None:
         return named
-    kind = ElementType.parse(text)
-    if text.lower() not in (kind.name, "undefined"):
+    element_type = ElementType.parse(text)
+    if text.lower() not in (element_type.name, "undefined"):
         # Ports declare FP32, attributes f32: OpenVINO rejects FP32 here.
-        raise ValueError(f"expected {kind.name}, as attributes spell it")
-    return kind
+        raise ValueError(f"expected {element_type.name}, as attributes spell it")
+    return element_type
 
 
 def at_least(least: float) -> Step:
@@ -142,10 +142,10 @@ def within(least: float, most: float) -> Step:
 def among(types: frozenset[ElementType], expected: str) -> Step:
     """Reject element types that are not among `types`; `expected` names these in the message."""
 
-    def step(kind: ElementType) -> ElementType:
-        if kind not in types:
+    def step(element_type: ElementType) -> ElementType:
+        if element_type not in types:
             raise ValueError(f"expected {expected}")
-        return kind
+        return element_type
 
     return step
 
@@ -241,14 +241,18 @@ class Field(NamedTuple):
 
 def fields_of(cls: type[Any]) -> tuple[Field, ...]:
     """The fields declared by the annotations of a class and its bases, base classes first."""
-    found: dict[str, Field] = {}
+    fields: dict[str, Field] = {}
     for base in reversed(cls.__mro__[:-1]):
         # Given the class, get_type_hints would evaluate the class variables of all its bases: twenty times slower.
-        own = {name: kind for name, kind in base.__annotations__.items() if not is_class_variable(kind)}
+        own = {
+            name: annotation for name, annotation in base.__annotations__.items() if not is_class_variable(annotation)
+        }
         names = vars(sys.modules[base.__module__])
-        for name, kind in get_type_hints(SimpleNamespace(__annotations__=own), names, include_extras=True).items():
-            found[name] = _field(name, kind, getattr(cls, name, _REQUIRED))
-    return tuple(found.values())
+        for name, annotation in get_type_hints(
+            SimpleNamespace(__annotations__=own), names, include_extras=True
+        ).items():
+            fields[name] = _field(name, annotation, getattr(cls, name, _REQUIRED))
+    return tuple(fields.values())
 
 
 def is_class_variable(annotation: Any) -> bool:
@@ -265,11 +269,11 @@ def _field(name: str, declared: Any, default: Any) -> Field:
     if NoneType in get_args(declared):
         # `Literal["error"] | None`: an attribute that may be absent, and is then not written.
         (declared,) = [arg for arg in get_args(declared) if arg is not NoneType]
-    steps = [one for one in metadata if not isinstance(one, Named)]
+    steps = [item for item in metadata if not isinstance(item, Named)]
     for step in steps:
         if not callable(step):
             raise TypeError(f"{name}: {step!r} is not a function that takes a text")
-    attribute = next((one.attribute for one in metadata if isinstance(one, Named)), name)
+    attribute = next((item.attribute for item in metadata if isinstance(item, Named)), name)
     return Field(name, attribute, (*(steps or _plain(name, declared)), *_membership(declared)), default)
 
 

@@ -117,12 +117,12 @@ class Ties(NamedTuple):
     back_edges: tuple[FedBackValue, ...] = ()
 
     @property
-    def fixed(self) -> frozenset[int]:
+    def invariant_parameters(self) -> frozenset[int]:
         """The Parameters that have the same value in every iteration."""
         return self._initial.difference([edge.parameter for edge in self.back_edges])
 
     @property
-    def moved(self) -> tuple[FedBackValue, ...]:
+    def exclusive_edges(self) -> tuple[FedBackValue, ...]:
         """The back edges whose Result nothing but the next iteration reads, unless the iteration is the last one."""
         collected = [tie.result for tie in self.outputs if tie.part is not None]
         readers = Counter([edge.result for edge in self.back_edges] + collected)
@@ -140,7 +140,7 @@ class Iterations:
     """The memory of a body during the iterations of one loop.
 
     Attributes:
-        values: Values that depend on `Ties.fixed` only, by number.
+        values: Values that depend on `Ties.invariant_parameters` only, by number.
         start: The executor's state for further iterations, if all have arrays of the types of the first.
     """
 
@@ -176,7 +176,7 @@ class RunningBody(TypedBody, Protocol):
         """The values of the Results for these values of the Parameters.
 
         Args:
-            iterations: One object for all iterations of a loop, in which the values of `Ties.fixed` are equal.
+            iterations: One object for all iterations of a loop, where those of `Ties.invariant_parameters` are equal.
         """
 
     def advance(self) -> None:
@@ -190,9 +190,9 @@ AnyValue = TypeVar("AnyValue", TensorType, Array)
 """Values of bodies are passed in the same way: types in inference, arrays in a run."""
 
 
-def by_position(found: dict[int, TensorType]) -> tuple[TensorType, ...]:
+def by_position(types: dict[int, TensorType]) -> tuple[TensorType, ...]:
     """The types of the layer's outputs from a dict by position; unknown types for outputs that no body produces."""
-    return tuple(found.get(position, TensorType.unknown()) for position in range(max(found, default=-1) + 1))
+    return tuple(types.get(position, TensorType.unknown()) for position in range(max(types, default=-1) + 1))
 
 
 def known_truth(condition: TensorType) -> bool | None:
@@ -201,10 +201,10 @@ def known_truth(condition: TensorType) -> bool | None:
     return None if value is None or not value.size else bool(value.ravel()[0])
 
 
-def either(one: TensorType, other: TensorType) -> TensorType:
+def either(first: TensorType, second: TensorType) -> TensorType:
     """The narrowest type that includes both types."""
-    kind = one.element_type if one.element_type is other.element_type else ElementType.dynamic
-    return TensorType(kind, one.shape | other.shape)
+    element_type = first.element_type if first.element_type is second.element_type else ElementType.dynamic
+    return TensorType(element_type, first.shape | second.shape)
 
 
 class WeightsReader(Protocol):

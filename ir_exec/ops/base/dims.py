@@ -35,7 +35,7 @@ __all__ = [
     "at_most",
     "axes_of",
     "batches_classes_boxes",
-    "clamped",
+    "clamp_bounds",
     "dims_of",
     "distinct_axes",
     "element_type_of",
@@ -59,27 +59,27 @@ Layout: TypeAlias = Sequence[str | tuple[str, int]]
 
 
 def merged_dims(
-    inputs: Mapping[str, tuple[TensorType | None, Layout]], known: Mapping[str, Dim] | None = None
+    inputs: Mapping[str, tuple[TensorType | None, Layout]], declared: Mapping[str, Dim] | None = None
 ) -> dict[str, Dim]:
     """Merge the dims of all inputs by name; an input may be None.
 
     Args:
-        known: Dims that are known beforehand.
+        declared: Dims that are known beforehand.
 
     Raises:
-        ShapeError: IR501 for a wrong rank, IR502 if inputs contradict each other or `known`, IR505 if the size of an
+        ShapeError: IR501 for a wrong rank, IR502 if inputs contradict each other or `declared`, IR505 if the size of an
             axis is not a multiple of its factor.
     """
-    dims = dict(known or {})
+    dims = dict(declared or {})
     for port, (tensor, layout) in inputs.items():
         if tensor is None:
             continue
         require_rank(tensor, len(layout), port)
         for axis, entry in enumerate(layout):
             name, times = entry if isinstance(entry, tuple) else (entry, 1)
-            found = Dim.any() if tensor.shape.dims is None else _part(tensor.shape, axis, times, port)
+            dim = Dim.any() if tensor.shape.dims is None else _part(tensor.shape, axis, times, port)
             what = f"{name} of {port} and of the inputs before it"
-            dims[name] = merge_dims(dims[name], found, what, port=port) if name in dims else found
+            dims[name] = merge_dims(dims[name], dim, what, port=port) if name in dims else dim
     return dims
 
 
@@ -180,7 +180,7 @@ HUGE = 2**48
 ANYWHERE: Interval = (-BEYOND, BEYOND)
 
 
-def clamped(size: int, start: int, stop: int, step: int) -> Interval:
+def clamp_bounds(size: int, start: int, stop: int, step: int) -> Interval:
     """The start and stop of a slice of an axis of this size, with negative indices counted from the end.
 
     A backward slice that includes the first element stops at -1.
@@ -195,7 +195,7 @@ def clamped(size: int, start: int, stop: int, step: int) -> Interval:
 
 def slice_length(size: int, start: int, stop: int, step: int) -> int:
     """The number of elements in a slice of an axis of this size."""
-    first, end = clamped(size, start, stop, step)
+    first, end = clamp_bounds(size, start, stop, step)
     return max(0, -((first - end) // step))
 
 
@@ -233,19 +233,19 @@ def index_bounds(indices: TensorType) -> list[Interval] | None:
     if bounds is None:
         return None
     lower, upper = bounds
-    known = lower is upper or np.array_equal(lower, upper)
-    return list(zip(index_values(lower, known=known), index_values(upper, known=known), strict=True))
+    is_exact = lower is upper or np.array_equal(lower, upper)
+    return list(zip(index_values(lower, is_exact=is_exact), index_values(upper, is_exact=is_exact), strict=True))
 
 
-def index_values(indices: Array, *, known: bool = True) -> list[int]:
+def index_values(indices: Array, *, is_exact: bool = True) -> list[int]:
     """The indices of a vector, with the ends of the range of their type replaced by -BEYOND and BEYOND.
 
     Args:
-        known: These are the indices themselves, not their bounds; then only the ends of i32 and i64 are replaced.
+        is_exact: These are the indices themselves, not their bounds; then only the ends of i32 and i64 are replaced.
     """
     values: list[int] = as_integers(indices).ravel().tolist()
     # In shorter types, indices at the end of the range have no special meaning.
-    if known and ElementType.of(indices) not in INDEX:
+    if is_exact and ElementType.of(indices) not in INDEX:
         return values
     least, most = type_limits(as_integers(indices).dtype)
     ends = {most: BEYOND} | ({least: -BEYOND} if least else {})

@@ -67,12 +67,12 @@ def describe(cls: type[Op]) -> Description:
     parts = [parse_docstring(text) for text in _docstrings(cls)]
     paragraphs = [
         paragraph
-        for number, one in enumerate(parts)
-        for place, paragraph in enumerate(one.paragraphs)
-        if number == 0 or place or not paragraph.startswith(_BASE)
+        for number, part in enumerate(parts)
+        for number_of_paragraph, paragraph in enumerate(part.paragraphs)
+        if number == 0 or number_of_paragraph or not paragraph.startswith(_BASE)
     ]
     paragraphs.sort(key=lambda paragraph: paragraph.startswith(_SOURCES))
-    sections = {heading: _merged(heading, parts, names.get(heading)) for heading in _SECTIONS}
+    sections = {heading: _merge_entries(heading, parts, names.get(heading)) for heading in _SECTIONS}
     return Description(paragraphs, {heading: entries for heading, entries in sections.items() if entries})
 
 
@@ -94,34 +94,34 @@ def _docstrings(cls: type[Op]) -> Iterator[str]:
 
 def parse_docstring(text: str) -> Description:
     """Return the parts of one docstring; its sections are separate paragraphs."""
-    found = Description([], {})
+    description = Description([], {})
     for paragraph in text.split("\n\n"):
         heading, *lines = paragraph.strip("\n").split("\n")
         if heading.removesuffix(":") not in _SECTIONS or not heading.endswith(":"):
-            found.paragraphs.append(paragraph)
+            description.paragraphs.append(paragraph)
             continue
-        entries = found.sections.setdefault(heading.removesuffix(":"), {})
+        entries = description.sections.setdefault(heading.removesuffix(":"), {})
         for line in lines:
             if line.startswith("        ") and entries:
                 entries[next(reversed(entries))].append(line)
             else:
                 entries[line.partition(":")[0].strip()] = [line]
-    return found
+    return description
 
 
-def _merged(heading: str, parts: list[Description], names: list[str] | None) -> dict[str, list[str]]:
+def _merge_entries(heading: str, parts: list[Description], names: list[str] | None) -> dict[str, list[str]]:
     """Return the entries of all docstrings for these names, None for all names.
 
     A base class declares inputs and attributes, to which the class adds; its errors follow those of the class.
     """
-    found: dict[str, list[str]] = {}
+    merged: dict[str, list[str]] = {}
     for part in parts if heading == "Raises" else reversed(parts):
         for name, lines in part.sections.get(heading, {}).items():
-            if name not in found:
-                found[name] = lines
+            if name not in merged:
+                merged[name] = lines
             else:
                 first, *others = lines
-                found[name] = [*found[name], " " * 8 + first.partition(": ")[2], *others]
+                merged[name] = [*merged[name], " " * 8 + first.partition(": ")[2], *others]
     if names is None:
-        return found
-    return {name: found[name] for name in names if name in found}
+        return merged
+    return {name: merged[name] for name in names if name in merged}

@@ -140,7 +140,7 @@ def unary(
         def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
             return real_kernel(function, types[0], self.evaluate)
 
-    return _registered(UnaryOperator, type_name, since)
+    return _register(UnaryOperator, type_name, since)
 
 
 def _one_word_for_none(text: str) -> str:
@@ -180,13 +180,13 @@ class Binary(Op):
         return TensorType(element_type_of((a, b)), shape)
 
     def evaluate(self, a: Array, b: Array, *, out: Array | None = None) -> Array:
-        return apply_elementwise(type(self).function, a, self.aligned(a, b), out=out)
+        return apply_elementwise(type(self).function, a, self.align(a, b), out=out)
 
     def plain_function(self, a: TensorType, b: TensorType) -> Function | None:
         """The function that is all of `evaluate` for aligned inputs of these types; None if there is more to do."""
         return type(self).function if type(self).evaluate is Binary.evaluate else None
 
-    def aligned(self, a: Array, b: Array) -> Array:
+    def align(self, a: Array, b: Array) -> Array:
         """b reshaped for NumPy's broadcasting with a according to `auto_broadcast`."""
         return align_pdpd(b, a.ndim, self.axis) if self.auto_broadcast == "pdpd" else b
 
@@ -216,7 +216,7 @@ def _scalars(op: Binary, request: KernelRequest) -> Kernel:
 def _ufunc(op: Binary, request: KernelRequest) -> Kernel:
     function = op.plain_function(*request.types)
     assert isinstance(function, np.ufunc), "the variant requires a ufunc"
-    return _arranged(function, request.types[0].shape, request.types[1].shape)
+    return _order_result(function, request.types[0].shape, request.types[1].shape)
 
 
 def binary(
@@ -272,10 +272,10 @@ def binary(
         subtracted_inputs = subtracted
         function = of_elements
 
-    return _registered(BinaryOperator, type_name, since)
+    return _register(BinaryOperator, type_name, since)
 
 
-def _arranged(function: np.ufunc, a: Shape, b: Shape) -> Callable[..., Any]:
+def _order_result(function: np.ufunc, a: Shape, b: Shape) -> Callable[..., Any]:
     """The function for these shapes, with a memory order for the result where NumPy's default is slow."""
     if not (a.is_static and b.is_static and a.rank and b.rank) or a == b:
         return function
@@ -330,7 +330,7 @@ def _kind_of(types: frozenset[ElementType]) -> str:
     return "float" if types <= FLOAT else "numeric"
 
 
-def _registered(cls: type[Op], type_name: str, since: int) -> type[Op]:
+def _register(cls: type[Op], type_name: str, since: int) -> type[Op]:
     cls.__name__ = cls.__qualname__ = type_name
     # Like a named tuple of `collections`, the class belongs to the module that declares it.
     cls.__module__ = sys._getframe(2).f_globals["__name__"]
@@ -362,8 +362,12 @@ def clip_kernel(data: TensorType, lowest: float, highest: float, otherwise: Call
 
 def is_own_type(data: TensorType) -> bool:
     """Return True if the operators compute in this element type itself."""
-    kind = data.element_type
-    return kind.is_known and kind in CALCULABLE | BOOLEAN and working_dtype(kind.dtype) is kind.dtype
+    element_type = data.element_type
+    return (
+        element_type.is_known
+        and element_type in CALCULABLE | BOOLEAN
+        and working_dtype(element_type.dtype) is element_type.dtype
+    )
 
 
 def is_small(*types: TensorType) -> bool:

@@ -342,28 +342,28 @@ def _input_faults(cls: type[Op], kinds: tuple[ElementType, ...]) -> list[tuple[t
         return [(GraphError, _count_error(cls.inputs, cls.least_inputs, len(kinds)).fault)]
     faults: list[tuple[type[IRError], Fault]] = []
     seen: dict[str, ElementType] = {}
-    for position, kind in enumerate(kinds):
+    for position, element_type in enumerate(kinds):
         declared = cls.inputs[position] if position < len(cls.inputs) else cls.inputs[-1]
-        if kind is ElementType.dynamic:
+        if element_type is ElementType.dynamic:
             continue
         name = cls.input_name(position)
-        if kind not in declared.types:
-            expected = ", ".join(one.name for one in ElementType if one in declared.types)
-            refused = ElementTypeError(f"{name} is", actual=kind, expected=f"one of {expected}", port=name)
+        if element_type not in declared.types:
+            expected = ", ".join(allowed.name for allowed in ElementType if allowed in declared.types)
+            refused = ElementTypeError(f"{name} is", actual=element_type, expected=f"one of {expected}", port=name)
             faults.append((ElementTypeError, refused.fault))
             continue
         like = declared.like or (declared.name if declared.variadic and not declared.mixed else None)
-        if like is not None and seen.setdefault(like, kind) is not kind:
+        if like is not None and seen.setdefault(like, element_type) is not element_type:
             differing = ElementTypeError(
                 f"{name} is",
-                actual=kind,
+                actual=element_type,
                 expected=seen[like],
                 reason=f" as {like} is",
                 code=Code.element_types_differ,
                 port=name,
             )
             faults.append((ElementTypeError, differing.fault))
-        seen.setdefault(declared.name, kind)
+        seen.setdefault(declared.name, element_type)
     return faults
 
 

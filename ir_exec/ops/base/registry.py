@@ -188,8 +188,8 @@ def provided_extensions() -> list[tuple[str, type[Op]]]:
 
 def extension_version(type_name: str) -> str | None:
     """The version of the user's class for this type; None if there is no class, or several."""
-    found = [version for key, version in EXTENSIONS if key == type_key(type_name)]
-    return found[0] if len(found) == 1 else None
+    versions = [version for key, version in EXTENSIONS if key == type_key(type_name)]
+    return versions[0] if len(versions) == 1 else None
 
 
 def unregister_extension(type_name: str, version: str) -> None:
@@ -279,24 +279,24 @@ MOST_COMPARED = 8
 def nearest_types(key: str) -> tuple[str, ...]:
     """The known type with the most similar spelling; none if no spelling is similar."""
     if len(key) < SHORT:
-        return tuple([_table()[known].name for known in closest_names(key, _table())])
-    shared = Counter(known for pair in _pairs(key) for known in _types_by_pair().get(pair, ()))
-    best = sorted(shared, key=lambda known: -shared[known] / (len(known) + len(key)))[:MOST_COMPARED]
-    return tuple([_table()[known].name for known in closest_names(key, best)])
+        return tuple([_table()[candidate].name for candidate in closest_names(key, _table())])
+    shared = Counter(candidate for pair in _pairs(key) for candidate in _types_by_pair().get(pair, ()))
+    best = sorted(shared, key=lambda candidate: -shared[candidate] / (len(candidate) + len(key)))[:MOST_COMPARED]
+    return tuple([_table()[candidate].name for candidate in closest_names(key, best)])
 
 
 @cache
 def _types_by_pair() -> dict[str, list[str]]:
     """The known types by the pairs of adjacent letters in their names."""
-    found: dict[str, list[str]] = {}
-    for known in _table():
-        for pair in _pairs(known):
-            found.setdefault(pair, []).append(known)
-    return found
+    names: dict[str, list[str]] = {}
+    for name in _table():
+        for pair in _pairs(name):
+            names.setdefault(pair, []).append(name)
+    return names
 
 
 def _pairs(key: str) -> set[str]:
-    return {key[place : place + 2] for place in range(len(key) - 1)}
+    return {key[start : start + 2] for start in range(len(key) - 1)}
 
 
 def _no_opset(type_name: str, version: str) -> IRError:

@@ -269,10 +269,10 @@ def broadcast_shapes(a: Shape, b: Shape, mode: Broadcasting = "numpy", axis: int
         return a
     rank = max(len(a.dims), len(b.dims))
     dims = []
-    for one, other in zip(_padded(a.dims, rank), _padded(b.dims, rank), strict=True):
-        dim = one.broadcast(other)
+    for left, right in zip(_pad_dims(a.dims, rank), _pad_dims(b.dims, rank), strict=True):
+        dim = left.broadcast(right)
         if dim is None:
-            raise ShapeError(f"the shapes {a} and {b} do not broadcast: {one} meets {other}", code=Code.no_broadcast)
+            raise ShapeError(f"the shapes {a} and {b} do not broadcast: {left} meets {right}", code=Code.no_broadcast)
         dims.append(dim)
     return Shape(dims)
 
@@ -317,11 +317,11 @@ def broadcasts_to(shape: Shape, target: Shape) -> bool:
     if shape.dims is None or target.dims is None:
         return True
     rank = max(len(shape.dims), len(target.dims))
-    pairs = zip(_padded(shape.dims, rank), _padded(target.dims, rank), strict=True)
+    pairs = zip(_pad_dims(shape.dims, rank), _pad_dims(target.dims, rank), strict=True)
     return all(1 in dim or dim & met is not None for dim, met in pairs)
 
 
-def _padded(dims: tuple[Dim, ...], rank: int) -> tuple[Dim, ...]:
+def _pad_dims(dims: tuple[Dim, ...], rank: int) -> tuple[Dim, ...]:
     """The dims with ones in front, up to the rank."""
     return (Dim.of(1),) * (rank - len(dims)) + dims
 
@@ -353,7 +353,11 @@ def largest_dim(tensor: TensorType, axis: int) -> int:
 def require_convertible(tensor: TensorType, into: TensorType, name: str, into_name: str) -> None:
     """Raise ElementTypeError IR402 for a conversion between strings and numbers."""
     kinds = (tensor.element_type, into.element_type)
-    if ElementType.string in kinds and kinds[0] is not kinds[1] and all(kind.is_known for kind in kinds):
+    if (
+        ElementType.string in kinds
+        and kinds[0] is not kinds[1]
+        and all(element_type.is_known for element_type in kinds)
+    ):
         raise ElementTypeError(
             f"{name} is",
             actual=kinds[0],
@@ -364,11 +368,11 @@ def require_convertible(tensor: TensorType, into: TensorType, name: str, into_na
         )
 
 
-def require_same_values(array: Array, kind: ElementType) -> None:
-    """Raise EvaluationError IR704 for an element that the element type `kind` cannot represent.
+def require_same_values(array: Array, element_type: ElementType) -> None:
+    """Raise EvaluationError IR704 for an element that the element type `element_type` cannot represent.
 
     For operators with bounds computed from the bounds of `array`: a conversion that wraps would reverse them.
     """
     own = ElementType.of(array)
-    if own is not kind and not np.array_equal(convert(convert(array, kind), own), array):
-        raise EvaluationError(f"{kind} cannot represent all of these elements of type {own}")
+    if own is not element_type and not np.array_equal(convert(convert(array, element_type), own), array):
+        raise EvaluationError(f"{element_type} cannot represent all of these elements of type {own}")

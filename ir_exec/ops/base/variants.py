@@ -67,13 +67,13 @@ def variant(
             from them.
     """
 
-    def registered(make: Callable[[Any, KernelRequest], Kernel]) -> Callable[[Any, KernelRequest], Kernel]:
+    def register(make: Callable[[Any, KernelRequest], Kernel]) -> Callable[[Any, KernelRequest], Kernel]:
         for key in operators:
             type_name = key if isinstance(key, str) else key.__name__
             _REGISTERED.setdefault(key, []).append(KernelVariant(type_name, name, applies, cost, make, why))
         return make
 
-    return registered
+    return register
 
 
 def variants_of(op: Any) -> Sequence[KernelVariant]:
@@ -81,13 +81,13 @@ def variants_of(op: Any) -> Sequence[KernelVariant]:
     cls = type(op)
     if not cls.__module__.startswith(_LIBRARY):
         return ()
-    return [one for key in (cls.type_name, *cls.__mro__) for one in _REGISTERED.get(key, ())]
+    return [variant for key in (cls.type_name, *cls.__mro__) for variant in _REGISTERED.get(key, ())]
 
 
 def chosen(op: Any, request: KernelRequest) -> Kernel:
     """The kernel of the cheapest variant that applies, or `evaluate`."""
-    found = _cheapest(op, request)
-    kernel: Kernel = op.evaluate if found is None else found.make(op, request)
+    cheapest = _cheapest(op, request)
+    kernel: Kernel = op.evaluate if cheapest is None else cheapest.make(op, request)
     return kernel
 
 
@@ -96,21 +96,25 @@ def choice_of(op: Any, request: KernelRequest) -> KernelChoice | None:
     variants = variants_of(op)
     if not variants:
         return None
-    found = _cheapest(op, request)
-    able = [variant for variant in variants if variant is not found and variant.applies(op, request)]
+    cheapest = _cheapest(op, request)
+    able = [variant for variant in variants if variant is not cheapest and variant.applies(op, request)]
     # The kernel that would run without the variant comes first.
-    costs = sorted([(one.cost, one.name) for one in able] + ([] if found is None else [(EVALUATE, "evaluate")]))
+    costs = sorted(
+        [(candidate.cost, candidate.name) for candidate in able]
+        + ([] if cheapest is None else [(EVALUATE, "evaluate")])
+    )
     others = [
-        f"{name}: takes {cost / (EVALUATE if found is None else found.cost):.1f}x its time" for cost, name in costs
+        f"{name}: takes {cost / (EVALUATE if cheapest is None else cheapest.cost):.1f}x its time"
+        for cost, name in costs
     ]
     others += [
-        f"{variant.name}: does not apply" for variant in variants if variant is not found and variant not in able
+        f"{variant.name}: does not apply" for variant in variants if variant is not cheapest and variant not in able
     ]
-    if found is None:
+    if cheapest is None:
         return KernelChoice("No variant is faster.", tuple(others), "evaluate")
-    return KernelChoice(found.why, tuple(others), found.name)
+    return KernelChoice(cheapest.why, tuple(others), cheapest.name)
 
 
 def _cheapest(op: Any, request: KernelRequest) -> KernelVariant | None:
-    able = [one for one in variants_of(op) if one.cost < EVALUATE and one.applies(op, request)]
-    return min(able, key=lambda one: one.cost, default=None)
+    able = [variant for variant in variants_of(op) if variant.cost < EVALUATE and variant.applies(op, request)]
+    return min(able, key=lambda variant: variant.cost, default=None)

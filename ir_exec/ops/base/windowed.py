@@ -19,9 +19,9 @@ __all__ = [
     "SPATIAL_RANKS",
     "AutoPad",
     "Windowed",
-    "changed",
+    "add_to_dim",
+    "count_covered",
     "count_overlaps",
-    "covered",
     "require_spatial",
     "spatial_dims",
     "window_extent",
@@ -101,18 +101,18 @@ def count_overlaps(kernel: int, stride: int, dilation: int) -> int:
     return -(-kernel // (stride // gcd(stride, dilation)))
 
 
-def changed(dim: Dim, amount: int) -> Dim:
+def add_to_dim(dim: Dim, amount: int) -> Dim:
     """The dim plus the amount, which may be negative."""
     return dim + amount if amount >= 0 else dim - -amount
 
 
-def covered(dim: Dim, pads: tuple[int, int], extent: Dim, axis: int) -> Dim:
+def count_covered(dim: Dim, pads: tuple[int, int], extent: Dim, axis: int) -> Dim:
     """The number of elements of the padded data after the first window.
 
     Raises:
         ShapeError: IR505 if no window fits.
     """
-    padded = changed(dim, sum(pads))
+    padded = add_to_dim(dim, sum(pads))
     if dim.is_static and extent.is_static and extent.lo > dim.lo + sum(pads):
         raise ShapeError(
             f"a window of {extent} elements on spatial axis {axis} does not fit into the "

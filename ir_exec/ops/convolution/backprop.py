@@ -20,7 +20,7 @@ from ir_exec.ops.base import In, op
 from ir_exec.ops.base.attributes import NonNegatives
 from ir_exec.ops.base.dims import element_type_of
 from ir_exec.ops.base.shapes import dims_within, ints, known_bounds, merge_dims, require_rank
-from ir_exec.ops.base.windowed import changed, count_overlaps, spatial_dims, window_extent
+from ir_exec.ops.base.windowed import add_to_dim, count_overlaps, spatial_dims, window_extent
 from ir_exec.ops.convolution.convolution import Convolving, grouped_channels
 from ir_exec.types import INTEGER, Array, Dim, Shape, TensorType
 
@@ -121,7 +121,7 @@ class _Transposed(Convolving):
             amount = more[i] - sum(self._explicit_pads(len(data))[i])
             if dim.is_static and dim.lo + amount < 0:
                 raise ShapeError(f"pads of spatial axis {i} take {-amount} of {dim} elements away")
-            dims.append(changed(dim, amount))
+            dims.append(add_to_dim(dim, amount))
         return dims
 
     def _transposed_axes(

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from ir_exec.kernels.binary import convolve_bits, packed_filters
 from ir_exec.kernels.choice import KernelChoice, choosing
-from ir_exec.kernels.precision import CALCULABLE, rounded
+from ir_exec.kernels.precision import CALCULABLE, round_to
 from ir_exec.ops.base import In, op
 from ir_exec.ops.base.attributes import LOWER, Float
 from ir_exec.ops.base.shapes import merge_dims, require_rank
@@ -54,7 +54,7 @@ class BinaryConvolution(Convolving):
         return data.with_shape(Shape([batch, outputs, *counts]))
 
     def evaluate(self, data: Array, filters: Array) -> Array:
-        return self._convolved(data, filters.shape, packed_filters(_bits(filters)))
+        return self._convolve(data, filters.shape, packed_filters(_bits(filters)))
 
     def with_constants(self, constants: Mapping[int, Array]) -> Callable[..., Any] | None:
         """The bits of filters are packed once."""
@@ -62,9 +62,9 @@ class BinaryConvolution(Convolving):
         if filters is None:
             return None
         packed = cache(lambda: packed_filters(_bits(filters)))
-        return choosing(lambda data, _: self._convolved(data, filters.shape, packed()), _PACKED_BITS)
+        return choosing(lambda data, _: self._convolve(data, filters.shape, packed()), _PACKED_BITS)
 
-    def _convolved(self, data: Array, filters: tuple[int, ...], words: Array) -> Array:
+    def _convolve(self, data: Array, filters: tuple[int, ...], words: Array) -> Array:
         """The convolution with packed filters.
 
         Args:
@@ -72,7 +72,7 @@ class BinaryConvolution(Convolving):
             words: The result of `packed_filters`.
         """
         axes = self.sliding(data.shape[2:], filters[2:])
-        return rounded(convolve_bits(axes, _bits(data), words, padding=self.pad_value > 0), data.dtype)
+        return round_to(convolve_bits(axes, _bits(data), words, padding=self.pad_value > 0), data.dtype)
 
 
 _PACKED_BITS = KernelChoice(

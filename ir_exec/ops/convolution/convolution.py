@@ -18,7 +18,7 @@ from ir_exec.ops.base.attributes import Positives
 from ir_exec.ops.base.dims import element_type_of
 from ir_exec.ops.base.inputs import ImagePixels
 from ir_exec.ops.base.shapes import merge_dims
-from ir_exec.ops.base.windowed import Windowed, covered, require_spatial, spatial_dims, window_extent
+from ir_exec.ops.base.windowed import Windowed, count_covered, require_spatial, spatial_dims, window_extent
 from ir_exec.types import Array, Dim, Shape, TensorType
 
 __all__ = ["Convolution", "Convolving", "GroupConvolution", "grouped_channels"]
@@ -59,16 +59,17 @@ class Convolving(Windowed):
         require_spatial(data)
         require_spatial(filters, "filters", self.filter_axes)
         ranks = [data.rank and data.rank - 2, filters.rank and filters.rank - self.filter_axes]
-        known = [rank for rank in ranks if rank is not None]
-        if len(set(known)) > 1:
+        counts = [rank for rank in ranks if rank is not None]
+        if len(set(counts)) > 1:
             raise ShapeError(
-                f"filters {filters.shape} have {known[1]} spatial axes, data {data.shape} has {known[0]}",
+                f"filters {filters.shape} have {counts[1]} spatial axes, data {data.shape} has {counts[0]}",
                 code=Code.wrong_rank,
                 port="filters",
             )
         attributes = (self.strides, self.dilations, self.pads_begin, self.pads_end)
         return next(
-            iter([*known, *([declared] if declared else []), *(len(values) for values in attributes if values)]), None
+            iter([*counts, *([declared] if declared else []), *(len(values) for values in attributes if values)]),
+            None,
         )
 
     def _steps(self, spatial_rank: int) -> tuple[tuple[int, int], ...]:
@@ -84,7 +85,7 @@ class Convolving(Windowed):
             return [dim.ceil_div(stride) for dim, (stride, _) in zip(data, steps, strict=True)]
         axes = zip(data, kernel, steps, self._explicit_pads(len(data)), strict=True)
         return [
-            covered(dim, pads, window_extent(size, dilation), axis) // stride + 1
+            count_covered(dim, pads, window_extent(size, dilation), axis) // stride + 1
             for axis, (dim, size, (stride, dilation), pads) in enumerate(axes)
         ]
 

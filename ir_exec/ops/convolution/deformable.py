@@ -13,7 +13,7 @@ from ir_exec.errors import ShapeError
 from ir_exec.kernels.gemm.product import matrix_product
 from ir_exec.kernels.gemm.sharing import share_products
 from ir_exec.kernels.parallel import Worker
-from ir_exec.kernels.precision import CALCULABLE, rounded, widened
+from ir_exec.kernels.precision import CALCULABLE, round_to, widen
 from ir_exec.kernels.resample import copy_channels
 from ir_exec.kernels.windows import Scratch, SlidingAxis, block_sizes, blocks
 from ir_exec.ops.base import In, op
@@ -69,9 +69,9 @@ class _Deformable(Convolving):
         return False
 
     def _infer(self, data: TensorType, offsets: TensorType, filters: TensorType, mask: TensorType | None) -> TensorType:
-        for name, given in (("data", data), ("offsets", offsets), ("filters", filters), ("mask", mask)):
-            if given is not None:
-                require_rank(given, 4, name)
+        for name, operand in (("data", data), ("offsets", offsets), ("filters", filters), ("mask", mask)):
+            if operand is not None:
+                require_rank(operand, 4, name)
         if all(tensor.rank is None for tensor in (data, offsets, filters)):
             return TensorType(element_type_of((data, filters)), Shape.unknown())
         batch, channels, *sizes = data.shape if data.shape.dims is not None else Shape.of_rank(4)
@@ -121,7 +121,7 @@ class _Deformable(Convolving):
                 b, block = chunks[number]
                 chosen: tuple[Any, ...] = (..., *block)
                 windows = prod([some.stop - some.start for some in block])
-                found: Any = 0
+                sums: Any = 0
                 samples = scratch.array((0 if first else windows * elements, parts, channels // parts))
                 for part in range(parts):
                     places = _places(axes, block, shifts[b, part][chosen])
@@ -130,20 +130,20 @@ class _Deformable(Convolving):
                     if first:
                         points = points.reshape(windows, elements, 4) * elements + np.arange(elements)[:, np.newaxis]
                         rows = products_of[b, part].reshape(-1, outputs)
-                        found = found + _weighted(rows, points.reshape(windows, -1), weights.reshape(windows, -1))
+                        sums = sums + _sum_weighted(rows, points.reshape(windows, -1), weights.reshape(windows, -1))
                     else:
-                        samples[:, part] = _weighted(images[b, part], points, weights)
+                        samples[:, part] = _sum_weighted(images[b, part], points, weights)
                 if not first:
                     rows = samples.reshape(windows, elements, self.group, -1).transpose(2, 0, 1, 3)
-                    found = matrix_product(rows.reshape(self.group, windows, columns.shape[1]), columns)
-                result[b][chosen] = found.swapaxes(-1, -2).reshape(result[b][chosen].shape)
+                    sums = matrix_product(rows.reshape(self.group, windows, columns.shape[1]), columns)
+                result[b][chosen] = sums.swapaxes(-1, -2).reshape(result[b][chosen].shape)
 
             return work
 
         nanoseconds = result.size * columns.shape[1] / machine().multiplications_a_nanosecond
         nanoseconds += batch * prod(counts) * elements * channels * 4 * thresholds.NEAR_ELEMENT_NANOSECONDS
         share_products(len(chunks), make_worker, nanoseconds=nanoseconds)
-        return rounded(result.reshape(batch, outputs, *counts), data.dtype)
+        return round_to(result.reshape(batch, outputs, *counts), data.dtype)
 
 
 @op("DeformableConvolution", since=1)
@@ -208,7 +208,7 @@ class DeformableConvolution8(_Deformable):
 
 def _calculable(array: Array) -> Array:
     """The array in a float type: samples between integers are fractions."""
-    return array.astype(np.float64) if ElementType.of(array).is_integer else widened(array)
+    return array.astype(np.float64) if ElementType.of(array).is_integer else widen(array)
 
 
 def _require_divisible(dim: Dim, groups: int, what: str, port: str | None = None) -> None:
@@ -219,10 +219,10 @@ def _require_divisible(dim: Dim, groups: int, what: str, port: str | None = None
 def _with_nothing(images: Array) -> Array:
     """Images [..., channels, places] as [..., places + 1, channels]; the last place holds zeros."""
     *others, channels, places = images.shape
-    found = np.empty((*others, places + 1, channels), images.dtype)
-    copy_channels(images.swapaxes(-1, -2), found[..., :places, :])
-    found[..., places, :] = 0
-    return found
+    rows = np.empty((*others, places + 1, channels), images.dtype)
+    copy_channels(images.swapaxes(-1, -2), rows[..., :places, :])
+    rows[..., places, :] = 0
+    return rows
 
 
 def _places(axes: list[SlidingAxis], block: tuple[slice, ...], shifts: Array) -> tuple[Array, Array]:
@@ -232,14 +232,14 @@ def _places(axes: list[SlidingAxis], block: tuple[slice, ...], shifts: Array) ->
         shifts: [kernel, axis, windows...].
     """
     shape: tuple[Any, ...] = (*[axis.kernel for axis in axes], *shifts.shape[2:])
-    found = []
+    positions = []
     for i, (axis, windows) in enumerate(zip(axes, block, strict=True)):
         starts = np.arange(windows.start, windows.stop) * axis.stride - axis.pad
         regular = starts + np.arange(axis.kernel)[:, np.newaxis] * axis.dilation
         regular = np.expand_dims(regular, (1, 3) if i == 0 else (0, 2))
         places = shifts[:, i].reshape(shape) + regular.astype(shifts.dtype)
-        found.append(places.reshape(len(shifts), -1).T.ravel())
-    return found[0], found[1]
+        positions.append(places.reshape(len(shifts), -1).T.ravel())
+    return positions[0], positions[1]
 
 
 def _neighbours(
@@ -256,14 +256,14 @@ def _neighbours(
             counts as outside, and the last element extends to the end of its pixel.
     """
     end, inside = prod(sizes), np.ones(places[0].shape, np.bool_)
-    for place, size in zip(places, sizes, strict=True):
-        inside &= place > -1 if beyond else place >= 0
-        inside &= place < size
+    for position, size in zip(places, sizes, strict=True):
+        inside &= position > -1 if beyond else position >= 0
+        inside &= position < size
     neighbours = []
-    for place, size, stride in zip(places, sizes, (sizes[1], 1), strict=True):
-        known = np.where(inside, place, place.dtype.type(0))
-        below = np.floor(known)
-        share, low = known - below, below.astype(np.int64)
+    for position, size, stride in zip(places, sizes, (sizes[1], 1), strict=True):
+        safe = np.where(inside, position, position.dtype.type(0))
+        below = np.floor(safe)
+        share, low = safe - below, below.astype(np.int64)
         high = low + 1
         if beyond:
             low[low < 0] = high[high == size] = end
@@ -280,7 +280,7 @@ def _neighbours(
     return np.minimum(points, end, out=points), weights
 
 
-def _weighted(rows: Array, points: Array, weights: Array) -> Array:
+def _sum_weighted(rows: Array, points: Array, weights: Array) -> Array:
     """The sums of the weighted rows [n, columns] of each place: [places, columns].
 
     Args:

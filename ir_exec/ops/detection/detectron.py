@@ -157,9 +157,9 @@ class ExperimentalDetectronROIFeatureExtractor(Op):
         for i, level in enumerate(pyramid):
             inputs[f"pyramid[{i}]"] = (level, ("1 image", "channels", f"height {i}", f"width {i}"))
         dims = merged_dims(inputs, {**FOUR_COORDINATES, "1 image": Dim.of(1)})
-        kind, count, channels = element_type_of((rois, *pyramid)), dims["rois"], dims["channels"]
-        features = TensorType(kind, Shape([count, channels, self.output_size, self.output_size]))
-        return features, TensorType(kind, Shape([count, 4]))
+        element_type, count, channels = element_type_of((rois, *pyramid)), dims["rois"], dims["channels"]
+        features = TensorType(element_type, Shape([count, channels, self.output_size, self.output_size]))
+        return features, TensorType(element_type, Shape([count, 4]))
 
     def evaluate(self, rois: Array, *pyramid: Array) -> tuple[Array, Array]:
         output = np.zeros((len(rois), pyramid[0].shape[1], self.output_size, self.output_size), rois.dtype)
@@ -245,10 +245,10 @@ class ExperimentalDetectronDetectionOutput(Op):
             },
             {**FOUR_COORDINATES, "classes": Dim.of(self.num_classes), "1 image": Dim.of(1), "3 numbers": Dim.of(3)},
         )
-        kind = element_type_of((input_rois, input_deltas, input_scores, input_im_info))
+        element_type = element_type_of((input_rois, input_deltas, input_scores, input_im_info))
         most = self.max_detections_per_image
-        scores = TensorType(kind, Shape([most]))
-        return TensorType(kind, Shape([most, 4])), TensorType(ElementType.i32, Shape([most])), scores
+        scores = TensorType(element_type, Shape([most]))
+        return TensorType(element_type, Shape([most, 4])), TensorType(ElementType.i32, Shape([most])), scores
 
     def evaluate(
         self, input_rois: Array, input_deltas: Array, input_scores: Array, input_im_info: Array
@@ -270,13 +270,13 @@ class ExperimentalDetectronDetectionOutput(Op):
             most=None if self.post_nms_count < 0 else self.post_nms_count,
         )
         labels += 1
-        found = Selected.of(0, labels, best, scores[best, labels])
-        if len(found.box) > most:
-            found = found.ordered(-found.score, found.box, found.label).take(slice(most))
+        selected = Selected.of(0, labels, best, scores[best, labels])
+        if len(selected.box) > most:
+            selected = selected.sort_by(-selected.score, selected.box, selected.label).take(slice(most))
         kept_boxes, labels = np.zeros((most, 4), input_rois.dtype), np.zeros(most, np.int32)
-        kept_scores, count = np.zeros(most, input_rois.dtype), len(found.box)
-        kept_boxes[:count] = boxes[:, found.label, found.box].T
-        labels[:count], kept_scores[:count] = found.label, found.score
+        kept_scores, count = np.zeros(most, input_rois.dtype), len(selected.box)
+        kept_boxes[:count] = boxes[:, selected.label, selected.box].T
+        labels[:count], kept_scores[:count] = selected.label, selected.score
         return kept_boxes, labels, kept_scores
 
     def _boxes(self, regions: Array, deltas: Array) -> Array:

@@ -99,17 +99,19 @@ class _DetectionOutput(Op):
 
     def _priors_and_classes(self, priors: Dim, moves: Dim, scores: Dim) -> tuple[Dim, Dim]:
         """The numbers of priors and classes from the lengths of box_logits and class_preds."""
-        known = self._known_classes()
-        classes = Dim.any() if known is None else Dim.of(known)
-        if self.share_location or known is not None:
-            own = 1 if self.share_location or known is None else known
-            priors = _divided(priors, moves, 4 * own, "axis 1 of box_logits and of priors", "box_logits")
-        if known is not None:
-            priors = _divided(priors, scores, known, "axis 1 of class_preds and of priors", "class_preds")
+        classes_known = self._known_classes()
+        classes = Dim.any() if classes_known is None else Dim.of(classes_known)
+        if self.share_location or classes_known is not None:
+            own = 1 if self.share_location or classes_known is None else classes_known
+            priors = _divide_total(priors, moves, 4 * own, "axis 1 of box_logits and of priors", "box_logits")
+        if classes_known is not None:
+            priors = _divide_total(priors, scores, classes_known, "axis 1 of class_preds and of priors", "class_preds")
         elif priors.is_static and priors.size:
-            classes = _divided(classes, scores, priors.size, "axis 1 of class_preds", "class_preds")
+            classes = _divide_total(classes, scores, priors.size, "axis 1 of class_preds", "class_preds")
             if not self.share_location:
-                classes = _divided(classes, moves, 4 * priors.size, "axis 1 of box_logits and of classes", "box_logits")
+                classes = _divide_total(
+                    classes, moves, 4 * priors.size, "axis 1 of box_logits and of classes", "box_logits"
+                )
         return priors, classes
 
     def evaluate(
@@ -142,12 +144,12 @@ class _DetectionOutput(Op):
             rows = grid[0].reshape(priors, coordinates)
             start = _coordinates_first(rows[:, -4:], 1, priors, 1)[0]
             if first_moves is not None:
-                start = self._decoded(start, first_moves[image], variance)
-            boxes[image] = self._decoded(start, moves[image], variance)
+                start = self._decode_boxes(start, first_moves[image], variance)
+            boxes[image] = self._decode_boxes(start, moves[image], variance)
             ended = np.flatnonzero(rows[:, 0] == -1)
             count = int(ended[0]) if ended.size and not self.normalized else priors
-            parts.append(self._kept(image, boxes[image, ..., :count], scores[image, :count]))
-        rows_out = self._rows(Selected.joined(parts), boxes)
+            parts.append(self._keep_boxes(image, boxes[image, ..., :count], scores[image, :count]))
+        rows_out = self._rows(Selected.concatenate(parts), boxes)
         output = np.zeros((1, 1, self._row_count(images, priors, classes), 7), box_logits.dtype)
         output[0, 0, : len(rows_out)] = rows_out[: output.shape[2]]
         if len(rows_out) < output.shape[2]:
@@ -161,7 +163,7 @@ class _DetectionOutput(Op):
             return images * keep
         return images * classes * (self.top_k if keep == -1 and self.top_k > 0 else priors)
 
-    def _decoded(self, priors: Array, moves: Array, variance: Array | None) -> Array:
+    def _decode_boxes(self, priors: Array, moves: Array, variance: Array | None) -> Array:
         """Boxes [4, classes or 1, priors]: the prior boxes moved and scaled as predicted."""
         if not self.normalized:
             sizes = np.array([self.input_width, self.input_height] * 2, np.float32)
@@ -175,7 +177,7 @@ class _DetectionOutput(Op):
             boxes = np.concatenate([centres - half, centres + half])
         return np.clip(boxes, 0, 1, out=boxes) if self.clip_before_nms else boxes
 
-    def _kept(self, image: int, boxes: Array, scores: Array) -> Selected:
+    def _keep_boxes(self, image: int, boxes: Array, scores: Array) -> Selected:
         """The boxes kept for one image, class by class; `box` is the index of the prior.
 
         Args:
@@ -191,11 +193,11 @@ class _DetectionOutput(Op):
             count=boxes.shape[2],
             apart=not self.share_location,
         )
-        found, keep = Selected.of(image, labels, best, scores[best, labels]), self.keep_top_k[0]
-        if -1 < keep < len(found.box):
-            found = found.ordered(-found.score, found.box, found.label).take(slice(keep))
-            found = found.ordered(found.label)
-        return found
+        selected, keep = Selected.of(image, labels, best, scores[best, labels]), self.keep_top_k[0]
+        if -1 < keep < len(selected.box):
+            selected = selected.sort_by(-selected.score, selected.box, selected.label).take(slice(keep))
+            selected = selected.sort_by(selected.label)
+        return selected
 
     def _above_threshold(self, scores: Array) -> Candidates:
         """The candidates of each class, as indices of priors."""
@@ -214,11 +216,11 @@ class _DetectionOutput(Op):
         order = order if self.top_k < 0 else order[: self.top_k]
         return candidates_of([order[best[order] == label] for label in range(scores.shape[1])])
 
-    def _rows(self, found: Selected, boxes: Array) -> Array:
+    def _rows(self, selected: Selected, boxes: Array) -> Array:
         """Rows of image, class, score and box."""
-        rows = np.empty((len(found.box), 7), np.float32)
-        rows[:, 0], rows[:, 1], rows[:, 2] = found.batch, found.label - self.decrease_label_id, found.score
-        rows[:, 3:] = boxes[found.batch, :, 0 if self.share_location else found.label, found.box]
+        rows = np.empty((len(selected.box), 7), np.float32)
+        rows[:, 0], rows[:, 1], rows[:, 2] = selected.batch, selected.label - self.decrease_label_id, selected.score
+        rows[:, 3:] = boxes[selected.batch, :, 0 if self.share_location else selected.label, selected.box]
         if self.clip_after_nms:
             np.clip(rows[:, 3:], 0, 1, out=rows[:, 3:])
         return rows
@@ -230,7 +232,7 @@ def _coordinates_first(boxes: Array, images: int, priors: int, classes: int) -> 
     return np.ascontiguousarray(rows.transpose(0, 3, 2, 1))
 
 
-def _divided(dim: Dim, total: Dim, divisor: int, what: str, port: str) -> Dim:
+def _divide_total(dim: Dim, total: Dim, divisor: int, what: str, port: str) -> Dim:
     """`dim` merged with total / divisor.
 
     Raises:

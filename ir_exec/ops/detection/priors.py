@@ -207,7 +207,7 @@ class _PriorBox(_Priors):
         """The aspect ratios other than 1, each once, and with `flip` their reciprocals."""
         ratios = [1.0]
         for ratio in self.aspect_ratio:
-            if all(abs(ratio - known) >= 1e-6 for known in ratios):
+            if all(abs(ratio - listed) >= 1e-6 for listed in ratios):
                 ratios += [ratio, 1 / ratio] if self.flip else [ratio]
         return [ratio for ratio in ratios if abs(ratio - 1) >= 1e-6]
 
@@ -233,14 +233,14 @@ class _PriorBox(_Priors):
         """Rows of x and y from the point, half width, half height, and 1 for being clipped to the image, in f32."""
         parts = [np.zeros((0, 5), np.float32)]
         for size, density in zip(self.fixed_size, self.density, strict=False):
-            count, whole = int(density), int(size)
+            count, side = int(density), int(size)
             shift = int(np.float32(size) / np.float32(count))
             half = np.float32(size) * np.float32(0.5)
             kinds = [(half * ratio, half / ratio) for ratio in self._roots(self.fixed_ratio)]
             if not kinds:
-                square = np.float32(whole) * np.float32(0.5)
+                square = np.float32(side) * np.float32(0.5)
                 kinds = [(square, square), *((half * ratio, half / ratio) for ratio in self._roots(self._ratios()))]
-            places = shift / 2 - whole // 2 + shift * np.arange(count, dtype=np.float32)
+            places = shift / 2 - side // 2 + shift * np.arange(count, dtype=np.float32)
             for sizes in kinds:
                 rows = np.ones((count * count, 5), np.float32)
                 rows[:, 0], rows[:, 1], rows[:, 2:4] = np.tile(places, count), np.repeat(places, count), sizes

@@ -69,23 +69,25 @@ class _Proposal(Op):
         rois, scores = np.zeros((batches, most, 5), np.float32), np.zeros((batches, most), np.float32)
         for batch in range(batches):
             # The scores of objects come after those of the background.
-            given = np.moveaxis(convert(class_probs[batch, anchors:], ElementType.f32), 0, -1).ravel()
+            probabilities = np.moveaxis(convert(class_probs[batch, anchors:], ElementType.f32), 0, -1).ravel()
             boxes = self._boxes(convert(bbox_deltas[batch], ElementType.f32), height, width)
             own_width, own_height = (boxes[2 + axis] - boxes[axis] + self._margin() for axis in (0, 1))
-            given = np.where((own_width >= least_width) & (own_height >= least_height), given, given * 0)
-            order = best_first(given, self.pre_nms_topn)
+            probabilities = np.where(
+                (own_width >= least_width) & (own_height >= least_height), probabilities, probabilities * 0
+            )
+            order = best_first(probabilities, self.pre_nms_topn)
             boxes = boxes[:, order]
             overlaps = CornerOverlaps(boxes, self._margin(), touching=False)
-            kept = keep_best(len(order), overlaps, above(self.nms_thresh), most=most)
-            found, edges = boxes[:, kept].T, np.array([width, height, width, height], np.float32)
-            found = np.clip(found, 0, edges) if self.clip_after_nms else found
-            rois[batch, : len(kept), 0] = batch
-            rois[batch, : len(kept), 1:] = found / edges if self.normalize else found
-            scores[batch, : len(kept)] = given[order[kept]]
-            if len(kept) < most:
-                rois[batch, len(kept), 0] = -1
-        kind = ElementType.of(class_probs)
-        return convert(rois.reshape(-1, 5), kind), convert(scores.ravel(), kind)
+            retained = keep_best(len(order), overlaps, above(self.nms_thresh), most=most)
+            proposals, edges = boxes[:, retained].T, np.array([width, height, width, height], np.float32)
+            proposals = np.clip(proposals, 0, edges) if self.clip_after_nms else proposals
+            rois[batch, : len(retained), 0] = batch
+            rois[batch, : len(retained), 1:] = proposals / edges if self.normalize else proposals
+            scores[batch, : len(retained)] = probabilities[order[retained]]
+            if len(retained) < most:
+                rois[batch, len(retained), 0] = -1
+        element_type = ElementType.of(class_probs)
+        return convert(rois.reshape(-1, 5), element_type), convert(scores.ravel(), element_type)
 
     def _margin(self) -> float:
         return 0.0 if self.framework else 1.0
@@ -113,11 +115,11 @@ class _Proposal(Op):
         margin = np.float32(self._margin())
         anchors = _anchors(self.base_size, self.ratio, self.scale, bool(self.framework))
         rows, columns = deltas.shape[1:]
-        place = np.empty((4, rows, columns), np.float32)
+        centers = np.empty((4, rows, columns), np.float32)
         first = 1 if self.framework else 0
-        place[first::2], place[1 - first :: 2] = np.arange(columns), np.arange(rows)[:, np.newaxis]
-        place *= np.float32(self.feat_stride)
-        boxes = place[..., np.newaxis] + anchors[:, np.newaxis, np.newaxis, :]
+        centers[first::2], centers[1 - first :: 2] = np.arange(columns), np.arange(rows)[:, np.newaxis]
+        centers *= np.float32(self.feat_stride)
+        boxes = centers[..., np.newaxis] + anchors[:, np.newaxis, np.newaxis, :]
         edges = np.array([width, height, width, height], np.float32).reshape(4, 1, 1, 1)
         if self.framework:
             boxes = np.clip(boxes, 0, edges)
@@ -281,22 +283,24 @@ class ExperimentalDetectronGenerateProposalsSingleImage(Op):
         )
         boxes = dims["anchors"] * dims["height"] * dims["width"]
         merge_dims(dims["boxes"], boxes, "the length of anchors and the size of scores", port="anchors")
-        kind = element_type_of((im_info, anchors, deltas, scores))
+        element_type = element_type_of((im_info, anchors, deltas, scores))
         count = self.post_nms_count
-        return TensorType(kind, Shape([count, 4])), TensorType(kind, Shape([count]))
+        return TensorType(element_type, Shape([count, 4])), TensorType(element_type, Shape([count]))
 
     def evaluate(self, im_info: Array, anchors: Array, deltas: Array, scores: Array) -> tuple[Array, Array]:
-        info, boxes, moves, given = (convert(array, ElementType.f32) for array in (im_info, anchors, deltas, scores))
+        info, boxes, moves, objectness = (
+            convert(array, ElementType.f32) for array in (im_info, anchors, deltas, scores)
+        )
         least = np.float32(self.min_size)
         boxes, large = _propose(boxes, moves, (info[0], info[1]), (least, least), pixels=True)
-        ranked = _point_by_point(given)
+        ranked = _point_by_point(objectness)
         ranked = np.where(large, ranked, ranked * 0)
         order = best_first(ranked, self.pre_nms_count)
         overlaps = CornerOverlaps(boxes[:, order])
-        kept = order[keep_best(len(order), overlaps, above(self.nms_threshold), most=self.post_nms_count)]
+        retained = order[keep_best(len(order), overlaps, above(self.nms_threshold), most=self.post_nms_count)]
         rois = np.zeros((self.post_nms_count, 4), scores.dtype)
         probs = np.zeros(self.post_nms_count, scores.dtype)
-        rois[: len(kept)], probs[: len(kept)] = boxes[:, kept].T, ranked[kept]
+        rois[: len(retained)], probs[: len(retained)] = boxes[:, retained].T, ranked[retained]
         return rois, probs
 
 
@@ -353,23 +357,23 @@ class GenerateProposals(Op):
             },
             {**FOUR_COORDINATES, "3 or 4 numbers": Dim(3, 4)},
         )
-        kind, images = im_info.element_type, dims["images"]
+        element_type, images = im_info.element_type, dims["images"]
         rows = Dim(0, (images * self.post_nms_count).hi)
         numbers = TensorType(self.roi_num_type, Shape([images]))
-        return TensorType(kind, Shape([rows, 4])), TensorType(kind, Shape([rows])), numbers
+        return TensorType(element_type, Shape([rows, 4])), TensorType(element_type, Shape([rows])), numbers
 
     def evaluate(self, im_info: Array, anchors: Array, boxesdeltas: Array, scores: Array) -> tuple[Array, ...]:
         info, deltas, values, boxes = (
             convert(array, ElementType.f32) for array in (im_info, boxesdeltas, scores, anchors.reshape(-1, 4))
         )
         rois, probs = [np.zeros((0, 4), np.float32)], [np.zeros(0, np.float32)]
-        for own, moves, given in zip(info, deltas, values, strict=True):
-            found, best = self._image(own, moves, given, boxes)
-            rois.append(found)
+        for own, moves, objectness in zip(info, deltas, values, strict=True):
+            proposals, best = self._image(own, moves, objectness, boxes)
+            rois.append(proposals)
             probs.append(best)
-        numbers = np.array([len(found) for found in probs[1:]], self.roi_num_type.dtype)
-        kind = ElementType.of(im_info)
-        return convert(np.concatenate(rois), kind), convert(np.concatenate(probs), kind), numbers
+        numbers = np.array([len(proposals) for proposals in probs[1:]], self.roi_num_type.dtype)
+        element_type = ElementType.of(im_info)
+        return convert(np.concatenate(rois), element_type), convert(np.concatenate(probs), element_type), numbers
 
     def _image(self, info: Array, deltas: Array, scores: Array, anchors: Array) -> tuple[Array, Array]:
         """The boxes [n, 4] kept for one image, and their scores."""
@@ -380,5 +384,5 @@ class GenerateProposals(Op):
         order = order[large[order]]
         overlaps = CornerOverlaps(boxes[:, order], 0.0 if self.normalized else 1.0, touching=False)
         threshold = above(self.nms_threshold)
-        kept = order[keep_best(len(order), overlaps, threshold, most=self.post_nms_count, shrink=self.nms_eta)]
-        return boxes[:, kept].T, ranked[kept]
+        retained = order[keep_best(len(order), overlaps, threshold, most=self.post_nms_count, shrink=self.nms_eta)]
+        return boxes[:, retained].T, ranked[retained]

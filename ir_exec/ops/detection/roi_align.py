@@ -12,7 +12,7 @@ from ir_exec.errors import EvaluationError
 from ir_exec.kernels.indices import as_integers
 from ir_exec.kernels.limits import check_time, require_temporary
 from ir_exec.kernels.parallel import for_ranges
-from ir_exec.kernels.precision import CALCULABLE_FLOAT, widened
+from ir_exec.kernels.precision import CALCULABLE_FLOAT, widen
 from ir_exec.kernels.resample import channels_last, read_between, sample_points
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool, Float, NonNegative, Positive
@@ -78,19 +78,19 @@ class _Align(Op):
         merge_dims(box, Dim(numbers), f"the last axis of rois and {numbers}", port="rois")
         what = "the number of rois and the length of batch_indices"
         count = merge_dims(count, dims_of(batch_indices, 1)[0], what, port="batch_indices")
-        kind = data.element_type if data.element_type.is_known else rois.element_type
-        return TensorType(kind, Shape([count, dims_of(data, 4)[1], self.pooled_h, self.pooled_w]))
+        element_type = data.element_type if data.element_type.is_known else rois.element_type
+        return TensorType(element_type, Shape([count, dims_of(data, 4)[1], self.pooled_h, self.pooled_w]))
 
     def evaluate(self, data: Array, rois: Array, batch_indices: Array) -> Array:
         images = images_of(as_integers(batch_indices), len(data), "batch_indices")
         output = np.zeros((len(rois), data.shape[1], self.pooled_h, self.pooled_w), data.dtype)
         if output.size and data.size:
-            self._pool_all(channels_last(widened(data)), widened(rois), np.array(images), output)
+            self._pool_all(channels_last(widen(data)), widen(rois), np.array(images), output)
         return output
 
     def count_terms(self, inputs: Sequence[Array]) -> int:
         """The sampling points of a bin."""
-        boxes = widened(inputs[1])
+        boxes = widen(inputs[1])
         sizes = self._extents(boxes) / np.array([self.pooled_h, self.pooled_w], boxes.dtype)
         return int(np.maximum(self._counts(sizes).prod(axis=-1), 1).max(initial=1))
 
@@ -221,7 +221,7 @@ class _ROIAlign(_Align):
             read = elements.take(places[some], axis=0, mode="clip")
             return np.asarray(np.matmul(weights[some, :, np.newaxis], read) / samples)
 
-        def pooled(some: slice) -> Array:
+        def pool_taps(some: slice) -> Array:
             read = elements.take(places[:, some], axis=0, mode="clip")
             read *= weights[:, some, :, np.newaxis]
             if self.mode == "avg":
@@ -231,8 +231,10 @@ class _ROIAlign(_Align):
 
         def pool(start: int, stop: int) -> None:
             some = slice(start, stop)
-            found = mean(some) if as_products else pooled(some)
-            output[numbers[some]] = found.reshape(-1, self.pooled_h, self.pooled_w, channels).transpose(0, 3, 1, 2)
+            pooled_bins = mean(some) if as_products else pool_taps(some)
+            output[numbers[some]] = pooled_bins.reshape(-1, self.pooled_h, self.pooled_w, channels).transpose(
+                0, 3, 1, 2
+            )
 
         at_once = max(thresholds.CHUNK_ELEMENTS // each, 1)
         for_ranges(len(numbers), at_once, pool, nanoseconds=len(numbers) * each * thresholds.ELEMENT_NANOSECONDS)
@@ -248,16 +250,16 @@ class _ROIAlign(_Align):
         image = image[high, wide]
         if self.mode == "max":
             for row in rows:
-                line = _weighted(image, row, 0)
+                line = _interpolate(image, row, 0)
                 for column in columns:
-                    np.maximum(pooled, _weighted(line, column, 1), out=pooled)
+                    np.maximum(pooled, _interpolate(line, column, 1), out=pooled)
             return pooled
         # The mean is separable: one axis after the other.
-        line = _weighted(image, rows[0], 0)
+        line = _interpolate(image, rows[0], 0)
         for row in rows[1:]:
-            line += _weighted(image, row, 0)
+            line += _interpolate(image, row, 0)
         for column in columns:
-            pooled += _weighted(line, column, 1)
+            pooled += _interpolate(line, column, 1)
         return pooled / (len(rows) * len(columns))
 
 
@@ -292,9 +294,9 @@ def _of_taps(down: Array, across: Array, combine: np.ufunc) -> Array:
     """
     boxes, bins_down, bins_across = down.shape[2], down.shape[3], across.shape[3]
     rows, columns = np.divmod(np.arange(bins_down * bins_across), bins_across)
-    one, other = down.take(rows, axis=3), across.take(columns, axis=3)
-    found = np.asarray(combine(one[:, np.newaxis, :, np.newaxis], other[:, np.newaxis]))
-    return found.reshape(-1, boxes, bins_down * bins_across)
+    vertical, horizontal = down.take(rows, axis=3), across.take(columns, axis=3)
+    sampled = np.asarray(combine(vertical[:, np.newaxis, :, np.newaxis], horizontal[:, np.newaxis]))
+    return sampled.reshape(-1, boxes, bins_down * bins_across)
 
 
 class _Taps(NamedTuple):
@@ -323,7 +325,7 @@ def _tap_lists(positions: Array, size: int) -> tuple[slice, list[_Taps]]:
     return slice(first, first + int(high.max()) + 1), taps
 
 
-def _weighted(image: Array, taps: _Taps, axis: int) -> Array:
+def _interpolate(image: Array, taps: _Taps, axis: int) -> Array:
     """An image [H, W, C] interpolated at one sampling point of every bin along axis 0 or 1."""
     shape = (-1, 1, 1) if axis == 0 else (-1, 1)
     read: Array = np.take(image, taps.low, axis) * taps.low_weight.reshape(shape)

@@ -17,7 +17,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
 from ir_exec.kernels.limits import check_time
 from ir_exec.kernels.pool import reduce_bins
-from ir_exec.kernels.precision import CALCULABLE_FLOAT, widened
+from ir_exec.kernels.precision import CALCULABLE_FLOAT, widen
 from ir_exec.kernels.resample import Line, channels_last, copy_channels, read_between, sample_lattice, sample_points
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, AttributeValueError, Float, Int, NonNegatives, Positive
@@ -108,7 +108,7 @@ class ROIPooling(_RegionPooling):
 
     def evaluate(self, data: Array, rois: Array) -> Array:
         output = np.zeros((len(rois), data.shape[1], self.pooled_h, self.pooled_w), data.dtype)
-        wide, boxes = widened(data), widened(rois)
+        wide, boxes = widen(data), widen(rois)
         images = self._images(boxes, len(data)) if output.size and data.size else []
         if self.method == "max" and images:
             output[: len(images)] = self._greatest(wide, boxes[: len(images)], images)
@@ -120,7 +120,7 @@ class ROIPooling(_RegionPooling):
         return output
 
     def _greatest(self, data: Array, boxes: Array, images: list[int]) -> Array:
-        corners = _rounded(boxes[:, 1:] * boxes.dtype.type(self.spatial_scale))
+        corners = _round(boxes[:, 1:] * boxes.dtype.type(self.spatial_scale))
         extents = np.maximum(corners[:, 2:] - corners[:, :2] + 1, 1)
         height, width = data.shape[2:]
         rows = _bins(corners[:, 1], extents[:, 1], self.pooled_h, height, boxes.dtype)
@@ -204,12 +204,12 @@ class PSROIPooling(_RegionPooling):
     def count_terms(self, inputs: Sequence[Array]) -> int:
         if self.mode == "bilinear":
             return self.spatial_bins_x * self.spatial_bins_y
-        rows, columns = self._mean_bins(widened(inputs[1]), inputs[0].shape[2:])
+        rows, columns = self._mean_bins(widen(inputs[1]), inputs[0].shape[2:])
         return int(_sizes(rows).max(initial=1)) * int(_sizes(columns).max(initial=1))
 
     def evaluate(self, data: Array, rois: Array) -> Array:
         output = np.zeros((len(rois), self.output_dim, self.group_size, self.group_size), data.dtype)
-        wide, boxes = widened(data), widened(rois)
+        wide, boxes = widen(data), widen(rois)
         images = self._images(boxes, len(data)) if data.size else []
         if self.mode == "average" and images:
             output[: len(images)] = self._mean(wide, boxes[: len(images)], images)
@@ -234,7 +234,7 @@ class PSROIPooling(_RegionPooling):
     def _mean_bins(self, boxes: Array, sizes: Sequence[int]) -> tuple[Array, Array]:
         """The rows and the columns of the bins of every region, for images of this height and width."""
         number, (height, width) = boxes.dtype.type, sizes
-        corners = np.concatenate([_rounded(boxes[:, 1:3]), _rounded(boxes[:, 3:] + 1)], 1).astype(boxes.dtype)
+        corners = np.concatenate([_round(boxes[:, 1:3]), _round(boxes[:, 3:] + 1)], 1).astype(boxes.dtype)
         corners *= number(self.spatial_scale)
         extents = np.maximum(corners[:, 2:] - corners[:, :2], number(0.1))
         rows = _bins(corners[:, 1], extents[:, 1], self.group_size, height, boxes.dtype)
@@ -343,10 +343,10 @@ class DeformablePSROIPooling(_RegionPooling):
 
     def evaluate(self, data: Array, rois: Array, offsets: Array | None = None) -> Array:
         output = np.zeros((len(rois), self.output_dim, self.group_size, self.group_size), data.dtype)
-        wide, boxes = widened(data), widened(rois)
+        wide, boxes = widen(data), widen(rois)
         moves = np.zeros((len(rois), 2, self.part_size, self.part_size), boxes.dtype)
         if offsets is not None:
-            moves = widened(offsets) * boxes.dtype.type(self.trans_std)
+            moves = widen(offsets) * boxes.dtype.type(self.trans_std)
         part = np.arange(self.group_size) * self.part_size // self.group_size
         moves = moves[:, :, part[:, np.newaxis], part]
         images = self._images(boxes, len(data)) if output.size and data.size else []
@@ -380,12 +380,13 @@ class DeformablePSROIPooling(_RegionPooling):
             y, x = self._points(boxes[some], moves[some].reshape(-1, classes, 2, group, group))
             counted = (y >= -0.5) & (y <= height - 0.5) & (x >= -0.5) & (x <= width - 0.5)
             down, across = (
-                read_between(np.clip(np.where(counted, one, 0), 0, size - 1)) for one, size in ((y, height), (x, width))
+                read_between(np.clip(np.where(counted, coordinate, 0), 0, size - 1))
+                for coordinate, size in ((y, height), (x, width))
             )
             planes_of = (images[some, np.newaxis] * classes + np.arange(classes)).reshape(-1, classes, 1, 1, 1, 1)
             first = (planes_of * group**2 + bins) * height
             down = down._replace(low=first + down.low, high=first + down.high)
-            lines = [Line(*(one.ravel() for one in line)) for line in (down, across)]
+            lines = [Line(*(coordinate.ravel() for coordinate in line)) for line in (down, across)]
             values = sample_points(places, *lines).reshape(*counted.shape, channels)
             values[~counted] = 0
             total = values.reshape(*counted.shape[:4], -1, channels).sum(axis=4)
@@ -400,7 +401,7 @@ class DeformablePSROIPooling(_RegionPooling):
         """
         number = boxes.dtype.type
         scale, half = number(self.spatial_scale), number(0.5)
-        corners = _rounded(boxes[:, 1:]).astype(boxes.dtype)
+        corners = _round(boxes[:, 1:]).astype(boxes.dtype)
         firsts, ends = corners[:, :2] * scale - half, (corners[:, 2:] + 1) * scale - half
         extents = np.maximum(ends - firsts, number(0.1))
         places = []
@@ -416,7 +417,7 @@ class DeformablePSROIPooling(_RegionPooling):
         return y, x
 
 
-def _rounded(values: Array) -> Array:
+def _round(values: Array) -> Array:
     """Rounded to integers, halves away from zero, and clipped to -_FAR .. _FAR; 0 for NaN."""
     exact = np.clip(values.astype(np.float64), -_FAR, _FAR)
     # np.nan_to_num takes 20 us longer for few values.

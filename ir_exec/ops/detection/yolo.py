@@ -88,15 +88,15 @@ class RegionYolo(Op):
         regions, numbers = self._regions(), self.coords + self.classes + 1
         values = convert(data, ElementType.f32).reshape(batch, channels, height * width)
         total = values if self.do_softmax else values[:, : regions * numbers]
-        given = values[:, : regions * numbers].reshape(batch, regions, numbers, height * width)
+        logits = values[:, : regions * numbers].reshape(batch, regions, numbers, height * width)
         output = total.copy()
-        found = output[:, : regions * numbers].reshape(batch, regions, numbers, height * width)
-        sigmoid(found[:, :, :2])
+        predictions = output[:, : regions * numbers].reshape(batch, regions, numbers, height * width)
+        sigmoid(predictions[:, :, :2])
         end = self.coords + 1 if self.do_softmax else numbers
-        sigmoid(found[:, :, self.coords : end])
+        sigmoid(predictions[:, :, self.coords : end])
         if self.do_softmax and self.classes:
-            found[:, :, self.coords + 1 :] = softmax(given[:, :, self.coords + 1 :], axis=2)
-        output[:, : regions * numbers] = found.reshape(batch, regions * numbers, height * width)
+            predictions[:, :, self.coords + 1 :] = softmax(logits[:, :, self.coords + 1 :], axis=2)
+        output[:, : regions * numbers] = predictions.reshape(batch, regions * numbers, height * width)
         shape = self.infer(TensorType.of(data)).shape.static
         return convert(output, ElementType.of(data)).reshape(shape)
 
@@ -142,12 +142,12 @@ class ReorgYolo(Op):
     def evaluate(self, data: Array) -> Array:
         batch, channels, rows, columns = data.shape
         stride = self.stride[0]
-        kept = channels // stride**2
-        place, channel = np.divmod(np.arange(channels)[:, np.newaxis, np.newaxis], kept)
-        row = np.arange(rows)[:, np.newaxis] * stride + place // stride
-        column = np.arange(columns) * stride + place % stride
+        depth = channels // stride**2
+        block, channel = np.divmod(np.arange(channels)[:, np.newaxis, np.newaxis], depth)
+        row = np.arange(rows)[:, np.newaxis] * stride + block // stride
+        column = np.arange(columns) * stride + block % stride
         indices = (channel * rows * stride + row) * columns * stride + column
         flat, output = data.reshape(-1), np.empty((batch, channels, rows, columns), data.dtype)
         for i in range(batch if indices.size else 0):
-            np.take(flat[i * kept * rows * columns * stride**2 :], indices, out=output[i], mode="clip")
+            np.take(flat[i * depth * rows * columns * stride**2 :], indices, out=output[i], mode="clip")
         return output.reshape(batch, channels * stride**2, rows // stride, columns // stride)

@@ -107,13 +107,13 @@ def _draw_others(cumulative: Array, samples: Array) -> Array:
     is_left = np.ones(cumulative.shape, np.bool_)
     for index in range(samples.shape[1]):
         # Rounding may leave the last probability a little below 1, and a sample above it.
-        place = np.argmax(np.minimum(samples[:, index], cumulative[:, -1])[:, None] <= cumulative, axis=1)
-        _require_left(is_left[rows, place] & (cumulative[:, -1] > 0))
-        chosen[:, index] = place
-        is_left[rows, place] = False
-        before = np.where(place > 0, cumulative[rows, place - 1], 0)
-        share = (cumulative[rows, place] - before)[:, None]
-        np.subtract(cumulative, share, out=cumulative, where=places >= place[:, None])
+        category = np.argmax(np.minimum(samples[:, index], cumulative[:, -1])[:, None] <= cumulative, axis=1)
+        _require_left(is_left[rows, category] & (cumulative[:, -1] > 0))
+        chosen[:, index] = category
+        is_left[rows, category] = False
+        before = np.where(category > 0, cumulative[rows, category - 1], 0)
+        share = (cumulative[rows, category] - before)[:, None]
+        np.subtract(cumulative, share, out=cumulative, where=places >= category[:, None])
         cumulative /= 1 - share
     return chosen
 

@@ -25,11 +25,11 @@ __all__ = ["RandomUniform", "Seed"]
 DRAWN = element_types("f16 bf16 f32 f64 i32 i64")
 
 
-def _unsigned(seed: int) -> int:
+def _wrap_seed(seed: int) -> int:
     return seed % 2**64
 
 
-Seed = Annotated[Int, _unsigned]
+Seed = Annotated[Int, _wrap_seed]
 
 
 @op("RandomUniform", since=8)
@@ -124,7 +124,7 @@ def _draw_as_tensorflow(output: Array, low: Any, high: Any, seeds: tuple[int, in
     def work(start: int, stop: int) -> None:
         numbers = philox(*seeds, first + start, stop - start).reshape(-1)
         if output.itemsize == 8:
-            numbers = _joined(numbers, high_first=output.dtype.kind == "f")
+            numbers = _join_halves(numbers, high_first=output.dtype.kind == "f")
         part = output[start * per_block : stop * per_block]
         part[...] = _as_tensorflow(numbers[: len(part)], low, high)
 
@@ -135,15 +135,15 @@ def _draw_as_tensorflow(output: Array, low: Any, high: Any, seeds: tuple[int, in
 def _as_tensorflow(numbers: Array, low: Any, high: Any) -> Array:
     """Convert the numbers to elements; the numbers are overwritten."""
     if low.dtype.kind == "i":
-        return _reduced(numbers, low, high)
+        return _map_to_range(numbers, low, high)
     # The number's low bits are the fraction of a float in [1, 2).
-    one = low.dtype.type(1)
+    unit = low.dtype.type(1)
     unsigned = np.dtype(f"u{low.dtype.itemsize}")
     numbers &= numbers.dtype.type(2 ** (_digits(low) - 1) - 1)
     fraction = numbers.astype(unsigned, copy=False)
-    fraction |= one.view(unsigned)
+    fraction |= unit.view(unsigned)
     floats: Array = fraction.view(low.dtype)
-    floats -= one
+    floats -= unit
     if _is_bf16(low):
         floats, low, span = floats.astype(np.float32), np.float32(low), _bf16_span(low, high)
     else:
@@ -161,12 +161,12 @@ def _draw_as_pytorch(output: Array, low: Any, high: Any, seed: int) -> None:
         check_time()
         part = output[start : start + thresholds.CHUNK_ELEMENTS]
         numbers = generator.random_raw(len(part) * (1 if single else 2))
-        part[...] = _as_pytorch(numbers if single else _joined(numbers, high_first=True), low, high)
+        part[...] = _as_pytorch(numbers if single else _join_halves(numbers, high_first=True), low, high)
 
 
 def _as_pytorch(numbers: Array, low: Any, high: Any) -> Array:
     if low.dtype.kind == "i":
-        return _reduced(numbers, low, high)
+        return _map_to_range(numbers, low, high)
     wide: Any = np.float64 if low.dtype == np.float64 else np.float32
     digits = _digits(low)
     floats = (numbers & np.uint64(2**digits - 1)).astype(wide) * wide(2.0**-digits)
@@ -187,8 +187,8 @@ def _bf16_span(low: Any, high: Any) -> Any:
 def _as_bf16(floats: Array) -> Array:
     """f32 as bf16, rounded as in OpenVINO's C++ class: one half or more up if the last bit kept is odd, else down."""
     bits = floats.view(np.uint32)
-    kept = (bits + ((bits & np.uint32(1 << 16)) >> np.uint32(1))) >> np.uint32(16)
-    return kept.astype(np.uint16).view(ElementType.bf16.dtype)
+    rounded = (bits + ((bits & np.uint32(1 << 16)) >> np.uint32(1))) >> np.uint32(16)
+    return rounded.astype(np.uint16).view(ElementType.bf16.dtype)
 
 
 def _digits(number: Any) -> int:
@@ -196,7 +196,7 @@ def _digits(number: Any) -> int:
     return {"bf16": 8, "f16": 11, "f32": 24, "f64": 53}[ElementType.of_dtype(number.dtype).name]
 
 
-def _joined(numbers: Array, *, high_first: bool) -> Array:
+def _join_halves(numbers: Array, *, high_first: bool) -> Array:
     """64-bit numbers, each from two 32-bit numbers.
 
     Args:
@@ -207,7 +207,7 @@ def _joined(numbers: Array, *, high_first: bool) -> Array:
     return first << np.uint64(32) | second if high_first else second << np.uint64(32) | first
 
 
-def _reduced(numbers: Array, low: Any, high: Any) -> Array:
+def _map_to_range(numbers: Array, low: Any, high: Any) -> Array:
     """Integers from low to below high: low plus the remainders of the numbers, modulo the range of the type."""
     bits = 8 * low.dtype.itemsize
     span = np.uint64((int(high) - int(low)) % 2**bits)

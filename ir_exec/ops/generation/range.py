@@ -42,28 +42,30 @@ class _Range(Op):
 
     def _infer(self, start: TensorType, stop: TensorType, step: TensorType) -> TensorType:
         scalars = {"start": start, "stop": stop, "step": step}
-        kind = self._element_type(start, stop, step)
-        known: dict[str, Number | None] = {}
+        element_type = self._element_type(start, stop, step)
+        values: dict[str, Number | None] = {}
         for name, scalar in scalars.items():
             require_rank(scalar, 0, name)
             value = scalar.value
-            known[name] = None if value is None else _counted(name, value, kind, ShapeError)
-        numbers = [number for number in known.values() if number is not None]
+            values[name] = None if value is None else _read_scalar(name, value, element_type, ShapeError)
+        numbers = [number for number in values.values() if number is not None]
         if len(numbers) == 3:
-            return TensorType(kind, Shape([min(_length(*numbers), UNBOUNDED)]))
-        return TensorType(kind, Shape([_length_between(list(scalars.values()))]))
+            return TensorType(element_type, Shape([min(_length(*numbers), UNBOUNDED)]))
+        return TensorType(element_type, Shape([_length_between(list(scalars.values()))]))
 
-    def _evaluate(self, kind: ElementType, start: Array, stop: Array, step: Array) -> Array:
+    def _evaluate(self, element_type: ElementType, start: Array, stop: Array, step: Array) -> Array:
         scalars = {"start": start, "stop": stop, "step": step}
-        first, end, stride = (_counted(name, value, kind, EvaluationError) for name, value in scalars.items())
+        first, end, stride = (
+            _read_scalar(name, value, element_type, EvaluationError) for name, value in scalars.items()
+        )
         length = _length(first, end, stride)
-        if not kind.is_integer:
-            return (np.arange(length) * stride + first).astype(kind.dtype)
+        if not element_type.is_integer:
+            return (np.arange(length) * stride + first).astype(element_type.dtype)
         # Modulo 2**64: shorter types keep its low bits, so all types wrap.
         steps = np.arange(length, dtype=np.uint64)
         steps *= np.uint64(int(stride) % 2**64)
         steps += np.uint64(int(first) % 2**64)
-        return steps.astype(kind.dtype)
+        return steps.astype(element_type.dtype)
 
 
 @op("Range", since=1)
@@ -135,11 +137,11 @@ class Range(_Range):
         return self.output_type
 
 
-def _counted(name: str, scalar: Array, kind: ElementType, error: type[IRError]) -> Number:
-    """The value of the input `name` for an output of type `kind`, truncated for an integer type."""
+def _read_scalar(name: str, scalar: Array, element_type: ElementType, error: type[IRError]) -> Number:
+    """The value of the input `name` for an output of type `element_type`, truncated for an integer type."""
     value = _number(scalar)
     _require_valid(name, value, error)
-    value = int(value) if kind.is_integer else float(value)
+    value = int(value) if element_type.is_integer else float(value)
     _require_valid(name, value, error)
     return value
 

@@ -84,14 +84,14 @@ class _FromYuv(Op):
             luma -= of(16)
             luma *= of(1.164)
             red, green, blue = [(1.596, e)], [(-0.391, d), (-0.813, e)], [(2.018, d)]
-            values, product, found = np.empty_like(luma), np.empty_like(d), output[part].swapaxes(0, 1)
+            values, product, target = np.empty_like(luma), np.empty_like(d), output[part].swapaxes(0, 1)
             for channel, terms in enumerate((blue, green, red) if self.blue_first else (red, green, blue)):
                 total = luma
                 for factor, colour in terms:
                     np.multiply(colour, of(factor), out=product)
                     total = np.add(total, product, out=values)
                 clip_elements(values, lowest=of(0), highest=of(255), out=values)
-                found[..., channel] = _as_bytes(values) if y.dtype == np.uint8 else values
+                target[..., channel] = _as_bytes(values) if y.dtype == np.uint8 else values
 
         # With a quarter of these pixels at a time, two threads are 1.3x slower, and one is 1.1x slower.
         step = max(4 * thresholds.CHUNK_ELEMENTS // max(2 * columns, 1), 1)
@@ -264,8 +264,8 @@ class RGBtoNV12(Op):
     def evaluate(self, image: Array) -> Array | tuple[Array, Array]:
         batch, rows, columns, _ = image.shape
         if self.single_plane:
-            whole = np.empty((batch, rows // 2 * 3, columns, 1), image.dtype)
-            y, uv = whole[:, :rows], whole[:, rows:].reshape(batch, rows // 2, columns // 2, 2)
+            image_out = np.empty((batch, rows // 2 * 3, columns, 1), image.dtype)
+            y, uv = image_out[:, :rows], image_out[:, rows:].reshape(batch, rows // 2, columns // 2, 2)
         else:
             y, uv = (
                 np.empty((batch, rows, columns, 1), image.dtype),
@@ -275,19 +275,19 @@ class RGBtoNV12(Op):
             self._convert(image[i], y[i, ..., 0], uv[i])
         if not self.single_plane:
             return y, uv
-        whole[:, rows:] = uv.reshape(batch, rows // 2, columns, 1)
-        return whole
+        image_out[:, rows:] = uv.reshape(batch, rows // 2, columns, 1)
+        return image_out
 
     def _convert(self, image: Array, y: Array, uv: Array) -> None:
         """One image, into the two planes."""
         of = _working_type(image)
         red, green, blue = (of(image[..., channel]) for channel in ((2, 1, 0) if self.blue_first else (0, 1, 2)))
-        y[...] = _clipped(of(0.257) * red + of(0.504) * green + of(0.098) * blue + 16, y.dtype, _half_up)
+        y[...] = _clip_to_image(of(0.257) * red + of(0.504) * green + of(0.098) * blue + 16, y.dtype, _half_up)
         u = of(-0.148) * red - of(0.291) * green + of(0.439) * blue + 128
         v = of(0.439) * red - of(0.368) * green - of(0.071) * blue + 128
         for channel, plane in enumerate((u, v)):
-            blocks = of(_clipped(plane, uv.dtype, _half_up)).reshape(len(plane) // 2, 2, plane.shape[1] // 2, 2)
-            uv[..., channel] = _clipped(blocks.sum(axis=(1, 3)) / 4, uv.dtype, _half_up)
+            blocks = of(_clip_to_image(plane, uv.dtype, _half_up)).reshape(len(plane) // 2, 2, plane.shape[1] // 2, 2)
+            uv[..., channel] = _clip_to_image(blocks.sum(axis=(1, 3)) / 4, uv.dtype, _half_up)
 
 
 @op("BGRtoNV12", since=17)
@@ -326,7 +326,7 @@ def _working_type(image: Array) -> Callable[[Any], Array]:
     return lambda values: np.asarray(values, dtype)
 
 
-def _clipped(values: Array, dtype: np.dtype[Any], rounding: Callable[[Array], Array] = np.rint) -> Array:
+def _clip_to_image(values: Array, dtype: np.dtype[Any], rounding: Callable[[Array], Array] = np.rint) -> Array:
     """Values from 0 to 255, in the dtype of an image; the input is overwritten."""
     clipped = np.clip(values, 0, 255, out=values)
     return (rounding(clipped) if dtype == np.uint8 else clipped).astype(dtype, copy=False)

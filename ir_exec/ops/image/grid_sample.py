@@ -16,7 +16,7 @@ from ir_exec.ops.base.facts import SAMPLED
 from ir_exec.ops.base.inputs import ValueRange
 from ir_exec.ops.base.shapes import merge_dims, require_rank
 from ir_exec.tuning import thresholds
-from ir_exec.types import Array, Dim, ElementType, Shape, TensorType, saturated
+from ir_exec.types import Array, Dim, ElementType, Shape, TensorType, saturate
 
 __all__ = ["GridSample"]
 
@@ -89,9 +89,11 @@ class GridSample(Op):
             raise EvaluationError(
                 f"data {list(data.shape)} is", actual="empty", expected="elements to sample", port="data"
             )
-        kind = ElementType.of(data)
+        element_type = ElementType.of(data)
         exact = self.mode == "nearest"
-        working = np.dtype(np.float64 if kind.bits >= 32 and kind is not ElementType.f32 else np.float32)
+        working = np.dtype(
+            np.float64 if element_type.bits >= 32 and element_type is not ElementType.f32 else np.float32
+        )
         # Places are clipped to the axes as floats, which represent all indices below this limit.
         is_wide = grid.dtype == np.float64 or max(size) >= 2**24
         places = grid.astype(np.float64 if is_wide else np.float32, copy=False)
@@ -119,7 +121,7 @@ class GridSample(Op):
             numbers = np.arange(batch)[chosen[0], np.newaxis]
             dtype = np.dtype(images.dtype if exact else working)
             read = self._read(images, numbers, points[chosen], edge, dtype)
-            read_by_places[chosen] = read if exact else _narrowed(read, kind)
+            read_by_places[chosen] = read if exact else _narrow(read, element_type)
 
         taps = {"nearest": 1, "bilinear": 4, "bicubic": 16}[self.mode]
         nanoseconds = output.size * taps * thresholds.ELEMENT_NANOSECONDS
@@ -156,13 +158,13 @@ class GridSample(Op):
         assert total is not None, "every axis has a tap"
         return total
 
-    def _position(self, place: Array, size: Array) -> Array:
-        place = place + 1
-        place *= size - 1 if self.align_corners else size
+    def _position(self, coordinate: Array, size: Array) -> Array:
+        coordinate = coordinate + 1
+        coordinate *= size - 1 if self.align_corners else size
         if not self.align_corners:
-            place -= 1
-        place *= 0.5
-        return place
+            coordinate -= 1
+        coordinate *= 0.5
+        return coordinate
 
     def _taps(self, position: Array, size: Array, edge: int) -> list[_Tap]:
         """The elements along each axis that contribute to a position."""
@@ -183,7 +185,7 @@ class GridSample(Op):
 
     def _tap(self, index: Array, share: Array | None, size: Array, edge: int) -> _Tap:
         if self.padding_mode == "reflection":
-            return _Tap(self._reflected(index, size), None, share)
+            return _Tap(self._reflect(index, size), None, share)
         # NaN is clipped to the lowest index.
         clipped = np.fmin(np.fmax(index, -edge), (size - 1 + edge).astype(index.dtype))
         # NaN counts as outside.
@@ -191,7 +193,7 @@ class GridSample(Op):
         clipped += edge
         return _Tap(clipped.astype(np.int64), outside, share)
 
-    def _reflected(self, index: Array, size: Array) -> Array:
+    def _reflect(self, index: Array, size: Array) -> Array:
         """The index inside the axis that a reflected index refers to; any index for NaN."""
         # Larger than any image, and within the range of i64.
         index = np.clip(np.nan_to_num(index, nan=0), -(2.0**53), 2.0**53).astype(np.int64)
@@ -203,8 +205,8 @@ class GridSample(Op):
         return np.where(index < size, index, 2 * size - 1 - index)
 
 
-def _narrowed(values: Array, kind: ElementType) -> Array:
+def _narrow(values: Array, element_type: ElementType) -> Array:
     """Convert sampled values to the element type of the image."""
-    if not kind.is_integer:
-        return values.astype(kind.dtype, copy=False)
-    return saturated(np.rint(values) if kind.bits <= 8 else values, kind)
+    if not element_type.is_integer:
+        return values.astype(element_type.dtype, copy=False)
+    return saturate(np.rint(values) if element_type.bits <= 8 else values, element_type)

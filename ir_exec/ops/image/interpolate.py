@@ -93,17 +93,17 @@ class _Resize(Op):
         resized = _normal_axes(resized, rank)
         dims = [dim + begin + end for dim, (begin, end) in zip(data.shape, self._pads(rank), strict=True)]
         if self.shape_calculation_mode == "sizes":
-            found = _target_dims(target, len(resized), self.sizes_input)
+            sizes = _target_dims(target, len(resized), self.sizes_input)
         else:
-            found = _scaled_dims([dims[axis] for axis in resized], target)
-        for axis, dim in zip(resized, found, strict=True):
+            sizes = _scaled_dims([dims[axis] for axis in resized], target)
+        for axis, dim in zip(resized, sizes, strict=True):
             dims[axis] = dim
         return data.with_shape(Shape(dims))
 
     def _evaluate(self, data: Array, target: Array, axes: Array | None, mode: Mode) -> Array:
         pads = self._pads(data.ndim)
         if any(begin or end for begin, end in pads):
-            data = _padded(data, pads)
+            data = _pad_zeros(data, pads)
         return interpolate(data, *self._way(data.shape, target, axes), self._filter(mode))
 
     def _way(
@@ -174,13 +174,13 @@ class Interpolate11(_Resize):
     mode: Annotated[Mode, LOWER]
 
     def infer(self, image: TensorType, scales_or_sizes: TensorType, axes: TensorType | None = None) -> TensorType:
-        kind, port = scales_or_sizes.element_type, "scales_or_sizes"
+        element_type, port = scales_or_sizes.element_type, "scales_or_sizes"
         allowed = _SIZES if self.shape_calculation_mode == "sizes" else _SCALES
-        if kind.is_known and kind not in allowed:
-            expected = ", ".join(sorted(one.name for one in allowed))
+        if element_type.is_known and element_type not in allowed:
+            expected = ", ".join(sorted(allowed_type.name for allowed_type in allowed))
             raise ElementTypeError(
                 f"{port} is",
-                actual=kind,
+                actual=element_type,
                 expected=f"one of {expected}",
                 reason=f" for {self.shape_calculation_mode}",
                 code=Code.element_type_not_taken,
@@ -298,7 +298,7 @@ class Interpolate1(Op):
     def infer(self, data: TensorType, target_spatial_shape: TensorType) -> TensorType:
         if data.shape.dims is None:
             return data.with_shape(Shape.unknown())
-        axes = self._resized(len(data.shape))
+        axes = self._resized_axes(len(data.shape))
         self._pads(len(data.shape))
         dims = list(data.shape)
         sizes = _target_dims(target_spatial_shape, len(axes), "target_spatial_shape")
@@ -307,10 +307,10 @@ class Interpolate1(Op):
         return data.with_shape(Shape(dims))
 
     def evaluate(self, data: Array, target_spatial_shape: Array) -> Array:
-        axes, pads = self._resized(data.ndim), self._pads(data.ndim)
+        axes, pads = self._resized_axes(data.ndim), self._pads(data.ndim)
         padded = any(begin or end for begin, end in pads)
         if padded:
-            data = _padded(data, pads)
+            data = _pad_zeros(data, pads)
         return interpolate(data, axes, *self._way(data.shape, target_spatial_shape), self._filter(data.ndim, padded))
 
     def count_terms(self, inputs: Sequence[Array]) -> int:
@@ -318,23 +318,23 @@ class Interpolate1(Op):
         pads = self._pads(data.ndim)
         shape = tuple(size + begin + end for size, (begin, end) in zip(data.shape, pads, strict=True))
         method = self._filter(data.ndim, shape != data.shape)
-        return count_taps(shape, self._resized(data.ndim), *self._way(shape, target), method)
+        return count_taps(shape, self._resized_axes(data.ndim), *self._way(shape, target), method)
 
     def _way(self, shape: tuple[int, ...], target_spatial_shape: Array) -> tuple[list[int], list[np.float32]]:
         """The sizes and scales of the resampled axes, for padded data of this shape."""
-        axes, target = self._resized(len(shape)), TensorType.of(target_spatial_shape)
+        axes, target = self._resized_axes(len(shape)), TensorType.of(target_spatial_shape)
         sizes = [dim.size for dim in _target_dims(target, len(axes), "target_spatial_shape")]
         return sizes, [np.float32(size) / np.float32(shape[axis]) for axis, size in zip(axes, sizes, strict=True)]
 
-    def _resized(self, rank: int) -> tuple[int, ...]:
+    def _resized_axes(self, rank: int) -> tuple[int, ...]:
         return normalize_axes(sorted(set(self.axes)), rank)
 
     def _pads(self, rank: int) -> list[tuple[int, int]]:
         pads = [(0, 0)] * rank
         for axis in range(rank):
             begin, end = (
-                (given[0] if axis in self.axes else 0) if len(given) == 1 else (*given, *(0,) * rank)[axis]
-                for given in (self.pads_begin, self.pads_end)
+                (amounts[0] if axis in self.axes else 0) if len(amounts) == 1 else (*amounts, *(0,) * rank)[axis]
+                for amounts in (self.pads_begin, self.pads_end)
             )
             if (begin or end) and axis not in self.axes:
                 raise ShapeError(
@@ -381,10 +381,10 @@ def _scaled_dims(dims: Sequence[Dim], scales: TensorType) -> list[Dim]:
         _require_count(scales.shape.size.hi, len(dims), "scales")
         return [Dim.any()] * len(dims)
     _require_count(value.size, len(dims), "scales")
-    return [_scaled(dim, scale) for dim, scale in zip(dims, value.ravel().astype(np.float32), strict=False)]
+    return [_scale_dim(dim, scale) for dim, scale in zip(dims, value.ravel().astype(np.float32), strict=False)]
 
 
-def _scaled(dim: Dim, scale: np.float32) -> Dim:
+def _scale_dim(dim: Dim, scale: np.float32) -> Dim:
     if not (np.isfinite(scale) and scale >= 0):
         raise ShapeError(
             "a scale is",
@@ -402,11 +402,11 @@ def _scaled(dim: Dim, scale: np.float32) -> Dim:
     return Dim(low, max(low, high) if dim.is_bounded else UNBOUNDED)
 
 
-def _require_count(found: int, expected: int, name: str) -> None:
-    if found < expected:
+def _require_count(actual: int, expected: int, name: str) -> None:
+    if actual < expected:
         raise ShapeError(
             f"{name} has",
-            actual=found,
+            actual=actual,
             detail="elements",
             expected=f"{expected} or more",
             reason="one for each axis",
@@ -414,7 +414,7 @@ def _require_count(found: int, expected: int, name: str) -> None:
         )
 
 
-def _padded(data: Array, pads: list[tuple[int, int]]) -> Array:
+def _pad_zeros(data: Array, pads: list[tuple[int, int]]) -> Array:
     """Data with zeros before and after it on each axis."""
     elements = prod(begin + size + end for size, (begin, end) in zip(data.shape, pads, strict=True))
     require_temporary(elements * data.itemsize, data.nbytes)

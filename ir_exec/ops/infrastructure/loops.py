@@ -97,14 +97,14 @@ class _Iteration(Op):
             # Layers of the body may overwrite the value of an iteration before, but not the initial one.
             arrays[edge.parameter] = initial = arrays[edge.parameter].view()
             initial.flags.writeable = False
-        sliced = _sliced(ties, values)
+        sliced = _slice_inputs(ties, values)
         counters = _counters(body)
         conditions = [tie.result for tie in ties.outputs if tie.is_condition]
         parts: dict[int, list[Array]] = {tie.result: [] for tie in ties.outputs if tie.part is not None}
         results: list[Array] | None = None
         iterated = Iterations()
         done = 0
-        limits, given = current_limits(), owners(values)
+        limits, arguments = current_limits(), owners(values)
         while iterations is None or done < iterations:
             limits.iterate(done * len(parts) * _PART_OVERHEAD)
             for parameter, part, data in sliced:
@@ -118,7 +118,7 @@ class _Iteration(Op):
             for result, array in enumerate(results):
                 # A small Result that is not kept as a slice is freed after the next iteration.
                 if (array.nbytes > _SMALL or result in parts) and (before is None or array is not before[result]):
-                    limits.keep(array, excluded=given)
+                    limits.keep(array, excluded=arguments)
             before = None
             for result, collected in parts.items():
                 collected.append(results[result])
@@ -275,7 +275,7 @@ def _types_of_any_iteration(body: TypedBody, types: list[TensorType]) -> list[Te
     edges = body.ties.back_edges
     for _ in range(_MAX_ROUNDS if body.depth <= _MAX_DEPTH else 0):
         results = body.infer(types)
-        wider = [_widened(types[edge.parameter], results[edge.result]) for edge in edges]
+        wider = [_widen_type(types[edge.parameter], results[edge.result]) for edge in edges]
         if all(type == types[edge.parameter] for type, edge in zip(wider, edges, strict=True)):
             return results
         for type, edge in zip(wider, edges, strict=True):
@@ -285,7 +285,7 @@ def _types_of_any_iteration(body: TypedBody, types: list[TensorType]) -> list[Te
     return body.infer(types)
 
 
-def _widened(type: TensorType, other: TensorType) -> TensorType:
+def _widen_type(type: TensorType, other: TensorType) -> TensorType:
     """A type that includes both, with dynamic dims for unequal ones to end widening soon."""
     wider = either(type, other)
     if wider.shape.dims is None or type.shape.dims is None:
@@ -300,19 +300,19 @@ def _parts(ties: Ties, values: list[TensorType]) -> Dim:
     Raises:
         ShapeError: If its sliced inputs do not agree.
     """
-    sliced = _sliced(ties, values)
+    sliced = _slice_inputs(ties, values)
     if not sliced:
         lengths = [abs(tie.part.end - tie.part.start) // tie.part.part_size for tie in ties.outputs if tie.part]
         return Dim(lengths[0] if lengths else 1)
     agreed = Dim.any()
     for _, part, type in sliced:
         if type.shape.dims is not None:
-            found = part.iterations(type.shape[normalize_axis(part.axis, len(type.shape))])
-            met = agreed & found
+            iterations = part.iterations(type.shape[normalize_axis(part.axis, len(type.shape))])
+            met = agreed & iterations
             if met is None:
                 raise ShapeError(
                     "the sliced inputs have",
-                    actual=f"{agreed} and {found}",
+                    actual=f"{agreed} and {iterations}",
                     detail="slices",
                     expected="equal numbers",
                     code=Code.dims_differ,
@@ -321,7 +321,7 @@ def _parts(ties: Ties, values: list[TensorType]) -> Dim:
     return agreed
 
 
-def _sliced(ties: Ties, values: list[AnyValue]) -> list[tuple[int, Part, AnyValue]]:
+def _slice_inputs(ties: Ties, values: list[AnyValue]) -> list[tuple[int, Part, AnyValue]]:
     """The Parameters that get a slice of an input in each iteration: parameter, slice, input."""
     return [
         (tie.parameter, tie.part, values[tie.position])
@@ -358,37 +358,37 @@ def _last_type(type: TensorType, initial: TensorType) -> TensorType:
 
 def _outputs(ties: Ties, results: list[Array], parts: dict[int, list[Array]]) -> tuple[Array, ...]:
     """The layer's outputs in their order: concatenated slices and last values."""
-    found: dict[int, Array] = {}
+    by_output: dict[int, Array] = {}
     for tie in ties.outputs:
         if tie.position is not None:
             last = results[tie.result]
-            found[tie.position] = last if tie.part is None else _concatenated(tie, parts[tie.result])
-    return tuple(found[position] for position in sorted(found))
+            by_output[tie.position] = last if tie.part is None else _concatenate_parts(tie, parts[tie.result])
+    return tuple(by_output[position] for position in sorted(by_output))
 
 
-def _concatenated(tie: BodyOutput, parts: list[Array]) -> Array:
+def _concatenate_parts(tie: BodyOutput, parts: list[Array]) -> Array:
     assert tie.part is not None
     axis = normalize_axis(tie.part.axis, max(parts[0].ndim, 1))
     limits = current_limits()
     limits.require(sum([part.nbytes for part in parts]))
     shapes = {part.shape for part in parts}
     if len({(len(shape), *shape[:axis], *shape[axis + 1 :]) for shape in shapes}) > 1:
-        found = " and ".join(str(list(shape)) for shape in sorted(shapes)[:2])
-        raise EvaluationError(f"parts of output {tie.position} do not fit together along axis {axis}: {found}")
+        actual = " and ".join(str(list(shape)) for shape in sorted(shapes)[:2])
+        raise EvaluationError(f"parts of output {tie.position} do not fit together along axis {axis}: {actual}")
     if () in shapes:
         parts = [part.reshape(1) for part in parts]
-    whole = np.concatenate(parts[::-1] if tie.part.stride < 0 else parts, axis)
-    limits.keep(whole)
-    return whole
+    complete = np.concatenate(parts[::-1] if tie.part.stride < 0 else parts, axis)
+    limits.keep(complete)
+    return complete
 
 
 def _outputs_of_nothing(body: RunningBody, values: list[Array]) -> tuple[Array, ...]:
     """The layer's outputs without an iteration: initial values, and no slices; unknown dims are 0."""
     types = _parameter_types(body.ties, [TensorType.of(value) for value in values])
     results = _types_of_any_iteration(body, types)
-    given = {tie.parameter: values[tie.position] for tie in body.ties.inputs if tie.position is not None}
-    initial = {edge.result: given[edge.parameter] for edge in body.ties.back_edges}
-    found: dict[int, Array] = {}
+    arguments = {tie.parameter: values[tie.position] for tie in body.ties.inputs if tie.position is not None}
+    initial = {edge.result: arguments[edge.parameter] for edge in body.ties.back_edges}
+    by_output: dict[int, Array] = {}
     for tie in body.ties.outputs:
         if tie.position is not None:
             type = _output_type(tie, results[tie.result], Dim(0), None)
@@ -396,8 +396,8 @@ def _outputs_of_nothing(body: RunningBody, values: list[Array]) -> tuple[Array, 
             is_initial = tie.part is None and tie.result in initial
             if not is_initial:
                 current_limits().require(prod(sizes) * type.element_type.dtype.itemsize)
-            found[tie.position] = initial[tie.result] if is_initial else np.zeros(sizes, type.element_type.dtype)
-    return tuple(found[position] for position in sorted(found))
+            by_output[tie.position] = initial[tie.result] if is_initial else np.zeros(sizes, type.element_type.dtype)
+    return tuple(by_output[position] for position in sorted(by_output))
 
 
 def _counters(body: RunningBody) -> dict[int, Array]:
@@ -409,6 +409,6 @@ def _counters(body: RunningBody) -> dict[int, Array]:
     counters = {}
     for parameter in counting:
         type = declared[parameter]
-        kind = type.element_type if type.element_type.is_known else ElementType.i64
-        counters[parameter] = np.zeros([1] * (type.rank or 0), kind.dtype)
+        element_type = type.element_type if type.element_type.is_known else ElementType.i64
+        counters[parameter] = np.zeros([1] * (type.rank or 0), element_type.dtype)
     return counters

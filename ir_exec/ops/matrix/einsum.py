@@ -22,7 +22,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import GraphError, ShapeError
 from ir_exec.kernels.gemm.product import matrix_product
 from ir_exec.kernels.limits import check_time, current_limits
-from ir_exec.kernels.precision import CALCULABLE, rounded, widened
+from ir_exec.kernels.precision import CALCULABLE, round_to, widen
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.dims import element_type_of
 from ir_exec.ops.base.shapes import broadcast_shapes, merge_dims
@@ -58,14 +58,14 @@ def _parse(text: str) -> Equation:
     """
     left, arrow, right = "".join(text.split()).partition("->")
     inputs = tuple([_labels(subscript, "input") for subscript in left.split(",")])
-    known = {label for labels in inputs for label in labels}
+    labels_of_inputs = {label for labels in inputs for label in labels}
     if not arrow:
         return Equation(inputs, _implicit_output(inputs))
     output = _labels(right, "output")
     for label, count in Counter(output).items():
         if count > 1:
             raise ValueError(f"the output has the label {label} more than once")
-        if label not in known and label != ELLIPSIS:
+        if label not in labels_of_inputs and label != ELLIPSIS:
             raise ValueError(f"the output has the label {label}, which no input has")
     return Equation(inputs, output)
 
@@ -82,7 +82,7 @@ def _implicit_output(inputs: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
     return ((ELLIPSIS,) if ELLIPSIS in counts else ()) + tuple(once)
 
 
-def _checked(text: str) -> str:
+def _check_equation(text: str) -> str:
     _parse(text)
     return text
 
@@ -116,7 +116,7 @@ class Einsum(Op):
     term_inputs = ("inputs",)
     may_alias = True
 
-    equation: Annotated[str, _checked]
+    equation: Annotated[str, _check_equation]
 
     def infer(self, *inputs: TensorType) -> TensorType:
         equation = _parse(self.equation)
@@ -132,8 +132,8 @@ class Einsum(Op):
         dims: dict[str, Dim] = {}
         covered: Shape | None = None
         for position, (labels, tensor) in enumerate(zip(equation.inputs, inputs, strict=True)):
-            found, ellipsis = _label_dims(labels, tensor.shape, f"inputs[{position}]")
-            for label, dim in found.items():
+            dims_of_labels, ellipsis = _label_dims(labels, tensor.shape, f"inputs[{position}]")
+            for label, dim in dims_of_labels.items():
                 dims[label] = _broadcast_label(label, dims[label], dim) if label in dims else dim
             if ellipsis is not None:
                 covered = ellipsis if covered is None else broadcast_shapes(covered, ellipsis)
@@ -154,8 +154,8 @@ class Einsum(Op):
         equation = _parse(self.equation)
         summed: dict[str, int] = {}
         for labels, sizes in zip(equation.inputs, inputs, strict=True):
-            found, covered = _label_dims(labels, Shape(sizes), "inputs")
-            of_labels = {label: dim.lo for label, dim in found.items()} | (
+            dims_of_labels, covered = _label_dims(labels, Shape(sizes), "inputs")
+            of_labels = {label: dim.lo for label, dim in dims_of_labels.items()} | (
                 {} if covered is None else {ELLIPSIS: covered.size.lo}
             )
             for label, size in of_labels.items():
@@ -165,21 +165,21 @@ class Einsum(Op):
 
     def evaluate(self, *inputs: Array) -> Array:
         equation = _parse(self.equation)
-        operands = [_operand(labels, widened(array)) for labels, array in zip(equation.inputs, inputs, strict=True)]
+        operands = [_operand(labels, widen(array)) for labels, array in zip(equation.inputs, inputs, strict=True)]
         sizes: dict[str, int] = {}
         for operand in operands:
             for label, size in zip(operand.labels, operand.array.shape, strict=True):
                 sizes[label] = size if sizes.get(label, 1) == 1 else sizes[label]
         covered = sorted((label for label in sizes if label.startswith(".")), reverse=True)
-        output = [label for one in equation.output for label in (covered if one == ELLIPSIS else [one])]
+        output = [label for entry in equation.output for label in (covered if entry == ELLIPSIS else [entry])]
         operands = [operand.without_broadcast_axes(sizes) for operand in operands]
         while len(operands) > 1:
-            first, second, kept = _cheapest_pair(operands, output, sizes)
-            operands.append(_contracted(operands[first], operands[second], kept))
+            first, second, retained = _cheapest_pair(operands, output, sizes)
+            operands.append(_contract(operands[first], operands[second], retained))
             del operands[second], operands[first]
         result = operands[0].summed_to(set(output))
         array = result.array.transpose([result.labels.index(label) for label in output])
-        return rounded(array, inputs[0].dtype)
+        return round_to(array, inputs[0].dtype)
 
 
 def _is_one_product(op: Einsum, request: KernelRequest) -> bool:
@@ -203,8 +203,8 @@ def _is_one_product(op: Einsum, request: KernelRequest) -> bool:
 )
 def _one_product(op: Einsum, request: KernelRequest) -> Kernel:
     equation = _parse(op.equation)
-    (one, other), (shape, other_shape) = equation.inputs, [type.shape.static for type in request.types]
-    contraction = _Contraction.of(one, other, shape, other_shape, set(equation.output))
+    (left, right), (shape, other_shape) = equation.inputs, [type.shape.static for type in request.types]
+    contraction = _Contraction.of(left, right, shape, other_shape, set(equation.output))
     order = tuple([contraction.labels.index(label) for label in equation.output])
     return lambda a, b: contraction.compute(a, b).transpose(order)
 
@@ -239,10 +239,10 @@ def _label_dims(labels: tuple[str, ...], shape: Shape, name: str) -> tuple[dict[
     return named, ellipsis
 
 
-def _broadcast_label(label: str, one: Dim, other: Dim) -> Dim:
-    dim = one.broadcast(other)
+def _broadcast_label(label: str, left: Dim, right: Dim) -> Dim:
+    dim = left.broadcast(right)
     if dim is None:
-        raise ShapeError(f"the axes with label {label} do not broadcast: {one} meets {other}", code=Code.no_broadcast)
+        raise ShapeError(f"the axes with label {label} do not broadcast: {left} meets {right}", code=Code.no_broadcast)
     return dim
 
 
@@ -262,18 +262,19 @@ class _Operand:
     def without_broadcast_axes(self, sizes: dict[str, int]) -> _Operand:
         """The operand without the axes of size 1 whose label has a larger size elsewhere."""
         keep = [size == sizes[label] for label, size in zip(self.labels, self.array.shape, strict=True)]
-        index = tuple(slice(None) if kept else 0 for kept in keep)
+        index = tuple(slice(None) if is_kept else 0 for is_kept in keep)
         return _Operand(
-            np.asarray(self.array[index]), tuple(label for label, kept in zip(self.labels, keep, strict=True) if kept)
+            np.asarray(self.array[index]),
+            tuple(label for label, is_kept in zip(self.labels, keep, strict=True) if is_kept),
         )
 
-    def summed_to(self, kept: set[str]) -> _Operand:
+    def summed_to(self, retained: set[str]) -> _Operand:
         """The sum over all labels that are not kept."""
-        axes = tuple(axis for axis, label in enumerate(self.labels) if label not in kept)
+        axes = tuple(axis for axis, label in enumerate(self.labels) if label not in retained)
         if not axes:
             return self
         array = np.asarray(np.add.reduce(self.array, axis=axes, dtype=self.array.dtype))
-        return _Operand(array, tuple(label for label in self.labels if label in kept))
+        return _Operand(array, tuple(label for label in self.labels if label in retained))
 
 
 def _operand(labels: tuple[str, ...], array: Array) -> _Operand:
@@ -302,16 +303,16 @@ def _cheapest_pair(
     smallest = sorted(range(len(operands)), key=lambda position: operands[position].array.size)[:MOST_PAIRED]
     choices = []
     for first, second in combinations(sorted(smallest), 2):
-        one, other = operands[first].labels, operands[second].labels
-        kept = {label for label in {*one, *other} if readers[label] > (label in one) + (label in other)}
-        choices.append((prod(sizes[label] for label in kept), first, second, kept))
-    _, first, second, kept = min(choices, key=lambda choice: choice[:3])
-    return first, second, kept
+        left, right = operands[first].labels, operands[second].labels
+        retained = {label for label in {*left, *right} if readers[label] > (label in left) + (label in right)}
+        choices.append((prod(sizes[label] for label in retained), first, second, retained))
+    _, first, second, retained = min(choices, key=lambda choice: choice[:3])
+    return first, second, retained
 
 
-def _contracted(a: _Operand, b: _Operand, kept: set[str]) -> _Operand:
+def _contract(a: _Operand, b: _Operand, retained: set[str]) -> _Operand:
     """The product of two operands, summed over the labels that are not kept."""
-    contraction = _Contraction.of(a.labels, b.labels, a.array.shape, b.array.shape, kept)
+    contraction = _Contraction.of(a.labels, b.labels, a.array.shape, b.array.shape, retained)
     return _Operand(contraction.compute(a.array, b.array), contraction.labels)
 
 
@@ -322,7 +323,7 @@ class _Side(NamedTuple):
     order: tuple[int, ...]
     shape: tuple[int, ...]
 
-    def arranged(self, array: Array) -> Array:
+    def arrange(self, array: Array) -> Array:
         if self.summed:
             array = np.asarray(np.add.reduce(array, axis=self.summed, dtype=array.dtype))
         return array.transpose(self.order).reshape(self.shape)
@@ -345,18 +346,18 @@ class _Contraction(NamedTuple):
 
     @staticmethod
     def of(
-        one: tuple[str, ...],
-        other: tuple[str, ...],
+        first: tuple[str, ...],
+        second: tuple[str, ...],
         sizes: tuple[int, ...],
         other_sizes: tuple[int, ...],
-        kept: set[str],
+        retained: set[str],
     ) -> _Contraction:
-        size = dict(zip(one, sizes, strict=True)) | dict(zip(other, other_sizes, strict=True))
+        size = dict(zip(first, sizes, strict=True)) | dict(zip(second, other_sizes, strict=True))
         # Labels of one operand that are not needed later are summed first.
-        a = [label for label in one if label in kept or label in other]
-        b = [label for label in other if label in kept or label in one]
-        batch = [label for label in a if label in b and label in kept]
-        inner = [label for label in a if label not in kept]
+        a = [label for label in first if label in retained or label in second]
+        b = [label for label in second if label in retained or label in first]
+        batch = [label for label in a if label in b and label in retained]
+        inner = [label for label in a if label not in retained]
         rows = [label for label in a if label not in b]
         columns = [label for label in b if label not in a]
 
@@ -371,8 +372,8 @@ class _Contraction(NamedTuple):
         else:
             left, right = [*of_batch, *of_rows, *[1] * len(columns)], [*of_batch, *[1] * len(rows), *of_columns]
         return _Contraction(
-            side(one, a, [*batch, *rows, *inner], left),
-            side(other, b, [*batch, *inner, *columns], right),
+            side(first, a, [*batch, *rows, *inner], left),
+            side(second, b, [*batch, *inner, *columns], right),
             not inner,
             (*batch, *rows, *columns),
             (*of_batch, *of_rows, *of_columns),
@@ -381,7 +382,7 @@ class _Contraction(NamedTuple):
     def compute(self, a: Array, b: Array) -> Array:
         check_time()
         current_limits().require(prod(self.shape) * a.itemsize)
-        left, right = self.left.arranged(a), self.right.arranged(b)
+        left, right = self.left.arrange(a), self.right.arrange(b)
         if self.is_outer:
             return np.asarray(left * right)
         return matrix_product(left, right).reshape(self.shape)

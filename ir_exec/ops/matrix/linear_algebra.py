@@ -12,7 +12,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError, ShapeError
 from ir_exec.kernels.gemm.product import matrix_product
 from ir_exec.kernels.indices import as_integers
-from ir_exec.kernels.precision import CALCULABLE, CALCULABLE_FLOAT, rounded, widened
+from ir_exec.kernels.precision import CALCULABLE, CALCULABLE_FLOAT, round_to, widen
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool
 from ir_exec.ops.base.dims import element_type_of
@@ -60,13 +60,13 @@ class Inverse(Op):
 
     def evaluate(self, data: Array) -> Array:
         matrices = data.astype(np.float32).reshape(prod(data.shape[:-2]), *data.shape[-2:])
-        inverse = _solved(*_eliminated(matrices)).reshape(data.shape)
+        inverse = _solve(*_eliminate(matrices)).reshape(data.shape)
         output = np.empty(data.shape, data.dtype)
         output[...] = inverse.swapaxes(-1, -2) if self.adjoint else inverse
         return output
 
 
-def _eliminated(matrices: Array) -> tuple[Array, Array]:
+def _eliminate(matrices: Array) -> tuple[Array, Array]:
     """The sides of the systems matrices @ x = 1 after Gaussian elimination: the left one is zero below its diagonals.
 
     Rows are exchanged: the pivot of a column is the number of the greatest magnitude.
@@ -86,12 +86,12 @@ def _eliminated(matrices: Array) -> tuple[Array, Array]:
     return system[..., :side], system[..., side:]
 
 
-def _solved(upper: Array, right: Array) -> Array:
+def _solve(upper: Array, right: Array) -> Array:
     """The x of upper @ x = right, by substitution from the last row to the first."""
     solution = np.empty(right.shape, right.dtype)
     for row in reversed(range(right.shape[-2])):
-        known = matrix_product(upper[:, row, None, row + 1 :], solution[:, row + 1 :])[:, 0]
-        solution[:, row] = (right[:, row] - known) / upper[:, row, row, None]
+        products = matrix_product(upper[:, row, None, row + 1 :], solution[:, row + 1 :])[:, 0]
+        solution[:, row] = (right[:, row] - products) / upper[:, row, row, None]
     return solution
 
 
@@ -133,15 +133,15 @@ class GroupedMatMul(Op):
     term_inputs = ("mat_a", "mat_b")
 
     def infer(self, mat_a: TensorType, mat_b: TensorType, offsets: TensorType | None = None) -> TensorType:
-        kind = element_type_of((mat_a, mat_b))
+        element_type = element_type_of((mat_a, mat_b))
         require_rank(mat_a, (2, 3), "mat_a")
         require_rank(mat_b, 3, "mat_b")
         if mat_a.shape.dims is None or mat_b.shape.dims is None:
-            return TensorType(kind, Shape.unknown())
+            return TensorType(element_type, Shape.unknown())
         merge_dims(mat_a.shape[-1], mat_b.shape[-1], "the last axes of mat_a and mat_b", port="mat_b")
         if len(mat_a.shape) == 3:
             groups = merge_dims(mat_a.shape[0], mat_b.shape[0], "axis 0 of mat_a and mat_b", port="mat_b")
-            return TensorType(kind, Shape([groups, mat_a.shape[1], mat_b.shape[1]]))
+            return TensorType(element_type, Shape([groups, mat_a.shape[1], mat_b.shape[1]]))
         if offsets is None:
             raise ShapeError(
                 "offsets is missing", expected="the ends of the groups for mat_a of rank 2", port="offsets"
@@ -151,20 +151,20 @@ class GroupedMatMul(Op):
             # As in OpenVINO, offsets beyond the number of groups are ignored.
             enough = Dim(mat_b.shape[0].lo, UNBOUNDED)
             merge_dims(offsets.shape[0], enough, "the length of offsets and axis 0 of mat_b", port="offsets")
-        return TensorType(kind, Shape([mat_a.shape[0], mat_b.shape[1]]))
+        return TensorType(element_type, Shape([mat_a.shape[0], mat_b.shape[1]]))
 
     def count_terms(self, inputs: Sequence[Array]) -> int:
         return int(inputs[0].shape[-1])
 
     def evaluate(self, mat_a: Array, mat_b: Array, offsets: Array | None = None) -> Array:
-        left, right = widened(mat_a), widened(mat_b).swapaxes(-1, -2)
+        left, right = widen(mat_a), widen(mat_b).swapaxes(-1, -2)
         if mat_a.ndim == 3:
-            return rounded(np.asarray(matrix_product(left, right)), mat_a.dtype)
+            return round_to(np.asarray(matrix_product(left, right)), mat_a.dtype)
         assert offsets is not None, "infer requires them"
         output = np.zeros((len(left), right.shape[-1]), left.dtype)
         for group, (start, end) in enumerate(_row_ranges(offsets, len(right), len(left))):
             output[start:end] = matrix_product(left[start:end], right[group])
-        return rounded(output, mat_a.dtype)
+        return round_to(output, mat_a.dtype)
 
     def check_values(self, *types: TensorType) -> list[IRError]:
         a, b = (tensor.shape for tensor in types[:2])

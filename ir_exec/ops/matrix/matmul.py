@@ -13,7 +13,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
 from ir_exec.kernels.choice import KernelChoice, choosing
 from ir_exec.kernels.gemm.product import matrix_product
-from ir_exec.kernels.precision import CALCULABLE, rounded, widened
+from ir_exec.kernels.precision import CALCULABLE, round_to, widen
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool
 from ir_exec.ops.base.dims import element_type_of
@@ -61,11 +61,11 @@ class MatMul(Op):
     transpose_b: Bool = False
 
     def infer(self, a: TensorType, b: TensorType) -> TensorType:
-        kind = element_type_of((a, b))
+        element_type = element_type_of((a, b))
         for name, tensor in (("a", a), ("b", b)):
             require_least_rank(tensor, 1, name)
         if a.shape.dims is None or b.shape.dims is None:
-            return TensorType(kind, Shape.unknown())
+            return TensorType(element_type, Shape.unknown())
         *batch_a, rows_a, columns_a = _matrix_dims(a.shape, self.transpose_a, (Dim.of(1), *a.shape))
         *batch_b, rows_b, columns_b = _matrix_dims(b.shape, self.transpose_b, (*b.shape, Dim.of(1)))
         if columns_a & rows_b is None:
@@ -78,7 +78,7 @@ class MatMul(Op):
         batch = broadcast_shapes(Shape(batch_a), Shape(batch_b))
         rows = [rows_a] if len(a.shape) > 1 else []
         columns = [columns_b] if len(b.shape) > 1 else []
-        return TensorType(kind, Shape([*batch, *rows, *columns]))
+        return TensorType(element_type, Shape([*batch, *rows, *columns]))
 
     def multiply_adds(self, inputs: Sequence[tuple[int, ...]], outputs: Sequence[tuple[int, ...]]) -> int:
         a = inputs[0]
@@ -104,12 +104,12 @@ class MatMul(Op):
         yield from [pair for pair in zip(left[-3::-1], right[-3::-1], strict=False) if 1 not in pair]
 
     def evaluate(self, a: Array, b: Array) -> Array:
-        left, right = widened(a), widened(b)
+        left, right = widen(a), widen(b)
         if self.transpose_a and left.ndim > 1:
             left = left.swapaxes(-1, -2)
         if self.transpose_b and right.ndim > 1:
             right = right.swapaxes(-1, -2)
-        return rounded(np.asarray(matrix_product(left, right)), a.dtype)
+        return round_to(np.asarray(matrix_product(left, right)), a.dtype)
 
     def with_constants(self, constants: Mapping[int, Array]) -> Callable[..., Any] | None:
         """Transpose a small constant matrix once, for faster BLAS products."""

@@ -142,7 +142,7 @@ class _Broadcast(Op):
         if self._mode(len(types) > 2) in ("explicit", "pdpd"):
             return self.evaluate
         target = self.infer(*types).shape
-        return partial(_filled, target.static) if target.is_static else self.evaluate
+        return partial(_fill, target.static) if target.is_static else self.evaluate
 
     def _mode(self, mapped: bool) -> str:
         """The mode of matching shapes.
@@ -222,7 +222,7 @@ class Broadcast(_Broadcast):
         return "explicit" if self.mode == "none" else self.mode
 
 
-def _filled(shape: tuple[int, ...], data: Array, *_: Array) -> Array:
+def _fill(shape: tuple[int, ...], data: Array, *_: Array) -> Array:
     output = np.empty(shape, data.dtype)
     output[...] = data
     return output
@@ -277,7 +277,9 @@ def _require_mapping(mapping: Sequence[int], rank: int, target_rank: int) -> Non
             code=Code.no_broadcast,
             port="axes_mapping",
         )
-    if any(not 0 <= axis < target_rank for axis in mapping) or any(one >= other for one, other in pairwise(mapping)):
+    if any(not 0 <= axis < target_rank for axis in mapping) or any(
+        current >= following for current, following in pairwise(mapping)
+    ):
         raise ShapeError(
             "axes_mapping is",
             actual=list(mapping),

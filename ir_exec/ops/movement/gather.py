@@ -129,8 +129,8 @@ class _Gather(Op):
             for i, (mine, theirs) in enumerate(zip(data.shape[:batch], indices.shape[:batch], strict=True))
         ]
         if position is None:
-            rest = [Dim.any()] * (len(data.shape) + len(indices.shape) - 1 - 2 * batch)
-            return data.with_shape(Shape([*shared, *rest]))
+            remaining = [Dim.any()] * (len(data.shape) + len(indices.shape) - 1 - 2 * batch)
+            return data.with_shape(Shape([*shared, *remaining]))
         behind = data.shape[position + 1 :]
         return data.with_shape(Shape([*shared, *data.shape[batch:position], *indices.shape[batch:], *behind]))
 
@@ -313,10 +313,10 @@ class Gather8(_BatchedGather):
         return output
 
     def check_values(self, *types: TensorType) -> list[IRError]:
-        found = super().check_values(*types)
+        faults = super().check_values(*types)
         if self.out_of_range == "error":
-            return found
-        return [error.changed(message=f"{error.message}; it gives zeros", severity="warning") for error in found]
+            return faults
+        return [error.changed(message=f"{error.message}; it gives zeros", severity="warning") for error in faults]
 
 
 class _GatherND(Op):
@@ -361,8 +361,8 @@ class _GatherND(Op):
             )
         if not length.is_static:
             return data.with_shape(Shape.unknown())
-        rest = [*indices.shape[batch:-1], *data.shape[batch + length.size :]]
-        return data.with_shape(Shape([*self._output_batch(shared), *rest]))
+        remaining = [*indices.shape[batch:-1], *data.shape[batch + length.size :]]
+        return data.with_shape(Shape([*self._output_batch(shared), *remaining]))
 
     def _output_batch(self, shared: list[Dim]) -> list[Dim]:
         return shared
@@ -380,13 +380,13 @@ class _GatherND(Op):
         value = None if data.shape.dims is None else indices.value
         if value is None:
             return []
-        found = []
+        faults = []
         for component in range(value.shape[-1]):
             axis = self.batch_dims + component
             if data.shape[axis].is_static:
                 size = data.shape[axis].size
-                found += check_indices(value[..., component], size, axis, self.negative, component)
-        return found
+                faults += check_indices(value[..., component], size, axis, self.negative, component)
+        return faults
 
 
 @op("GatherND", since=5)

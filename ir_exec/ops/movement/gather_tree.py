@@ -68,8 +68,8 @@ class GatherTree(Op):
             batch = merge_dims(shape[1], max_seq_len.shape[0], what, port="max_seq_len")
             shape = Shape([shape[0], batch, shape[2]])
         kinds = (tensor.element_type for tensor in (step_ids, parent_ids, max_seq_len, end_token))
-        kind = next((kind for kind in kinds if kind.is_known), ElementType.dynamic)
-        return TensorType(kind, shape)
+        element_type = next((element_type for element_type in kinds if element_type.is_known), ElementType.dynamic)
+        return TensorType(element_type, shape)
 
     def evaluate(self, step_ids: Array, parent_ids: Array, max_seq_len: Array, end_token: Array) -> Array:
         steps, batch, beams = step_ids.shape
@@ -137,8 +137,8 @@ def _check_followed(parent_ids: Array, parents: Array, inside: Array, lanes: Arr
         first_batch: The number of the first of these batches.
     """
     _, batch, beams = parents.shape
-    found = np.take_along_axis(parents.reshape(lanes.shape), lanes, 1).reshape(parents.shape)
-    wrong = ((found < 0) | (found >= beams)) & inside[:, :, np.newaxis]
+    followed = np.take_along_axis(parents.reshape(lanes.shape), lanes, 1).reshape(parents.shape)
+    wrong = ((followed < 0) | (followed >= beams)) & inside[:, :, np.newaxis]
     wrong[0] = False
     if wrong.any():
         time = int(np.flatnonzero(wrong.any(axis=(1, 2)))[-1])

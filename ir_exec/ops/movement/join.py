@@ -52,10 +52,10 @@ class Concat(Op):
     axis: Int
 
     def infer(self, *inputs: TensorType) -> TensorType:
-        kind = element_type_of(inputs)
-        ranked = [position for position, one in enumerate(inputs) if one.rank is not None]
+        element_type = element_type_of(inputs)
+        ranked = [position for position, tensor in enumerate(inputs) if tensor.rank is not None]
         if not ranked:
-            return TensorType(kind, Shape.unknown())
+            return TensorType(element_type, Shape.unknown())
         first = inputs[ranked[0]].shape
         axis = normalize_axis(self.axis, len(first))
         dims = list(first)
@@ -66,7 +66,7 @@ class Concat(Op):
                 if i != axis:
                     dims[i] = merge_dims(dims[i], dim, f"axis {i} of the inputs", port=name)
         dims[axis] = sum((input.shape[axis] if input.rank is not None else Dim.any() for input in inputs), Dim(0))
-        return TensorType(kind, Shape(dims))
+        return TensorType(element_type, Shape(dims))
 
     def equal_sizes(self, *types: TensorType) -> Iterator[tuple[int, int]]:
         first, *others = [part.shape.static for part in types]
@@ -238,16 +238,16 @@ def _part_dims(lengths: tuple[int, ...], dim: Dim) -> list[Dim]:
         raise ShapeError(
             "split_lengths is", actual=list(lengths), expected="at most one negative length, -1", port="split_lengths"
         )
-    given = sum(length for length in lengths if length >= 0)
-    if given > dim.hi or (-1 not in lengths and given < dim.lo):
+    total = sum(length for length in lengths if length >= 0)
+    if total > dim.hi or (-1 not in lengths and total < dim.lo):
         raise ShapeError(
             f"the sum of split_lengths {list(lengths)} is",
-            actual=given,
+            actual=total,
             expected=dim,
             reason="the size of the axis",
             port="split_lengths",
         )
-    return [dim - given if length == -1 else Dim(length) for length in lengths]
+    return [dim - total if length == -1 else Dim(length) for length in lengths]
 
 
 def _with_dim(shape: Shape, axis: int, dim: Dim) -> Shape:
@@ -266,11 +266,11 @@ def _split_kernel(data: TensorType, axis: TensorType, parts: Sequence[TensorType
     along = known_int(axis)
     if along is None or not all(part.shape.is_static for part in parts):
         return None
-    place = normalize_axis(along, len(data.shape))
-    ends = accumulate([part.shape[place].size for part in parts], initial=0)
-    before = (slice(None),) * place
+    position = normalize_axis(along, len(data.shape))
+    ends = accumulate([part.shape[position].size for part in parts], initial=0)
+    before = (slice(None),) * position
     return partial(_at, [(*before, slice(start, end)) for start, end in pairwise(ends)])
 
 
 def _at(places: Sequence[tuple[slice, ...]], data: Array, *_: Array) -> tuple[Array, ...]:
-    return tuple([data[place] for place in places])
+    return tuple([data[index] for index in places])

@@ -19,7 +19,7 @@ from ir_exec.ops.base.inputs import ValueRange
 from ir_exec.ops.base.shapes import known_ints, merge_dims, require_rank
 from ir_exec.types import INTEGER, UNBOUNDED, Array, Dim, ElementType, Shape, TensorType
 
-__all__ = ["Pad", "Pad1", "surrounded"]
+__all__ = ["Pad", "Pad1", "pad_array"]
 
 
 class _Pad(Op):
@@ -93,15 +93,15 @@ class _Pad(Op):
                 if fault is not None:
                     raise fault
         if self.pad_mode == "constant":
-            return surrounded(data, begins, ends, pad_value)
-        return self._copied(data, begins, ends)
+            return pad_array(data, begins, ends, pad_value)
+        return self._pad_with_copies(data, begins, ends)
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         begins, ends = map(known_ints, types[1:3])
         if begins is None or ends is None or self.pad_mode != "constant" or not any(begins + ends):
             return self.evaluate
         places = _places(types[0].shape.static, begins, ends)
-        return lambda data, begins, ends, fill=None: _around(places, data, fill)
+        return lambda data, begins, ends, fill=None: _pad_with_value(places, data, fill)
 
     def _fault(self, error: type[IRError], size: int, pads: int, axis: int, name: str) -> IRError | None:
         """The fault of adding `pads` elements to an axis of at most this size; None if there is none."""
@@ -112,7 +112,7 @@ class _Pad(Op):
         reason = f"for {self.pad_mode} and an axis of size {size}"
         return error(f"{name}[{axis}] is", actual=pads, expected=f"at most {most}", reason=" " + reason, port=name)
 
-    def _copied(self, data: Array, begins: list[int], ends: list[int]) -> Array:
+    def _pad_with_copies(self, data: Array, begins: list[int], ends: list[int]) -> Array:
         """Data padded with copies of its elements, axis by axis."""
         growth = {axis: begins[axis] + ends[axis] for axis in range(data.ndim) if begins[axis] or ends[axis]}
         # Axes that shrink come first: no intermediate result is then larger than both data and the output.
@@ -121,10 +121,10 @@ class _Pad(Op):
             # The indices, and copies of them while they are computed.
             require_temporary(4 * np.dtype(np.intp).itemsize * (size + max(growth[axis], 0)), data.nbytes)
             places = np.arange(-begins[axis], max(size + ends[axis], -begins[axis]))
-            data = np.take(data, self._mapped(places, size), axis)
+            data = np.take(data, self._map_places(places, size), axis)
         return data
 
-    def _mapped(self, places: Array, size: int) -> Array:
+    def _map_places(self, places: Array, size: int) -> Array:
         if self.pad_mode == "edge":
             return np.clip(places, 0, size - 1)
         mirror = 0 if self.pad_mode == "reflect" else 1
@@ -182,7 +182,7 @@ def _least_pads(pads: Interval) -> int:
     return 0 if low == -BEYOND and high > 0 else low
 
 
-def surrounded(data: Array, begins: list[int], ends: list[int], fill: Array | None = None) -> Array:
+def pad_array(data: Array, begins: list[int], ends: list[int], fill: Array | None = None) -> Array:
     """Data with elements added before and after it on each axis; negative numbers remove elements.
 
     Args:
@@ -191,7 +191,7 @@ def surrounded(data: Array, begins: list[int], ends: list[int], fill: Array | No
     Returns:
         The result is data itself if nothing changes.
     """
-    return _around(_places(data.shape, begins, ends), data, fill) if any(begins) or any(ends) else data
+    return _pad_with_value(_places(data.shape, begins, ends), data, fill) if any(begins) or any(ends) else data
 
 
 class _Places(NamedTuple):
@@ -213,7 +213,7 @@ def _places(shape: tuple[int, ...], begins: Sequence[int], ends: Sequence[int]) 
     return _Places(sizes, tuple(target), tuple(source))
 
 
-def _around(places: _Places, data: Array, fill: Array | None) -> Array:
+def _pad_with_value(places: _Places, data: Array, fill: Array | None) -> Array:
     if fill is None:
         fill = np.array("", object) if ElementType.of(data) is ElementType.string else np.zeros((), data.dtype)
     output = np.empty(places.sizes, data.dtype)

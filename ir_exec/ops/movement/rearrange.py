@@ -26,7 +26,7 @@ from ir_exec.ops.base.shapes import (
     require_rank,
 )
 from ir_exec.ops.base.windowed import count_overlaps
-from ir_exec.ops.movement.pad import surrounded
+from ir_exec.ops.movement.pad import pad_array
 from ir_exec.types import INDEX, INTEGER, UNBOUNDED, Array, Dim, ElementType, Shape, TensorType
 
 __all__ = [
@@ -166,7 +166,7 @@ class SpaceToDepth(_Depth):
         batch, depth, *space = data.shape
         count = len(space)
         space = [size // self.block_size for size in space]
-        split = data.reshape(batch, depth, *(size for one in space for size in (one, self.block_size)))
+        split = data.reshape(batch, depth, *(size for factor in space for size in (factor, self.block_size)))
         places, blocks = range(2, 2 + 2 * count, 2), range(3, 3 + 2 * count, 2)
         order = (*blocks, 1) if self.mode == "blocks_first" else (1, *blocks)
         depth *= self.block_size**count
@@ -220,16 +220,16 @@ class BatchToSpace(Op):
             return data.with_shape(Shape([batch, *(Dim.any() for _ in data.shape[1:])]))
         space = []
         for axis, dim in enumerate(data.shape[1:], 1):
-            whole, cut = dim * blocks[axis], begins[axis] + ends[axis]
-            if whole.hi < cut:
+            uncropped, cut = dim * blocks[axis], begins[axis] + ends[axis]
+            if uncropped.hi < cut:
                 raise ShapeError(
                     f"crops_begin and crops_end of axis {axis} are together",
                     actual=cut,
-                    expected=f"at most {whole}",
+                    expected=f"at most {uncropped}",
                     reason="its size",
                     code=Code.impossible_shape,
                 )
-            space.append(whole - cut)
+            space.append(uncropped - cut)
         return data.with_shape(Shape([batch, *space]))
 
     def evaluate(self, data: Array, block_shape: Array, crops_begin: Array, crops_end: Array) -> Array:
@@ -237,9 +237,9 @@ class BatchToSpace(Op):
         count, batch = data.ndim - 1, data.shape[0] // prod(blocks)
         split = data.reshape(*blocks[1:], batch, *data.shape[1:])
         order = [axis for i in range(count) for axis in (count + 1 + i, i)]
-        whole = [size * block for size, block in zip(data.shape[1:], blocks[1:], strict=True)]
-        kept = [slice(begin, size - end) for begin, end, size in zip(begins[1:], ends[1:], whole, strict=True)]
-        return split.transpose(count, *order).copy().reshape(batch, *whole)[(slice(None), *kept)]
+        uncropped = [size * block for size, block in zip(data.shape[1:], blocks[1:], strict=True)]
+        cropping = [slice(begin, size - end) for begin, end, size in zip(begins[1:], ends[1:], uncropped, strict=True)]
+        return split.transpose(count, *order).copy().reshape(batch, *uncropped)[(slice(None), *cropping)]
 
 
 @op("SpaceToBatch", since=2)
@@ -298,7 +298,7 @@ class SpaceToBatch(Op):
 
     def evaluate(self, data: Array, block_shape: Array, pads_begin: Array, pads_end: Array) -> Array:
         blocks, begins, ends = (numbers.astype(np.int64).tolist() for numbers in (block_shape, pads_begin, pads_end))
-        padded = surrounded(data, begins, ends)
+        padded = pad_array(data, begins, ends)
         batch, *space = padded.shape
         places = [size // block for size, block in zip(space, blocks[1:], strict=True)]
         split = padded.reshape(batch, *(size for pair in zip(places, blocks[1:], strict=True) for size in pair))
@@ -408,7 +408,7 @@ class ExtractImagePatches(Op):
             if self.auto_pad != "valid":
                 begins[axis] = (missing + (self.auto_pad == "same_lower")) // 2
             ends[axis] = missing - begins[axis]
-        data = surrounded(data, [0, 0, *begins], [0, 0, *ends])
+        data = pad_array(data, [0, 0, *begins], [0, 0, *ends])
         batch_step, depth_step, *steps = data.strides
         shape = (batch, *self.sizes, depth, *patches)
         within = [step * rate for step, rate in zip(steps, self.rates, strict=True)]
@@ -496,9 +496,9 @@ class Col2Im(Op):
         """The number of patches along each axis of the image."""
         counts = []
         for axis, size in enumerate(image):
-            whole = size + self.pads_begin[axis] + self.pads_end[axis]
+            padded = size + self.pads_begin[axis] + self.pads_end[axis]
             reach = self.dilations[axis] * (kernel[axis] - 1) + 1
-            counts.append(max((whole - reach) // self.strides[axis] + 1, 0))
+            counts.append(max((padded - reach) // self.strides[axis] + 1, 0))
         return counts
 
     def evaluate(self, data: Array, output_size: Array, kernel_size: Array) -> Array:
@@ -507,17 +507,17 @@ class Col2Im(Op):
         *batch, channels, _ = data.shape
         channels //= prod(kernel)
         columns = data.reshape(prod(batch), channels, *kernel, *patches)
-        kind = ElementType.of(data)
-        dtype = accumulator(data.dtype) if kind.is_float else data.dtype
+        element_type = ElementType.of(data)
+        dtype = accumulator(data.dtype) if element_type.is_float else data.dtype
         pads = zip(image, self.pads_begin, self.pads_end, strict=True)
-        whole = np.zeros((prod(batch), channels, *(sum(sizes) for sizes in pads)), dtype)
-        for place in np.ndindex(kernel):
-            first = [offset * dilation for offset, dilation in zip(place, self.dilations, strict=True)]
+        padded = np.zeros((prod(batch), channels, *(sum(sizes) for sizes in pads)), dtype)
+        for offsets_in_kernel in np.ndindex(kernel):
+            first = [offset * dilation for offset, dilation in zip(offsets_in_kernel, self.dilations, strict=True)]
             rows, lines = (
                 slice(begin, begin + count * stride, stride)
                 for begin, count, stride in zip(first, patches, self.strides, strict=True)
             )
-            target = whole[:, :, rows, lines]
-            target += columns[:, :, place[0], place[1]]
-        kept = [slice(begin, begin + size) for begin, size in zip(self.pads_begin, image, strict=True)]
-        return whole[:, :, kept[0], kept[1]].astype(data.dtype, copy=False).reshape(*batch, channels, *image)
+            target = padded[:, :, rows, lines]
+            target += columns[:, :, offsets_in_kernel[0], offsets_in_kernel[1]]
+        cropping = [slice(begin, begin + size) for begin, size in zip(self.pads_begin, image, strict=True)]
+        return padded[:, :, cropping[0], cropping[1]].astype(data.dtype, copy=False).reshape(*batch, channels, *image)

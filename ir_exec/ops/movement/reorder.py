@@ -67,13 +67,13 @@ class Roll(Op):
         return data.without_values()
 
     def evaluate(self, data: Array, shift: Array, axes: Array) -> Array:
-        return _moved(_moves(data.shape, shift, axes), data)
+        return _apply_moves(_moves(data.shape, shift, axes), data)
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         data, shift, axes = types
         if shift.value is None or axes.value is None:
             return self.evaluate
-        return partial(_moved, _moves(data.shape.static, shift.value, axes.value))
+        return partial(_apply_moves, _moves(data.shape.static, shift.value, axes.value))
 
 
 _Move: TypeAlias = tuple[tuple[slice, ...], tuple[slice, ...]]
@@ -98,7 +98,7 @@ def _moves(shape: tuple[int, ...], shift: Array, axes: Array) -> list[_Move]:
     return [tuple(zip(*blocks, strict=True)) or ((), ()) for blocks in product(*along)]
 
 
-def _moved(moves: list[_Move], data: Array, _shift: Array | None = None, _axes: Array | None = None) -> Array:
+def _apply_moves(moves: list[_Move], data: Array, _shift: Array | None = None, _axes: Array | None = None) -> Array:
     output = np.empty(data.shape, data.dtype)
     for target, source in moves:
         output[target] = data[source]
@@ -148,8 +148,8 @@ class Reverse(Op):
         if data.rank is None:
             return data.without_values()
         if self.mode == "index":
-            for one in known_ints(axis) or ():
-                normalize_axis(one, data.rank)
+            for number in known_ints(axis) or ():
+                normalize_axis(number, data.rank)
         elif axis.shape.dims is not None:
             merge_dims(Dim.of(data.rank), axis.shape[0], "the rank of data and the length of axis", port="axis")
         return data.without_values()

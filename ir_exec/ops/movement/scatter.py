@@ -110,10 +110,10 @@ class ScatterUpdate(Op):
                 reason=f" for axis {position}",
                 port="updates",
             )
-        found = find_indices(indices, size, position, "refused").reshape(-1)
+        positions = find_indices(indices, size, position, "refused").reshape(-1)
         before, after = prod(data.shape[:position]), prod(data.shape[position + 1 :])
         output = np.empty(data.shape, data.dtype) if out is None else out
-        _put_slices(data, found, updates, output, (before, size, after))
+        _put_slices(data, positions, updates, output, (before, size, after))
         return output
 
     def check_values(self, *types: TensorType) -> list[IRError]:
@@ -143,20 +143,20 @@ def _one_slice(op: ScatterUpdate, request: KernelRequest) -> Kernel:
     assert position is not None, "the variant requires a known axis"
     shape = data.shape.static
     before, size = (slice(None),) * position, shape[position]
-    one = shape[:position] + shape[position + 1 :]
+    slice_shape = shape[:position] + shape[position + 1 :]
 
     def put(data: Array, indices: Array, updates: Array, axis: Array, *, out: Array | None = None) -> Array:
         index = indices.item()
         if not 0 <= index < size:
             return op.evaluate(data, indices, updates, axis, out=out)
-        output = _copied(data) if out is None else out
-        output[(*before, index)] = updates.reshape(one)
+        output = _copy(data) if out is None else out
+        output[(*before, index)] = updates.reshape(slice_shape)
         return output
 
     return put
 
 
-def _copied(data: Array) -> Array:
+def _copy(data: Array) -> Array:
     if data.size <= thresholds.FEW_ELEMENTS:
         return data.copy()
     output = np.empty(data.shape, data.dtype)
@@ -215,12 +215,12 @@ class _ScatterElementsUpdate(Op):
         if position is None or not data.shape[position].is_static or (value := indices.value) is None:
             return []
         size = data.shape[position].size
-        found = check_indices(value, size, position, self.negative)
-        if self._overwrites() and all(error.severity != "error" for error in found):
+        faults = check_indices(value, size, position, self.negative)
+        if self._overwrites() and all(error.severity != "error" for error in faults):
             counted = find_indices(value, size, position, self.negative)
             frame = [*value.shape[:position], size, *value.shape[position + 1 :]]
-            found += check_duplicates(element_offsets(counted, position, frame))
-        return found
+            faults += check_duplicates(element_offsets(counted, position, frame))
+        return faults
 
     def _overwrites(self) -> bool:
         return True
@@ -247,7 +247,7 @@ def _one_element(op: _ScatterElementsUpdate, request: KernelRequest) -> Kernel:
         index = indices.item()
         if not least <= index < size:
             return op.evaluate(data, indices, updates, axis, out=out)
-        output = _copied(data) if out is None else out
+        output = _copy(data) if out is None else out
         output[index] = updates[0]
         return output
 
@@ -422,15 +422,15 @@ class _ScatterNDUpdate(Op):
         value = None if data.shape.dims is None else indices.value
         if value is None:
             return []
-        found = []
+        faults = []
         sizes = data.shape[: value.shape[-1]]
         for axis, size in enumerate(sizes):
             if size.is_static:
-                found += check_indices(value[..., axis], size.size, axis, self.negative, axis)
-        sound = all(size.is_static for size in sizes) and all(error.severity != "error" for error in found)
+                faults += check_indices(value[..., axis], size.size, axis, self.negative, axis)
+        sound = all(size.is_static for size in sizes) and all(error.severity != "error" for error in faults)
         if sound and self._overwrites():
-            found += check_duplicates(tuple_offsets(value, [size.size for size in sizes], 0, self.negative))
-        return found
+            faults += check_duplicates(tuple_offsets(value, [size.size for size in sizes], 0, self.negative))
+        return faults
 
     def _overwrites(self) -> bool:
         return True
@@ -452,14 +452,14 @@ def _is_one_tuple(op: _ScatterNDUpdate, request: KernelRequest) -> bool:
 def _one_tuple(op: _ScatterNDUpdate, request: KernelRequest) -> Kernel:
     data, indices, _ = request.types
     length = indices.shape.static[-1]
-    sizes, one = data.shape.static[:length], data.shape.static[length:]
+    sizes, slice_shape = data.shape.static[:length], data.shape.static[length:]
 
     def put(data: Array, indices: Array, updates: Array, *, out: Array | None = None) -> Array:
-        place = tuple(indices.reshape(-1).tolist())
-        if not all(-size <= index < size for index, size in zip(place, sizes, strict=True)):
+        location = tuple(indices.reshape(-1).tolist())
+        if not all(-size <= index < size for index, size in zip(location, sizes, strict=True)):
             return op.evaluate(data, indices, updates, out=out)
-        output = _copied(data) if out is None else out
-        output[place] = updates.reshape(one)
+        output = _copy(data) if out is None else out
+        output[location] = updates.reshape(slice_shape)
         return output
 
     return put
@@ -578,8 +578,8 @@ def _put_slices(data: Array, positions: Array, updates: Array, output: Array, sh
 
 
 def _like_data(data: TensorType, updates: TensorType) -> TensorType:
-    kind = data.element_type if data.element_type.is_known else updates.element_type
-    return TensorType(kind, data.shape)
+    element_type = data.element_type if data.element_type.is_known else updates.element_type
+    return TensorType(element_type, data.shape)
 
 
 def _require_updates(updates: TensorType, expected: Shape, rule: str) -> None:
@@ -609,7 +609,7 @@ def _too_large(error: type[IRError], axis: int, size: Dim | int, most: Dim | int
 
 
 def _require_reducible(data: TensorType, reduction: Reduction) -> None:
-    kind = data.element_type
-    refused = kind.is_known and kind not in (_REDUCED - BOOLEAN if reduction == "mean" else _REDUCED)
+    element_type = data.element_type
+    refused = element_type.is_known and element_type not in (_REDUCED - BOOLEAN if reduction == "mean" else _REDUCED)
     if reduction != "none" and refused:
-        raise ElementTypeError(f"data is {kind}, which the reduction {reduction} does not take", port="data")
+        raise ElementTypeError(f"data is {element_type}, which the reduction {reduction} does not take", port="data")

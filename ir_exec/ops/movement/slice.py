@@ -20,7 +20,7 @@ from ir_exec.ops.base.dims import (
     ANYWHERE,
     BEYOND,
     Interval,
-    clamped,
+    clamp_bounds,
     given_axes,
     index_bounds,
     index_values,
@@ -89,7 +89,7 @@ class Slice(Op):
         return data[_slices(data.shape, start, stop, step, axes)]
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
-        return _indexed(types, _slices, self.evaluate)
+        return _make_reader(types, _slices, self.evaluate)
 
     def view_kernel(self, *types: TensorType) -> Callable[..., Any] | None:
         data, start, stop, step = types[:4]
@@ -258,14 +258,14 @@ def _refuse_zero(steps: Iterable[int], name: str) -> None:
         )
 
 
-def _indexed(
+def _make_reader(
     types: Sequence[TensorType], index_of: Callable[..., Any], otherwise: Callable[..., Any]
 ) -> Callable[..., Any]:
     """The function that reads the slice of data of these types if its bounds are known; else `otherwise`."""
-    known = [value for type in types[1:] if (value := type.value) is not None]
-    if len(known) < len(types) - 1:
+    constants = [value for type in types[1:] if (value := type.value) is not None]
+    if len(constants) < len(types) - 1:
         return otherwise
-    index = index_of(types[0].shape.static, *known)
+    index = index_of(types[0].shape.static, *constants)
     return lambda data, *_: data[index]
 
 
@@ -292,7 +292,7 @@ def _slices(
 def _python_slice(size: int, start: int, stop: int, step: int) -> slice:
     if not slice_length(size, start, stop, step):
         return slice(0, 0)
-    first, end = clamped(size, start, stop, step)
+    first, end = clamp_bounds(size, start, stop, step)
     return slice(first, None if end < 0 else end, step)
 
 
@@ -370,14 +370,14 @@ class StridedSlice(Op):
         begins = index_bounds(begin) or [ANYWHERE] * count.size
         ends = index_bounds(end) or [ANYWHERE] * count.size
         dims = []
-        for kind, position, axis in self._parts(count.size, len(data.shape)):
-            if kind == "whole":
+        for part_kind, position, axis in self._parts(count.size, len(data.shape)):
+            if part_kind == "whole":
                 dims.append(data.shape[axis])
-            elif kind == "new":
+            elif part_kind == "new":
                 dims.append(Dim.of(1))
-            elif kind == "slice" and strides is None:
+            elif part_kind == "slice" and strides is None:
                 dims.append(Dim(0, data.shape[axis].hi))
-            elif kind == "slice" and strides is not None:
+            elif part_kind == "slice" and strides is not None:
                 step = strides[position]
                 _refuse_zero((step,), "stride")
                 first, last = self._whole_axis(step)
@@ -387,23 +387,23 @@ class StridedSlice(Op):
         return data.with_shape(Shape(dims))
 
     def evaluate(self, data: Array, begin: Array, end: Array, stride: Array | None = None) -> Array:
-        found: Array = data[self._index(data.shape, begin, end, stride)]
-        return found
+        result: Array = data[self._index(data.shape, begin, end, stride)]
+        return result
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
-        return _indexed(types, self._index, self.evaluate)
+        return _make_reader(types, self._index, self.evaluate)
 
     def _index(self, shape: tuple[int, ...], begin: Array, end: Array, stride: Array | None = None) -> tuple[Any, ...]:
         """NumPy's index for data of this shape."""
         begins, ends = index_values(begin), index_values(end)
         strides: list[int] = [1] * len(begins) if stride is None else as_integers(stride).tolist()
         index: list[Any] = []
-        for kind, position, axis in self._parts(len(begins), len(shape)):
-            if kind == "whole":
+        for part_kind, position, axis in self._parts(len(begins), len(shape)):
+            if part_kind == "whole":
                 index.append(slice(None))
-            elif kind == "new":
+            elif part_kind == "new":
                 index.append(np.newaxis)
-            elif kind == "shrink":
+            elif part_kind == "shrink":
                 index.append(self._single_index(shape[axis], begins[position], position, axis))
             else:
                 step = strides[position]
@@ -424,8 +424,8 @@ class StridedSlice(Op):
         if begins is None or data.shape.dims is None:
             return []
         faults: list[IRError] = []
-        for kind, position, axis in self._parts(len(begins), len(data.shape)):
-            if kind == "shrink" and data.shape[axis].is_bounded:
+        for part_kind, position, axis in self._parts(len(begins), len(data.shape)):
+            if part_kind == "shrink" and data.shape[axis].is_bounded:
                 try:
                     self._single_index(data.shape[axis].hi, begins[position], position, axis)
                 except EvaluationError as error:
@@ -462,7 +462,7 @@ class StridedSlice(Op):
             else:
                 parts.append(_Part("shrink" if _bit(self.shrink_axis_mask, position) else "slice", position, axis))
                 axis += 1
-        return parts + [_Part("whole", axis=rest) for rest in range(axis, rank)]
+        return parts + [_Part("whole", axis=remaining) for remaining in range(axis, rank)]
 
     def _whole_axis(self, step: int) -> Interval:
         return (0, BEYOND) if step > 0 else (BEYOND, -BEYOND)

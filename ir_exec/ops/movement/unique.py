@@ -94,7 +94,7 @@ class Unique(Op):
 
     def _evaluate(self, data: Array, axis: int | None) -> tuple[Array, Array, Array, Array]:
         rows = data.reshape(-1, 1) if axis is None else _lines(data, axis)
-        groups = _grouped(comparable(rows))
+        groups = _group_rows(comparable(rows))
         if not self.sorted:
             groups = _by_first(groups)
         index, count = self.index_element_type.dtype, self.count_element_type.dtype
@@ -122,14 +122,14 @@ def _lines(data: Array, axis: int) -> Array:
     return slices.reshape(len(slices), -1 if data.size else 0)
 
 
-def _grouped(rows: Array) -> _EqualRows:
+def _group_rows(rows: Array) -> _EqualRows:
     """The groups of equal rows in lexicographic order."""
     if rows.shape[1] == 1:
         order = np.argsort(rows[:, 0], kind="stable")
         ordered = rows[order]
     else:
         # NumPy sorts by several keys only if they are numbers: elements are first replaced by numbers.
-        numbers = _grouped(rows.reshape(-1, 1)).inverse.reshape(rows.shape)
+        numbers = _group_rows(rows.reshape(-1, 1)).inverse.reshape(rows.shape)
         order = np.lexsort(numbers.T[::-1]) if rows.shape[1] else np.arange(len(rows))
         ordered = numbers[order]
     begins = np.ones(len(rows), np.bool_)
@@ -143,6 +143,6 @@ def _grouped(rows: Array) -> _EqualRows:
 def _by_first(groups: _EqualRows) -> _EqualRows:
     """The groups in the order of their first rows."""
     order = np.argsort(groups.first)
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
-    return _EqualRows(groups.first[order], place[groups.inverse], groups.counts[order])
+    rank_of = np.empty_like(order)
+    rank_of[order] = np.arange(len(order))
+    return _EqualRows(groups.first[order], rank_of[groups.inverse], groups.counts[order])

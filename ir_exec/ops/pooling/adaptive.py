@@ -11,8 +11,8 @@ import numpy as np
 from ir_exec.errors import EvaluationError
 from ir_exec.kernels.gather import take_along_axis
 from ir_exec.kernels.limits import check_time
-from ir_exec.kernels.precision import CALCULABLE, rounded, widened
-from ir_exec.kernels.reduce import reduced
+from ir_exec.kernels.precision import CALCULABLE, round_to, widen
+from ir_exec.kernels.reduce import reduce_along
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import IndexTypeName
 from ir_exec.ops.base.inputs import ValueRange
@@ -42,7 +42,7 @@ class _AdaptivePool(Op):
     inputs = (In("data", types=CALCULABLE), In("output_shape", types=INTEGER, domain=ValueRange(2, 3, "sizes")))
     sized_by = ("output_shape",)
 
-    def _pooled(self, data: Shape, output_shape: TensorType) -> Shape:
+    def _output_shape(self, data: Shape, output_shape: TensorType) -> Shape:
         require_spatial(TensorType(ElementType.dynamic, data))
         require_rank(output_shape, 1, "output_shape")
         if data.dims is None:
@@ -83,7 +83,7 @@ class AdaptiveAvgPool(_AdaptivePool):
     term_inputs = ("data",)
 
     def infer(self, data: TensorType, output_shape: TensorType) -> TensorType:
-        return data.with_shape(self._pooled(data.shape, output_shape))
+        return data.with_shape(self._output_shape(data.shape, output_shape))
 
     def count_terms(self, inputs: Sequence[Array]) -> int:
         windows = self._windows(*inputs)
@@ -92,7 +92,7 @@ class AdaptiveAvgPool(_AdaptivePool):
     def evaluate(self, data: Array, output_shape: Array) -> Array:
         windows = self._windows(data, output_shape)
         is_integer = ElementType.of(data).is_integer
-        result = data.astype(np.float64) if is_integer else widened(data)
+        result = data.astype(np.float64) if is_integer else widen(data)
         for axis, along in enumerate(windows, 2):
             if len(along.distinct) == data.shape[axis]:
                 continue  # Each has one element.
@@ -100,7 +100,7 @@ class AdaptiveAvgPool(_AdaptivePool):
             lengths = np.array([window.stop - window.start for window in along.distinct], result.dtype)
             result /= lengths.reshape(-1, *[1] * (data.ndim - axis - 1))
         result = result.copy() if result is data else result
-        return _spread(rounded(np.rint(result) if is_integer else result, data.dtype), windows)
+        return _spread(round_to(np.rint(result) if is_integer else result, data.dtype), windows)
 
 
 @op("AdaptiveMaxPool", since=8)
@@ -120,13 +120,13 @@ class AdaptiveMaxPool(_AdaptivePool):
     index_element_type: IndexTypeName = ElementType.i64
 
     def infer(self, data: TensorType, output_shape: TensorType) -> tuple[TensorType, TensorType]:
-        shape = self._pooled(data.shape, output_shape)
+        shape = self._output_shape(data.shape, output_shape)
         return data.with_shape(shape), TensorType(self.index_element_type, shape)
 
     def evaluate(self, data: Array, output_shape: Array) -> tuple[Array, Array]:
         windows = self._windows(data, output_shape)
         sizes = data.shape[2:]
-        values = widened(data)
+        values = widen(data)
         distinct = [along.distinct for along in windows]
         if prod(len(slices) for slices in distinct) * thresholds.ELEMENTS_A_CALL <= prod(sizes):
             values, indices = _first_of_copies(values, distinct)
@@ -136,7 +136,7 @@ class AdaptiveMaxPool(_AdaptivePool):
             for axis in reversed(range(2, data.ndim)):
                 values, indices = _first_greatest(values, indices, distinct[axis - 2], axis)
         places = indices.astype(self.index_element_type.dtype)
-        return _spread(rounded(values, data.dtype), windows), _spread(places, windows)
+        return _spread(round_to(values, data.dtype), windows), _spread(places, windows)
 
 
 class _AdaptiveWindows(NamedTuple):
@@ -177,7 +177,7 @@ def _reduced_windows(data: Array, windows: Sequence[slice], axis: int) -> Array:
     before, size, behind = data.shape[:axis], data.shape[axis], data.shape[axis + 1 :]
     if windows and size % len(windows) == 0:
         apart = data.reshape(*before, len(windows), size // len(windows), *behind)
-        return reduced(np.add, apart, (axis + 1,), keep_dims=False)
+        return reduce_along(np.add, apart, (axis + 1,), keep_dims=False)
     result = np.empty((*before, len(windows), *behind), data.dtype)
     every: tuple[Any, ...] = (slice(None),) * axis
     for i, window in enumerate(windows):

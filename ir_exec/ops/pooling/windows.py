@@ -14,14 +14,14 @@ import numpy as np
 
 from ir_exec.errors import ShapeError
 from ir_exec.kernels.pool import by_images, greatest, greatest_and_places, pooled_along
-from ir_exec.kernels.precision import CALCULABLE, rounded, widened
+from ir_exec.kernels.precision import CALCULABLE, round_to, widen
 from ir_exec.kernels.windows import SlidingAxis
 from ir_exec.ops.base import In, op
 from ir_exec.ops.base.attributes import LOWER, Bool, IndexTypeName, Int, Named, NonNegatives, Positives
 from ir_exec.ops.base.graph_facts import OlderVersion
 from ir_exec.ops.base.shapes import normalize_axis
 from ir_exec.ops.base.variants import Kernel, KernelRequest, variant
-from ir_exec.ops.base.windowed import Windowed, covered, require_spatial, window_extent
+from ir_exec.ops.base.windowed import Windowed, count_covered, require_spatial, window_extent
 from ir_exec.types import UNBOUNDED, Array, Dim, ElementType, Shape, TensorType
 
 __all__ = ["AvgPool1", "AvgPool14", "AvgPool16", "MaxPool1", "MaxPool8", "MaxPool14"]
@@ -59,7 +59,7 @@ class _Pooling(Windowed):
         """The dilations of all spatial axes."""
         return (1,) * len(self.kernel_sizes)
 
-    def _pooled(self, data: Shape) -> Shape:
+    def _output_shape(self, data: Shape) -> Shape:
         """The shape of the output."""
         require_spatial(TensorType(ElementType.dynamic, data))
         spatial_rank = len(self.kernel_sizes) if data.dims is None else len(data) - 2
@@ -75,7 +75,7 @@ class _Pooling(Windowed):
             return Dim.any()
         stride = self.strides[axis]
         pads = self._pads(dim.lo, axis)
-        room = covered(dim, pads, self._extent(axis), axis)
+        room = count_covered(dim, pads, self._extent(axis), axis)
         if self.rounding_type == "floor":
             return room // stride + 1
         count = room.ceil_div(stride)
@@ -96,7 +96,7 @@ class _Pooling(Windowed):
         return self._explicit_pads(len(self.kernel_sizes))[axis]
 
     def _sliding(self, shape: tuple[int, ...]) -> list[SlidingAxis]:
-        counts = self._pooled(Shape(shape)).dims
+        counts = self._output_shape(Shape(shape)).dims
         assert counts is not None, "the rank of an array is known"
         windows = zip(shape[2:], self.kernel_sizes, self.strides, self._spacing, counts[2:], strict=True)
         return [
@@ -119,7 +119,7 @@ class MaxPool1(_Pooling):
     fills_with_lowest = True
 
     def infer(self, data: TensorType) -> TensorType:
-        return data.with_shape(self._pooled(data.shape))
+        return data.with_shape(self._output_shape(data.shape))
 
     def evaluate(self, data: Array) -> Array:
         return greatest(data, self._sliding(data.shape))
@@ -159,7 +159,7 @@ class _IndexedMaxPool(_Pooling):
     def infer(self, data: TensorType) -> tuple[TensorType, TensorType]:
         if data.rank is not None:
             normalize_axis(self.axis, data.rank)
-        shape = self._pooled(data.shape)
+        shape = self._output_shape(data.shape)
         return data.with_shape(shape), TensorType(self.index_element_type, shape)
 
     def evaluate(self, data: Array) -> tuple[Array, Array]:
@@ -222,7 +222,7 @@ class _AvgPool(_Pooling):
     exclude_pad: Annotated[Bool, Named("exclude-pad")]
 
     def infer(self, data: TensorType) -> TensorType:
-        shape = self._pooled(data.shape)
+        shape = self._output_shape(data.shape)
         if self.exclude_pad and data.shape.dims is not None:
             for axis, dim in enumerate(data.shape[2:]):
                 pads = self._pads(dim.lo, axis)
@@ -260,8 +260,8 @@ class _AvgPool(_Pooling):
             images = images / sizes.astype(images.dtype)
             return np.rint(images) if is_integer else images
 
-        wide = data.astype(np.float64) if is_integer else widened(data)
-        return rounded(by_images(mean, wide, axes), data.dtype)
+        wide = data.astype(np.float64) if is_integer else widen(data)
+        return round_to(by_images(mean, wide, axes), data.dtype)
 
 
 @op("AvgPool", since=1)

@@ -67,7 +67,7 @@ class ScaledDotProductAttention(Op):
         scale: TensorType | None = None,
         sink: TensorType | None = None,
     ) -> TensorType:
-        kind = next((tensor for tensor in (query, key, value) if tensor.element_type.is_known), query)
+        typed = next((tensor for tensor in (query, key, value) if tensor.element_type.is_known), query)
         batch, queries, embedding = _split(query, "query")
         key_batch, keys, key_embedding = _split(key, "key")
         value_batch, value_keys, output_embedding = _split(value, "value")
@@ -76,16 +76,16 @@ class ScaledDotProductAttention(Op):
         for other in (key_batch, value_batch):
             batch = batch if other is None else _broadcast(batch, other)
         if attention_mask is not None:
-            _check_mask_type(attention_mask, kind.element_type)
+            _check_mask_type(attention_mask, typed.element_type)
         if attention_mask is not None and not self.causal:
-            batch, queries = _masked(batch, queries, keys, attention_mask)
+            batch, queries = _broadcast_mask(batch, queries, keys, attention_mask)
         if scale is not None:
             _check_scale(scale)
         if sink is not None:
             _check_sink(sink, query.rank, batch, queries)
         if batch is None:
-            return kind.with_shape(Shape.unknown())
-        return kind.with_shape(Shape([*batch, queries, output_embedding]))
+            return typed.with_shape(Shape.unknown())
+        return typed.with_shape(Shape([*batch, queries, output_embedding]))
 
     def multiply_adds(self, inputs: Sequence[tuple[int, ...]], outputs: Sequence[tuple[int, ...]]) -> int:
         """Count the multiply-adds of the scores and the sums of values; `causal` does not reduce them."""
@@ -107,8 +107,8 @@ class ScaledDotProductAttention(Op):
         scale: Array | None = None,
         sink: Array | None = None,
     ) -> Array:
-        given = (query, key, value, attention_mask, None, sink)
-        attend = self._attention([None if array is None else array.shape for array in given], query.dtype)
+        arrays = (query, key, value, attention_mask, None, sink)
+        attend = self._attention([None if array is None else array.shape for array in arrays], query.dtype)
         return attend(query, key, value, attention_mask, scale, sink)
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
@@ -135,7 +135,7 @@ def _broadcast(batch: Shape | None, other: Shape) -> Shape | None:
     return None if batch is None else broadcast_shapes(batch, other)
 
 
-def _masked(batch: Shape | None, queries: Dim, keys: Dim, mask: TensorType) -> tuple[Shape | None, Dim]:
+def _broadcast_mask(batch: Shape | None, queries: Dim, keys: Dim, mask: TensorType) -> tuple[Shape | None, Dim]:
     """The batch dims and the number of queries of the scores with the mask added."""
     if mask.shape.dims is None or not len(mask.shape):
         return batch, queries
@@ -152,11 +152,11 @@ def _masked(batch: Shape | None, queries: Dim, keys: Dim, mask: TensorType) -> t
 
 
 def _check_mask_type(mask: TensorType, expected: ElementType) -> None:
-    found = mask.element_type
-    if found.is_known and expected.is_known and found not in BOOLEAN and found is not expected:
+    element_type = mask.element_type
+    if element_type.is_known and expected.is_known and element_type not in BOOLEAN and element_type is not expected:
         raise ElementTypeError(
             "attention_mask is",
-            actual=found,
+            actual=element_type,
             expected=f"boolean or {expected}",
             reason=" as query is",
             code=Code.element_types_differ,
@@ -193,8 +193,8 @@ def _check_sink(sink: TensorType, rank: int | None, batch: Shape | None, queries
             port="sink",
         )
     expected = Shape([*batch, queries, 1]) if batch is not None else Shape.unknown()
-    found = broadcast_shapes(expected, sink.shape)
-    if 1 not in sink.shape[-1] or found & expected is None:
+    shape = broadcast_shapes(expected, sink.shape)
+    if 1 not in sink.shape[-1] or shape & expected is None:
         raise ShapeError(
             "sink has shape",
             actual=sink.shape,

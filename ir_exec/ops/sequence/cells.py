@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from ir_exec.kernels.precision import rounded, widened
+from ir_exec.kernels.precision import round_to, widen
 from ir_exec.ops.base import In, op
 from ir_exec.ops.base.attributes import LOWER, Bool
 from ir_exec.ops.base.dims import element_type_of, merged_dims
@@ -68,22 +68,22 @@ class _Cell(Recurrence):
         hidden = dims["hidden_size"]
         if isinstance(self, LSTM) and not hidden.is_static and self.hidden_size in hidden:
             hidden = Dim(self.hidden_size)
-        kind = element_type_of([x, *states.values(), r, b])
-        return (TensorType(kind, Shape([dims["batch_size"], hidden])),) * len(states)
+        element_type = element_type_of([x, *states.values(), r, b])
+        return (TensorType(element_type, Shape([dims["batch_size"], hidden])),) * len(states)
 
     def evaluate_inputs(
         self, *, x: Array, w: Array, r: Array, b: Array | None = None, p: Array | None = None, **states: Array
     ) -> tuple[Array, ...]:
         """The states after the step, in the element type of x."""
-        wide = widened(x)
-        given = self.share(wide.T[np.newaxis], w.astype(wide.dtype, copy=False), None if b is None else widened(b))
-        hidden, *cells = [widened(state).T for state in states.values()]
-        step, kept = self.stepper(widened(r), len(x))
-        for place, cell in zip(kept, cells, strict=True):
-            place[...] = cell
+        wide = widen(x)
+        shares = self.share(wide.T[np.newaxis], w.astype(wide.dtype, copy=False), None if b is None else widen(b))
+        hidden, *cells = [widen(state).T for state in states.values()]
+        step, buffers = self.stepper(widen(r), len(x))
+        for buffer, cell in zip(buffers, cells, strict=True):
+            buffer[...] = cell
         after = np.empty(hidden.shape, wide.dtype)
-        step(given[0], hidden, after)
-        return tuple([rounded(np.ascontiguousarray(state.T), x.dtype) for state in (after, *kept)])
+        step(shares[0], hidden, after)
+        return tuple([round_to(np.ascontiguousarray(state.T), x.dtype) for state in (after, *buffers)])
 
 
 @op("RNNCell", since=1)

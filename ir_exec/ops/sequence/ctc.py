@@ -14,7 +14,7 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.kernels.limits import check_time
-from ir_exec.kernels.precision import CALCULABLE_FLOAT, rounded, widened
+from ir_exec.kernels.precision import CALCULABLE_FLOAT, round_to, widen
 from ir_exec.kernels.softmax import log_softmax
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool, IndexTypeName
@@ -53,7 +53,7 @@ class CTCGreedyDecoder(Op):
         return data.with_shape(Shape([dims["N"], dims["T"], Dim(1), Dim(1)]))
 
     def evaluate(self, data: Array, sequence_mask: Array) -> Array:
-        inside = np.logical_and.accumulate(widened(sequence_mask).T != 0, axis=1)
+        inside = np.logical_and.accumulate(widen(sequence_mask).T != 0, axis=1)
         classes = _best_path(data.swapaxes(0, 1))
         labels, _ = _labels(classes, inside, data.shape[2] - 1, self.ctc_merge_repeated)
         return labels.reshape(*labels.shape, 1, 1).astype(data.dtype)
@@ -189,10 +189,10 @@ class CTCLoss(Op):
         targets = labels.astype(np.int64)
         _check_labels(targets, counts, classes, blank)
         if self.unique or self.preprocess_collapse_repeated:
-            kept = _first_of_all(targets, counts) if self.unique else _first_of_run(targets, counts)
-            targets, counts = _compacted(targets, kept)
-        scores = log_softmax(widened(logits), axis=-1)
-        return rounded(
+            is_kept = _first_of_all(targets, counts) if self.unique else _first_of_run(targets, counts)
+            targets, counts = _compact(targets, is_kept)
+        scores = log_softmax(widen(logits), axis=-1)
+        return round_to(
             -_log_probability(scores, lengths, targets, counts, blank, self.ctc_merge_repeated), logits.dtype
         )
 
@@ -227,24 +227,24 @@ def _best_path(scores: Array) -> Array:
     """The most probable class of every step, the first of equal ones."""
     if not scores.shape[-1] and scores.shape[0] * scores.shape[1]:
         raise EvaluationError("data is", actual="empty", expected="one class or more", port="data")
-    return np.argmax(widened(scores), axis=-1) if scores.size else np.zeros(scores.shape[:-1], np.int64)
+    return np.argmax(widen(scores), axis=-1) if scores.size else np.zeros(scores.shape[:-1], np.int64)
 
 
 def _labels(classes: Array, inside: Array, blank: int, merge: bool) -> tuple[Array, Array]:
     """The labels of paths, [N, T] with -1 after the last, and their numbers; `inside` masks the steps of sequences."""
-    kept = inside & (classes != blank)
+    is_kept = inside & (classes != blank)
     if merge:
-        kept[:, 1:] &= classes[:, 1:] != classes[:, :-1]
-    return _compacted(classes, kept)
+        is_kept[:, 1:] &= classes[:, 1:] != classes[:, :-1]
+    return _compact(classes, is_kept)
 
 
-def _compacted(values: Array, kept: Array) -> tuple[Array, Array]:
-    """The values of each row where `kept`, moved to its beginning and followed by -1, and their numbers."""
-    places = np.cumsum(kept, axis=1) - 1
-    rows, columns = np.nonzero(kept)
+def _compact(values: Array, is_kept: Array) -> tuple[Array, Array]:
+    """The values of each row where `is_kept`, moved to its beginning and followed by -1, and their numbers."""
+    places = np.cumsum(is_kept, axis=1) - 1
+    rows, columns = np.nonzero(is_kept)
     result = np.full(values.shape, -1, np.int64)
     result[rows, places[rows, columns]] = values[rows, columns]
-    return result, np.count_nonzero(kept, axis=1)
+    return result, np.count_nonzero(is_kept, axis=1)
 
 
 def _check_labels(targets: Array, counts: Array, classes: int, blank: int) -> None:
@@ -272,23 +272,23 @@ def _check_labels(targets: Array, counts: Array, classes: int, blank: int) -> No
 
 def _first_of_run(targets: Array, counts: Array) -> Array:
     """A mask of the labels that differ from their predecessor."""
-    kept = np.arange(targets.shape[1]) < counts[:, np.newaxis]
-    kept[:, 1:] &= targets[:, 1:] != targets[:, :-1]
-    return kept
+    is_kept = np.arange(targets.shape[1]) < counts[:, np.newaxis]
+    is_kept[:, 1:] &= targets[:, 1:] != targets[:, :-1]
+    return is_kept
 
 
 def _first_of_all(targets: Array, counts: Array) -> Array:
     """A mask of the first occurrences of labels in their row."""
-    kept = np.arange(targets.shape[1]) < counts[:, np.newaxis]
+    is_kept = np.arange(targets.shape[1]) < counts[:, np.newaxis]
     # A stable sort makes equal labels adjacent in their order, and puts labels after the end last.
-    values = np.where(kept, targets, np.iinfo(np.int64).max)
+    values = np.where(is_kept, targets, np.iinfo(np.int64).max)
     order = np.argsort(values, axis=1, kind="stable")
     ordered = np.take_along_axis(values, order, axis=1)
     first = np.ones(targets.shape, np.bool_)
     first[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
     is_first = np.empty(targets.shape, np.bool_)
     np.put_along_axis(is_first, order, first, axis=1)
-    return kept & is_first
+    return is_kept & is_first
 
 
 def _log_probability(scores: Array, lengths: Array, targets: Array, counts: Array, blank: int, merge: bool) -> Array:

@@ -47,13 +47,13 @@ class _OneHot(Op):
     def infer(self, indices: TensorType, depth: TensorType, on_value: TensorType, off_value: TensorType) -> TensorType:
         for name, scalar in (("depth", depth), ("on_value", on_value), ("off_value", off_value)):
             require_rank(scalar, 0, name)
-        known = on_value if on_value.element_type.is_known else off_value
+        value = on_value if on_value.element_type.is_known else off_value
         size = _depth_dim(depth)
         if indices.shape.dims is None:
-            return known.with_shape(Shape.unknown())
+            return value.with_shape(Shape.unknown())
         dims = list(indices.shape)
         dims.insert(normalize_axis(self.axis, len(dims) + 1), size)
-        return known.with_shape(Shape(dims))
+        return value.with_shape(Shape(dims))
 
     def evaluate(self, indices: Array, depth: Array, on_value: Array, off_value: Array) -> Array:
         size = int(as_integers(depth).reshape(-1)[0])
@@ -94,7 +94,7 @@ class OneHot1(_OneHot):
     """
 
 
-def _underscored(text: str) -> str:
+def _use_underscores(text: str) -> str:
     # The specification writes `ignore-negative`, OpenVINO's files `ignore_negative`.
     return text.replace("-", "_")
 
@@ -112,4 +112,6 @@ class OneHot(_OneHot):
 
     older = OlderVersion(1, without=(("negative_indices_mode", ("ignore_negative",)),))
 
-    negative_indices_mode: Annotated[Literal["ignore_negative", "normalize"], LOWER, _underscored] = "ignore_negative"
+    negative_indices_mode: Annotated[Literal["ignore_negative", "normalize"], LOWER, _use_underscores] = (
+        "ignore_negative"
+    )

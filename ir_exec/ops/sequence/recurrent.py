@@ -140,7 +140,7 @@ class Recurrence(Family):
         projected = project(x, w)
         if b is not None:
             projected += b[:, np.newaxis]
-        return self._signed(projected)
+        return self._apply_sign(projected)
 
     def stepper(self, r: Array, batch: int) -> Stepper:
         """The step for these weights, [gates * hidden_size, hidden_size]."""
@@ -154,11 +154,11 @@ class Recurrence(Family):
         overflows, the quotient is correctly 0.
         """
         if self._is_usual:
-            one = np.array(1, dtype)
+            unit = np.array(1, dtype)
 
             def divisors(gates: Array) -> None:
                 np.exp(gates, gates)
-                np.add(gates, one, gates)
+                np.add(gates, unit, gates)
 
             return _Calls(np.subtract, divisors, np.divide, np.tanh, np.add, np.subtract)
         activate = self._activation(0)
@@ -168,7 +168,7 @@ class Recurrence(Family):
 
         return _Calls(np.add, factors, np.multiply, self._activation(1), np.subtract, np.add)
 
-    def _signed(self, share: Array) -> Array:
+    def _apply_sign(self, share: Array) -> Array:
         return np.negative(share, share) if self._is_usual else share
 
     @property
@@ -187,11 +187,11 @@ class Recurrence(Family):
         if not self._is_clipped:
             return function
 
-        def clipped(gate: Array, out: Array) -> None:
+        def clip_and_activate(gate: Array, out: Array) -> None:
             clip_elements(gate, lowest=-self.clip, highest=self.clip, out=out)
             function(out, out)
 
-        return clipped
+        return clip_and_activate
 
 
 class RNN(Recurrence):
@@ -205,14 +205,14 @@ class RNN(Recurrence):
         multiply = _product(r, batch)
         activate = self._activation(0)
 
-        def step(given: Array, hidden: Array, out: Array) -> None:
+        def step(share: Array, hidden: Array, out: Array) -> None:
             multiply(r, hidden, out)
-            np.add(out, given, out)
+            np.add(out, share, out)
             activate(out, out)
 
         return Stepper(step)
 
-    def _signed(self, share: Array) -> Array:
+    def _apply_sign(self, share: Array) -> Array:
         return share
 
 
@@ -249,7 +249,7 @@ class GRU(Recurrence):
             projected += b[: 3 * size, np.newaxis]
             own[...] = b[3 * size :, np.newaxis]
         shares[:, : 2 * size], shares[:, 3 * size :] = projected[:, : 2 * size], projected[:, 2 * size :]
-        return self._signed(shares)
+        return self._apply_sign(shares)
 
     def stepper(self, r: Array, batch: int) -> Stepper:
         size = len(r) // 3
@@ -268,27 +268,27 @@ class GRU(Recurrence):
         if self.linear_before_reset:
             multiply = _product(r, batch)
 
-            def step(given: Array, hidden: Array, out: Array) -> None:
+            def step(share: Array, hidden: Array, out: Array) -> None:
                 multiply(r, hidden, linear)
-                join(given[: 3 * size], linear, linear)
+                join(share[: 3 * size], linear, linear)
                 open_gates(gates)
                 apply(candidate, reset, candidate)
-                np.add(candidate, given[3 * size :], candidate)
+                np.add(candidate, share[3 * size :], candidate)
                 blend(hidden, out)
 
             return Stepper(step)
 
         of_gates, of_candidate = r[: 2 * size], r[2 * size :]
         multiply_gates, multiply_candidate = _product(of_gates, batch), _product(of_candidate, batch)
-        kept = np.empty((size, batch), r.dtype)
+        reset_hidden = np.empty((size, batch), r.dtype)
 
-        def step_reset_first(given: Array, hidden: Array, out: Array) -> None:
+        def step_reset_first(share: Array, hidden: Array, out: Array) -> None:
             multiply_gates(of_gates, hidden, gates)
-            join(given[: 2 * size], gates, gates)
+            join(share[: 2 * size], gates, gates)
             open_gates(gates)
-            apply(hidden, reset, kept)
-            multiply_candidate(of_candidate, kept, candidate)
-            join(given[2 * size :], candidate, candidate)
+            apply(hidden, reset, reset_hidden)
+            multiply_candidate(of_candidate, reset_hidden, candidate)
+            join(share[2 * size :], candidate, candidate)
             blend(hidden, out)
 
         return Stepper(step_reset_first)
@@ -324,9 +324,9 @@ class LSTM(Recurrence):
         # Clipping is for gates, not for the cell state.
         squash_cell = _ACTIVATIONS[self.activations[2]]
 
-        def step(given: Array, hidden: Array, out: Array) -> None:
+        def step(share: Array, hidden: Array, out: Array) -> None:
             multiply(r, hidden, gates)
-            join(given, gates, gates)
+            join(share, gates, gates)
             squash(candidate, added)
             # The product of the candidate is not used, but one call is faster than two.
             open_gates(gates)
@@ -346,5 +346,5 @@ def _product(r: Array, batch: int) -> Callable[[Array, Array, Array], Array]:
 def project(x: Array, w: Array) -> Array:
     """w * x for each step, [steps, rows of w, batch_size]; as one product if BLAS is slow for few columns."""
     steps, size, batch = x.shape
-    found = matrix_product(w, x.swapaxes(1, 2).reshape(steps * batch, size).T)
-    return np.ascontiguousarray(found.reshape(len(w), steps, batch).swapaxes(0, 1))
+    products = matrix_product(w, x.swapaxes(1, 2).reshape(steps * batch, size).T)
+    return np.ascontiguousarray(products.reshape(len(w), steps, batch).swapaxes(0, 1))

@@ -9,7 +9,7 @@ import numpy as np
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.kernels.gemm.sharing import product_nanoseconds, share_products
 from ir_exec.kernels.limits import check_time
-from ir_exec.kernels.precision import rounded, widened
+from ir_exec.kernels.precision import round_to, widen
 from ir_exec.ops.base import In, op
 from ir_exec.ops.base.attributes import LOWER
 from ir_exec.ops.base.dims import element_type_of, merged_dims
@@ -79,11 +79,11 @@ class _Sequence(Recurrence):
                 "r": (r, ["num_directions", ("hidden_size", self.gates), "hidden_size"]),
                 "b": (b, ["num_directions", ("hidden_size", self.bias_gates)]),
             },
-            known={"num_directions": Dim(self._directions)},
+            declared={"num_directions": Dim(self._directions)},
         )
-        kind = element_type_of([x, *states.values(), w, r, b])
+        element_type = element_type_of([x, *states.values(), w, r, b])
         batch, directions, hidden = dims["batch_size"], dims["num_directions"], dims["hidden_size"]
-        state = TensorType(kind, Shape([batch, directions, hidden]))
+        state = TensorType(element_type, Shape([batch, directions, hidden]))
         return (state.with_shape(Shape([batch, directions, dims["seq_length"], hidden])), *[state] * len(states))
 
     def evaluate_inputs(
@@ -92,22 +92,22 @@ class _Sequence(Recurrence):
         """y and the last states, in the element type of x."""
         batch, steps, _ = x.shape
         ends = _ends(sequence_lengths, steps)
-        wide = widened(x)
-        first, *others = [widened(state) for state in states.values()]
+        wide = widen(x)
+        first, *others = [widen(state) for state in states.values()]
         y = np.zeros((batch, self._directions, steps, first.shape[2]), x.dtype)
         last = [np.empty(first.shape, x.dtype) for _ in states]
 
         def walk(way: int) -> None:
             backward = self.direction == "reverse" or way == 1
-            columns = _turned(wide, ends, backward).transpose(1, 2, 0)
-            shares = self.share(columns, widened(w[way]), widened(b[way]))
-            stepper = self.stepper(widened(r[way]), batch)
-            for place, state in zip(stepper.cells, others, strict=True):
-                place[...] = _begun(state[:, way], ends).T
-            hidden, final = _walk(stepper, shares, _begun(first[:, way], ends).T, ends)
-            y[:, way] = rounded(_turned(hidden.transpose(2, 0, 1), ends, backward), x.dtype)
-            for state, found in zip(last, (final, *stepper.cells), strict=True):
-                state[:, way] = rounded(found.T, x.dtype)
+            columns = _reverse(wide, ends, backward).transpose(1, 2, 0)
+            shares = self.share(columns, widen(w[way]), widen(b[way]))
+            stepper = self.stepper(widen(r[way]), batch)
+            for cell, state in zip(stepper.cells, others, strict=True):
+                cell[...] = _initial_states(state[:, way], ends).T
+            hidden, final = _walk(stepper, shares, _initial_states(first[:, way], ends).T, ends)
+            y[:, way] = round_to(_reverse(hidden.transpose(2, 0, 1), ends, backward), x.dtype)
+            for state, result in zip(last, (final, *stepper.cells), strict=True):
+                state[:, way] = round_to(result.T, x.dtype)
 
         # Threads wait for each other if calls are short.
         each = product_nanoseconds(r[0].shape, (r.shape[2], batch), r.shape[1] * batch, wide.dtype)
@@ -128,10 +128,10 @@ def _ends(lengths: Array, steps: int) -> Array | None:
     """The lengths of the sequences as i64, or None if each of them has `steps` steps."""
     lowest, highest = (int(lengths.min()), int(lengths.max())) if lengths.size else (steps, steps)
     if lowest < 0 or highest > steps:
-        found = lowest if lowest < 0 else highest
+        extreme = lowest if lowest < 0 else highest
         raise EvaluationError(
             "a sequence has length",
-            actual=found,
+            actual=extreme,
             expected=f"0 to {steps}",
             reason="the seq_length of x",
             port="sequence_lengths",
@@ -139,7 +139,7 @@ def _ends(lengths: Array, steps: int) -> Array | None:
     return None if 0 < lowest == steps else lengths.astype(np.int64)
 
 
-def _turned(data: Array, ends: Array | None, backward: bool) -> Array:
+def _reverse(data: Array, ends: Array | None, backward: bool) -> Array:
     """data, [batch_size, seq_length, ...], with each sequence reversed within its length if `backward`."""
     if not backward:
         return data
@@ -151,7 +151,7 @@ def _turned(data: Array, ends: Array | None, backward: bool) -> Array:
     return np.take_along_axis(data, order[:, :, np.newaxis], axis=1)
 
 
-def _begun(states: Array, ends: Array | None) -> Array:
+def _initial_states(states: Array, ends: Array | None) -> Array:
     """The states [batch_size, hidden_size] before the first step: 0 for sequences without steps."""
     return states if ends is None else np.where(ends[:, np.newaxis] > 0, states, 0)
 
@@ -159,19 +159,19 @@ def _begun(states: Array, ends: Array | None) -> Array:
 def _walk(stepper: Stepper, shares: Array, hidden: Array, ends: Array | None) -> tuple[Array, Array]:
     """The hidden states of all steps, [seq_length, hidden_size, batch_size], 0 after the ends; the last one."""
     step, cells = stepper
-    found = np.empty((len(shares), *hidden.shape), shares.dtype)
-    for time, (given, place) in enumerate(zip(shares, found, strict=True)):
+    outputs = np.empty((len(shares), *hidden.shape), shares.dtype)
+    for time, (share, target) in enumerate(zip(shares, outputs, strict=True)):
         check_time()
         before = [] if ends is None else [cell.copy() for cell in cells]
-        step(given, hidden, place)
+        step(share, hidden, target)
         if ends is not None:
-            for after, state in zip((place, *cells), (hidden, *before), strict=True):
+            for after, state in zip((target, *cells), (hidden, *before), strict=True):
                 np.copyto(after, state, where=time >= ends)
-        hidden = place
+        hidden = target
     if ends is None:
-        return found, hidden
-    outside = np.arange(len(found))[:, np.newaxis] >= ends
-    return np.where(outside[:, np.newaxis], 0, found), hidden
+        return outputs, hidden
+    outside = np.arange(len(outputs))[:, np.newaxis] >= ends
+    return np.where(outside[:, np.newaxis], 0, outputs), hidden
 
 
 @op("RNNSequence", since=5)

@@ -71,24 +71,24 @@ class _ClassNms(Op):
         most = None if self.nms_top_k < 0 else self.nms_top_k
         return best_of_classes(scores, least, most, without=self.background_class)
 
-    def _kept(self, found: Selected, by_class: bool) -> Selected:
+    def _keep_boxes(self, selected: Selected, by_class: bool) -> Selected:
         """The boxes kept for one batch element, the best first or class by class."""
-        found = found.ordered(-found.score, found.label, found.box)
-        found = found if self.keep_top_k < 0 else found.take(slice(self.keep_top_k))
-        return found.ordered(found.label, -found.score, found.box) if by_class else found
+        selected = selected.sort_by(-selected.score, selected.label, selected.box)
+        selected = selected if self.keep_top_k < 0 else selected.take(slice(self.keep_top_k))
+        return selected.sort_by(selected.label, -selected.score, selected.box) if by_class else selected
 
-    def _arrays(self, found: Selected, batches: int, kept_boxes: Array, positions: Array) -> tuple[Array, ...]:
+    def _arrays(self, selected: Selected, batches: int, kept_boxes: Array, positions: Array) -> tuple[Array, ...]:
         """The outputs; kept_boxes [n, 4] and positions [n] belong to the boxes found."""
-        order = np.arange(len(found.box))
+        order = np.arange(len(selected.box))
         if self.sort_result_across_batch and self.sort_result_type == "score":
-            order = np.lexsort((found.box, found.label, found.batch, -found.score))
+            order = np.lexsort((selected.box, selected.label, selected.batch, -selected.score))
         elif self.sort_result_across_batch and self.sort_result_type == "classid":
-            order = np.lexsort((found.box, -found.score, found.batch, found.label))
+            order = np.lexsort((selected.box, -selected.score, selected.batch, selected.label))
         rows = np.empty((len(order), 6), kept_boxes.dtype)
-        rows[:, 0], rows[:, 1], rows[:, 2:] = found.label[order], found.score[order], kept_boxes[order]
-        counts = np.bincount(found.batch, minlength=batches)
-        kind = self.output_type.dtype
-        return rows, positions[order].astype(kind).reshape(-1, 1), counts.astype(kind)
+        rows[:, 0], rows[:, 1], rows[:, 2:] = selected.label[order], selected.score[order], kept_boxes[order]
+        counts = np.bincount(selected.batch, minlength=batches)
+        dtype = self.output_type.dtype
+        return rows, positions[order].astype(dtype).reshape(-1, 1), counts.astype(dtype)
 
 
 @op("MatrixNms", since=8)
@@ -137,9 +137,11 @@ class MatrixNms(_ClassNms):
             stays = final > np.float32(self.post_threshold)
             stays &= np.arange(longest) < np.array(counts, np.int64)[:, np.newaxis]
             labels, _ = np.nonzero(stays)
-            parts.append(self._kept(Selected.of(batch, labels, orders[stays], final[stays]), by_class=False))
-        found = Selected.joined(parts)
-        return self._arrays(found, batches, boxes[found.batch, found.box], found.batch * count + found.box)
+            parts.append(self._keep_boxes(Selected.of(batch, labels, orders[stays], final[stays]), by_class=False))
+        selected = Selected.concatenate(parts)
+        return self._arrays(
+            selected, batches, boxes[selected.batch, selected.box], selected.batch * count + selected.box
+        )
 
     def _decays(self, boxes: Array) -> Array:
         """The factor of the score of each box [classes, boxes], the best first, some rows of overlaps at a time.
@@ -203,17 +205,19 @@ class _MulticlassNms(_ClassNms):
             shrink=self.nms_eta,
         )
         by_class = self.sort_result_type == "classid" and not self.sort_result_across_batch
-        return self._kept(Selected.of(batch, labels, best, scores[labels, best]), by_class)
+        return self._keep_boxes(Selected.of(batch, labels, best, scores[labels, best]), by_class)
 
-    def _shared(self, boxes: Array, scores: Array) -> tuple[Array, ...]:
+    def _select_shared(self, boxes: Array, scores: Array) -> tuple[Array, ...]:
         """The outputs where all classes share the boxes of their batch element."""
         batches, _, count = scores.shape
         values = convert(scores, ElementType.f32)
         parts = [
             self._class_by_class(batch, as_rows(boxes[batch]), values[batch], apart=False) for batch in range(batches)
         ]
-        found = Selected.joined(parts)
-        return self._arrays(found, batches, boxes[found.batch, found.box], found.batch * count + found.box)
+        selected = Selected.concatenate(parts)
+        return self._arrays(
+            selected, batches, boxes[selected.batch, selected.box], selected.batch * count + selected.box
+        )
 
 
 @op("MulticlassNms", since=8)
@@ -232,7 +236,7 @@ class MulticlassNms8(_MulticlassNms):
         return self._types(boxes, *batches_classes_boxes(boxes, scores, 4))
 
     def evaluate(self, boxes: Array, scores: Array) -> tuple[Array, ...]:
-        return self._shared(boxes, scores)
+        return self._select_shared(boxes, scores)
 
 
 @op("MulticlassNms", since=9)
@@ -279,14 +283,14 @@ class MulticlassNms9(_MulticlassNms):
             merge_dims(own[2], Dim.of(4), "the last axis of boxes and its 4 coordinates", port="boxes")
         sizes = [Dim.any(), Dim.any()]
         for axis in (0, 1):
-            one = Dim.any() if own.dims is None else own[axis]
+            dim = Dim.any() if own.dims is None else own[axis]
             other = Dim.any() if scored.dims is None else scored[axis]
-            sizes[axis] = merge_dims(one, other, f"axis {axis} of boxes and scores", port="scores")
+            sizes[axis] = merge_dims(dim, other, f"axis {axis} of boxes and scores", port="scores")
         return self._types(boxes, batches, *sizes)
 
     def evaluate(self, boxes: Array, scores: Array, roisnum: Array | None = None) -> tuple[Array, ...]:
         if roisnum is None:
-            return self._shared(boxes, scores)
+            return self._select_shared(boxes, scores)
         classes, count, _ = boxes.shape
         numbers = np.maximum(roisnum, 0).astype(np.int64)
         if numbers.size and (int(numbers.max()) > count or int(numbers.sum()) > count):
@@ -298,6 +302,6 @@ class MulticlassNms9(_MulticlassNms):
             part = slice(start, start + number)
             rows = as_rows(boxes[:, part].reshape(-1, 4))
             parts.append(self._class_by_class(batch, rows, values[:, part], apart=True))
-        found = Selected.joined(parts)
-        places = starts[found.batch] + found.box
-        return self._arrays(found, len(numbers), boxes[found.label, places], places * classes + found.label)
+        selected = Selected.concatenate(parts)
+        places = starts[selected.batch] + selected.box
+        return self._arrays(selected, len(numbers), boxes[selected.label, places], places * classes + selected.label)

@@ -83,16 +83,16 @@ class _Nms(Family):
             else:
                 labels, best = keep_few_of_classes(own, least, self._overlaps(rows), threshold, most)
                 parts.append(Selected.of(batch, labels, best, own[labels, best]))
-        found = Selected.joined(parts)
+        selected = Selected.concatenate(parts)
         if self.sort_result_descending:
-            found = found.ordered(-found.score, found.batch, found.label, found.box)
-        return self._arrays(found)
+            selected = selected.sort_by(-selected.score, selected.batch, selected.label, selected.box)
+        return self._arrays(selected)
 
     def _types(self, batches: Dim, classes: Dim, count: Dim, most: int | None) -> Any:
         """The types of the outputs; `most` is max_output_boxes_per_class, None if it is not known."""
         raise NotImplementedError
 
-    def _arrays(self, found: Selected) -> Any:
+    def _arrays(self, selected: Selected) -> Any:
         """The outputs."""
         raise NotImplementedError
 
@@ -105,20 +105,20 @@ class _Nms(Family):
         return iou_threshold
 
 
-def _number(scalar: Array | None, kind: ElementType) -> Any:
+def _number(scalar: Array | None, element_type: ElementType) -> Any:
     """The only element of an input, 0 if the input is missing."""
-    return kind.dtype.type(0) if scalar is None else convert(scalar, kind).reshape(-1)[0]
+    return element_type.dtype.type(0) if scalar is None else convert(scalar, element_type).reshape(-1)[0]
 
 
-def _indices(found: Selected, kind: ElementType) -> Array:
-    return _columns(found.batch, found.label, found.box, dtype=kind.dtype)
+def _indices(selected: Selected, element_type: ElementType) -> Array:
+    return _columns(selected.batch, selected.label, selected.box, dtype=element_type.dtype)
 
 
 def _columns(*columns: Array, dtype: np.dtype[Any]) -> Array:
     """Vectors as the columns of a matrix of this dtype."""
     rows = np.empty((len(columns[0]), len(columns)), dtype)
-    for place, column in enumerate(columns):
-        rows[:, place] = column
+    for position, column in enumerate(columns):
+        rows[:, position] = column
     return rows
 
 
@@ -162,18 +162,18 @@ class _IndicesOnlyNms(_BoxNms):
             rows = at_most(count, most) * classes * batches
         return TensorType(self.output_type, Shape([rows, 3]))
 
-    def _arrays(self, found: Selected) -> Array:
-        return _indices(found, self.output_type)
+    def _arrays(self, selected: Selected) -> Array:
+        return _indices(selected, self.output_type)
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         rows = self.infer(*types).shape[0]
-        return partial(self._filled, rows.size) if rows.is_static else self.evaluate
+        return partial(self._fill_rows, rows.size) if rows.is_static else self.evaluate
 
-    def _filled(self, rows: int, *arrays: Array) -> Array:
+    def _fill_rows(self, rows: int, *arrays: Array) -> Array:
         # In versions 1 and 3 several batches may keep more boxes than the shape has rows; none is dropped.
-        kept: Array = self.evaluate(*arrays)
-        missing = np.full((max(rows - len(kept), 0), 3), -1, kept.dtype)
-        return np.concatenate([kept, missing])
+        retained: Array = self.evaluate(*arrays)
+        missing = np.full((max(rows - len(retained), 0), 3), -1, retained.dtype)
+        return np.concatenate([retained, missing])
 
     def _declared_rows(self, batches: Dim, classes: Dim, count: Dim, most: int | None) -> Dim | None:
         """The number of rows in OpenVINO's shape, None if it is an interval."""
@@ -227,9 +227,9 @@ class _ScoredNms(_Nms):
         indices, scores = TensorType(self.output_type, shape), TensorType(ElementType.f32, shape)
         return indices, scores, TensorType(self.output_type, Shape([1]))
 
-    def _arrays(self, found: Selected) -> tuple[Array, ...]:
-        scores = _columns(found.batch, found.label, found.score, dtype=np.dtype(np.float32))
-        return _indices(found, self.output_type), scores, np.array([len(found.box)], self.output_type.dtype)
+    def _arrays(self, selected: Selected) -> tuple[Array, ...]:
+        scores = _columns(selected.batch, selected.label, selected.score, dtype=np.dtype(np.float32))
+        return _indices(selected, self.output_type), scores, np.array([len(selected.box)], self.output_type.dtype)
 
 
 class _SoftNms(_ScoredNms, _BoxNms):

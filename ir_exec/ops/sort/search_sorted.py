@@ -6,7 +6,7 @@ from math import prod
 
 import numpy as np
 
-from ir_exec.kernels.precision import CALCULABLE, widened
+from ir_exec.kernels.precision import CALCULABLE, widen
 from ir_exec.kernels.sorting import search_sorted
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool, IndexTypeName
@@ -53,15 +53,15 @@ class SearchSorted(Op):
     def evaluate(self, sorted_sequence: Array, values: Array) -> Array:
         rows = prod(values.shape[:-1])
         if sorted_sequence.ndim > 1 and rows > 1:
-            sequences = widened(sorted_sequence).reshape(rows, sorted_sequence.shape[-1])
-            found = _search_sorted_rows(
-                sequences, widened(values).reshape(rows, values.shape[-1]), right=self.right_mode
+            sequences = widen(sorted_sequence).reshape(rows, sorted_sequence.shape[-1])
+            positions = _search_sorted_rows(
+                sequences, widen(values).reshape(rows, values.shape[-1]), right=self.right_mode
             )
         else:
-            found = search_sorted(
-                widened(sorted_sequence).reshape(-1), widened(values).reshape(-1), right=self.right_mode
+            positions = search_sorted(
+                widen(sorted_sequence).reshape(-1), widen(values).reshape(-1), right=self.right_mode
             )
-        return found.reshape(values.shape).astype(self.output_type.dtype)
+        return positions.reshape(values.shape).astype(self.output_type.dtype)
 
 
 def _search_sorted_rows(sequences: Array, values: Array, *, right: bool) -> Array:
@@ -73,8 +73,8 @@ def _search_sorted_rows(sequences: Array, values: Array, *, right: bool) -> Arra
     for _ in range(size.bit_length()):
         middle = (low + high) // 2
         # If the search has ended, middle may be the place after the last element.
-        found = np.take_along_axis(sequences, np.minimum(middle, size - 1), axis=1)
-        goes_up = is_before(found, values) & (low < high)
+        pivots = np.take_along_axis(sequences, np.minimum(middle, size - 1), axis=1)
+        goes_up = is_before(pivots, values) & (low < high)
         low = np.where(goes_up, middle + 1, low)
         high = np.where(goes_up, high, middle)
     return low

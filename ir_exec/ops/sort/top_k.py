@@ -77,7 +77,7 @@ class _TopK(Op):
         if shape.dims is not None:
             dims = list(shape.dims)
             axis = normalize_axis(self.axis, len(dims))
-            dims[axis] = self._kept(dims[axis], k)
+            dims[axis] = self._count_kept(dims[axis], k)
             shape = Shape(dims)
         return data.with_shape(shape), TensorType(self.index_element_type, shape)
 
@@ -97,7 +97,7 @@ class _TopK(Op):
             chosen = np.sort(chosen, self.axis)
         return take_along_axis(data, chosen, self.axis % data.ndim), chosen.astype(self.index_element_type.dtype)
 
-    def _kept(self, size: Dim, k: TensorType) -> Dim:
+    def _count_kept(self, size: Dim, k: TensorType) -> Dim:
         bounds = index_bounds(k)
         if not bounds:
             return Dim(0, size.hi)
@@ -181,8 +181,8 @@ class ExperimentalDetectronTopKROIs(Op):
             {"input_rois": (input_rois, ("rois", "4 coordinates")), "rois_probs": (rois_probs, ("rois",))},
             FOUR_COORDINATES,
         )
-        kind = element_type_of((input_rois, rois_probs))
-        return TensorType(kind, Shape([self.max_rois, 4]))
+        element_type = element_type_of((input_rois, rois_probs))
+        return TensorType(element_type, Shape([self.max_rois, 4]))
 
     def evaluate(self, input_rois: Array, rois_probs: Array) -> Array:
         scores = convert(rois_probs, ElementType.f32)

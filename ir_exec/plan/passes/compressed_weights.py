@@ -20,13 +20,13 @@ from ir_exec.graph.weight_encodings import FLOAT_CODES
 from ir_exec.infer import Types
 from ir_exec.ir import Weights
 from ir_exec.ir.packing import decode, is_packed, packed_size
-from ir_exec.kernels.chunks import converted
+from ir_exec.kernels.chunks import convert_by_chunks
 from ir_exec.kernels.compressed import CompressedMatrix, multiply_columns, multiply_rows, take_rows
 from ir_exec.ops import In, Op
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.plan.constant_values import constant_values
 from ir_exec.plan.graph import Fusion
-from ir_exec.plan.passes.prepack import HoldsInput, replaced
+from ir_exec.plan.passes.prepack import HoldsInput, replace_nodes
 from ir_exec.plan.records import Skipped
 from ir_exec.types import Array, ElementType, Shape, TensorType, element_types
 
@@ -64,7 +64,7 @@ class CompressedWeights:
     """
 
     def __init__(
-        self, graph: Graph, weights: Weights, types: Types, kept: Collection[Value], operator: Callable[[Node], Op]
+        self, graph: Graph, weights: Weights, types: Types, retained: Collection[Value], operator: Callable[[Node], Op]
     ) -> None:
         self._weights = weights
         self._types = types
@@ -76,7 +76,7 @@ class CompressedWeights:
         constants: set[Value] | None = None
         for node in graph.nodes:
             port = _weight_port(node)
-            if port is None or not node.is_whole or node.inputs[port] in kept:
+            if port is None or not node.is_whole or node.inputs[port] in retained:
                 continue
             try:
                 self._fused[node] = self._product(node) if port else self._rows(node)
@@ -86,13 +86,13 @@ class CompressedWeights:
                 if value in constants and not isinstance(value.node.op, Const):
                     self.skipped.append(Skipped(_PASS, reason.node, reason.expected, reason.actual))
 
-    def replaced(self, nodes: list[Node], results: Collection[Value]) -> list[Node]:
+    def replace_nodes(self, nodes: list[Node], results: Collection[Value]) -> list[Node]:
         """The nodes of a plan with nodes for compressed weights, without layers that are then unused.
 
         Args:
             results: The values read at the end.
         """
-        return replaced(nodes, self._fused, results)
+        return replace_nodes(nodes, self._fused, results)
 
     def _product(self, node: Node) -> Node:
         data, value = node.values_in
@@ -104,7 +104,7 @@ class CompressedWeights:
             raise _WeightFitError(node, "one matrix, or summed axes at the end", f"a weight of shape {list(shape)}")
         matrix = self._matrix(node, weight, shape, in_rows=in_rows)
         op = CompressedMatMul(self._operator(node), self._types[value.number].shape, matrix, shape[:-2], in_rows)
-        return Fusion([node], op, [data]).fused(_PASS)
+        return Fusion([node], op, [data]).make_node(_PASS)
 
     def _rows(self, node: Node) -> Node:
         table, indices, axis = node.values_in
@@ -117,13 +117,13 @@ class CompressedWeights:
             raise _WeightFitError(node, "a Gather of rows", "another axis")
         matrix = self._matrix(node, weight, shape, in_rows=True)
         op = CompressedGather(self._operator(node), self._types[table.number].shape, number, matrix)
-        return Fusion([node], op, [indices]).fused(_PASS)
+        return Fusion([node], op, [indices]).make_node(_PASS)
 
     def _require_f32(self, node: Node, *values: Value) -> None:
         for value in values:
-            kind = self._types[value.number].element_type
-            if kind is not ElementType.f32:
-                raise _WeightFitError(node, "f32 in the run", kind.name)
+            element_type = self._types[value.number].element_type
+            if element_type is not ElementType.f32:
+                raise _WeightFitError(node, "f32 in the run", element_type.name)
 
     def _describe(self, reader: Node, value: Value) -> CompressedWeight:
         """The description of a weight that is f32 in the run, and so are all steps of its arithmetic."""
@@ -142,7 +142,9 @@ class CompressedWeights:
                 raise _WeightFitError(node, "a conversion without rounding", "a conversion that rounds")
         if not weight.line or weight.element_type not in _CODES:
             raise _WeightFitError(
-                weight.codes, f"codes of {' '.join(sorted(kind.name for kind in _CODES))}", weight.element_type.name
+                weight.codes,
+                f"codes of {' '.join(sorted(code_type.name for code_type in _CODES))}",
+                weight.element_type.name,
             )
         return weight
 
@@ -177,11 +179,13 @@ class CompressedWeights:
         op = None if value is None else stored_constant(value)
         if op is None:
             return None
-        kind = op.element_type
-        if kind not in _FLOATS and not (kind.is_integer and kind.name not in ("u1", "u2", "u3", "u6")):
+        element_type = op.element_type
+        if element_type not in _FLOATS and not (
+            element_type.is_integer and element_type.name not in ("u1", "u2", "u3", "u6")
+        ):
             return None
-        array = self._weights.read(kind, op.shape.static, op.offset, op.size)
-        return array.view(np.int8 if kind.is_signed else np.uint8) if is_packed(kind) else array
+        array = self._weights.read(element_type, op.shape.static, op.offset, op.size)
+        return array.view(np.int8 if element_type.is_signed else np.uint8) if is_packed(element_type) else array
 
     def _numbers(self, weight: CompressedWeight, value: Value) -> Array:
         """The scale or the zero point of a weight: as stored, or f32 if layers compute it."""
@@ -203,16 +207,16 @@ class CompressedWeights:
         is_grouped = in_rows and prod(scaled[:-2]) == rows
         if (scaled[-1] != columns and not is_grouped) or (not in_rows and len(scaled) not in (2, 3)):
             raise _WeightFitError(reader, "codes with groups along the summed axis", f"codes of shape {list(scaled)}")
-        kind = weight.element_type
-        if scaled[-1] % 2 and kind.bits in (4, 16) and (kind.bits == 4 or len(scaled) > 2):
+        element_type = weight.element_type
+        if scaled[-1] % 2 and element_type.bits in (4, 16) and (element_type.bits == 4 or len(scaled) > 2):
             raise _WeightFitError(weight.codes, "the elements of a byte or word in one group", f"shape {list(scaled)}")
         scale, zero = (
             None if value is None else _by_group(reader, self._numbers(weight, value), scaled, rows, in_rows)
             for value in (weight.scale, weight.zero)
         )
         matrix = CompressedMatrix.of(
-            self._stored(weight.constant).reshape(rows, -1),
-            kind,
+            self._read_bytes(weight.constant).reshape(rows, -1),
+            element_type,
             columns,
             scale=scale,
             zero=zero,
@@ -220,20 +224,22 @@ class CompressedWeights:
             table=self._table(weight),
         )
         if matrix is None:
-            raise _WeightFitError(weight.codes, "codes that the kernels decode", f"{kind.name} of shape {list(shape)}")
+            raise _WeightFitError(
+                weight.codes, "codes that the kernels decode", f"{element_type.name} of shape {list(shape)}"
+            )
         return matrix
 
     def _table(self, weight: CompressedWeight) -> Array | None:
         """The f32 values of all 256 bytes, for float codes of at most 8 bits."""
-        kind = weight.element_type
-        if kind not in FLOAT_CODES:
+        element_type = weight.element_type
+        if element_type not in FLOAT_CODES:
             return None
-        every = decode(kind, (256, 8 // kind.bits), np.arange(256, dtype=np.uint8), self._weights.order)
+        every = decode(element_type, (256, 8 // element_type.bits), np.arange(256, dtype=np.uint8), self._weights.order)
         conversion = _first_conversion(weight)
         first = ElementType.f32 if conversion is None else vars(conversion.op)["destination_type"]
-        return converted(converted(every, first), ElementType.f32)
+        return convert_by_chunks(convert_by_chunks(every, first), ElementType.f32)
 
-    def _stored(self, op: Const) -> Array:
+    def _read_bytes(self, op: Const) -> Array:
         # As bytes, since files rarely align constants, and an array that is not aligned would be copied.
         size = packed_size(op.element_type, prod(op.shape.static))
         return np.frombuffer(self._weights.slice(op.offset, size), np.uint8)
@@ -284,7 +290,7 @@ class CompressedMatMul(HoldsInput):
         """
         vars(self).update(_op=op, _shape=shape, _matrix=matrix, _batch=batch, _is_transposed=is_transposed)
 
-    def _whole(self, types: Sequence[TensorType]) -> list[TensorType]:
+    def _complete_types(self, types: Sequence[TensorType]) -> list[TensorType]:
         return [*types, TensorType(ElementType.f32, self._shape)]
 
     def evaluate(self, a: Array) -> Array:
@@ -302,14 +308,14 @@ class CompressedMatMul(HoldsInput):
             return np.empty((*shape, a.shape[-2], columns), np.float32)
         if prod(batch) == 1:
             flat = np.ascontiguousarray(a).reshape(-1, a.shape[-1])
-            found = multiply(flat, matrix, np.empty((len(flat), columns), np.float32))
-            return found.reshape(*shape, a.shape[-2], columns)
+            products = multiply(flat, matrix, np.empty((len(flat), columns), np.float32))
+            return products.reshape(*shape, a.shape[-2], columns)
         out = np.empty((*shape, a.shape[-2], columns), np.float32)
         starts = np.broadcast_to(np.arange(0, matrix.rows, rows).reshape(batch), shape)
         spread = np.broadcast_to(a, (*shape, *a.shape[-2:]))
-        for place in np.ndindex(shape):
-            start = int(starts[place])
-            multiply(np.ascontiguousarray(spread[place]), matrix.part(start, start + rows), out[place])
+        for index in np.ndindex(shape):
+            start = int(starts[index])
+            multiply(np.ascontiguousarray(spread[index]), matrix.part(start, start + rows), out[index])
         return out
 
 
@@ -332,7 +338,7 @@ class CompressedGather(HoldsInput):
         """
         vars(self).update(_op=op, _shape=shape, _axis=axis, _matrix=matrix)
 
-    def _whole(self, types: Sequence[TensorType]) -> list[TensorType]:
+    def _complete_types(self, types: Sequence[TensorType]) -> list[TensorType]:
         return [TensorType(ElementType.f32, self._shape), *types, TensorType.of(self._axis)]
 
     def evaluate(self, indices: Array) -> Array:

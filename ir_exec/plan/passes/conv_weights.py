@@ -95,33 +95,33 @@ class PackedFilters(PackedWeights):
     ) -> None:
         super().__init__(weight_memory)
         self.transformed: list[TransformedFilters] = []
-        for value, (form, nodes, total, _) in _wanted(graph, constants, types, operator).items():
+        for value, (form, nodes, total, _) in _choose_filters(graph, constants, types, operator).items():
             array = constants[value.number]
             assert array is not None, "the filters are constants"
             if not weight_memory.takes_packed(array, form.size * array.itemsize, keeps_original=form.keeps_original):
                 self.left_out.update(nodes)
                 continue
-            holder = form.hold(array if total is None else total.scaled(constants))
+            holder = form.hold(array if total is None else total.scale_filters(constants))
             if holder.transformed is not None:
                 self.transformed.append(holder.transformed)
-            for one in [value] if total is None else total.values:
-                array, constants[one.number] = constants[one.number], None
+            for constant in [value] if total is None else total.values:
+                array, constants[constant.number] = constants[constant.number], None
                 if array is not None and total is not None and not form.keeps_original:
                     weight_memory.leave_file(array)
-                self.values.append(one)
+                self.values.append(constant)
             # It is freed before the next ones are summed.
             del array
             for node in nodes:
                 op = holder.makes(operator(node))
                 members: Sequence[Node] = [node]
                 if total is not None:
-                    op, members = total.shifted(op), total.nodes
+                    op, members = total.make_shifted(op), total.nodes
                 self.hold(Fusion(members, op, node.values_in[:1]))
 
     def pack(self) -> None:
         """Store all filters transformed, each instead of its original."""
-        waiting = [one for one in self.transformed if not one.is_packed]
-        for transformed, memory in zip(waiting, memory_of([one.shape for one in waiting]), strict=True):
+        waiting = [unpacked for unpacked in self.transformed if not unpacked.is_packed]
+        for transformed, memory in zip(waiting, memory_of([unpacked.shape for unpacked in waiting]), strict=True):
             filters = transformed.filters
             transformed.pack(memory)
             if filters is not None:
@@ -137,11 +137,11 @@ class _WantedFilters(NamedTuple):
     windows: float
 
 
-def _wanted(
+def _choose_filters(
     graph: Graph, constants: Sequence[Array | None], types: Types, operator: Callable[[Node], Op]
 ) -> dict[Value, _WantedFilters]:
     """The filters to pack; the largest savings for the memory, by the number of windows, come first."""
-    wanted = {}
+    chosen = {}
     readers = readers_of(graph)
     sums = channel_sums(graph.nodes, readers, constants, types, operator)
     for value, nodes in readers.items():
@@ -152,8 +152,8 @@ def _wanted(
         if total is not None and form is None:
             form = total.form(array)
         if form is not None:
-            wanted[value] = _WantedFilters(form, nodes, total, _windows_of(nodes, types))
-    return dict(sorted(wanted.items(), key=lambda item: -item[1].windows))
+            chosen[value] = _WantedFilters(form, nodes, total, _windows_of(nodes, types))
+    return dict(sorted(chosen.items(), key=lambda item: -item[1].windows))
 
 
 def _windows_of(nodes: Sequence[Node], types: Types) -> float:
@@ -191,7 +191,7 @@ class ChannelSum(NamedTuple):
         """The filters in the graph."""
         return [node.values_in[1] for node in self.nodes if _is_convolution(node)]
 
-    def scaled(self, constants: Sequence[Array | None]) -> Array:
+    def scale_filters(self, constants: Sequence[Array | None]) -> Array:
         """The filters with which `widest` computes everything except the shift."""
         arrays = [None if value is None else constants[value.number] for value in self.filters]
         filters = constants[self.widest.values_in[1].number]
@@ -203,8 +203,8 @@ class ChannelSum(NamedTuple):
             if own is None:
                 own = np.eye(inner)[np.arange(len(total)) % inner].reshape(*total.shape[:2], *[1] * axes)
             own = own.reshape(*total.shape[:2], *own.shape[own.ndim - axes :])
-            place = [slice(first, first + size) for first, size in zip(corner, own.shape[2:], strict=True)]
-            total[:, :, *place] += own * factor.reshape(-1, *[1] * (axes + 1))
+            window = [slice(first, first + size) for first, size in zip(corner, own.shape[2:], strict=True)]
+            total[:, :, *window] += own * factor.reshape(-1, *[1] * (axes + 1))
         return total.astype(np.float32).reshape(filters.shape)
 
     def form(self, filters: Array) -> PackedLayout:
@@ -215,7 +215,7 @@ class ChannelSum(NamedTuple):
 
         return PackedLayout(filters.size, False, hold)
 
-    def shifted(self, op: Op) -> Op:
+    def make_shifted(self, op: Op) -> Op:
         """A PackedConvolution with scaled filters, after which the shift is added."""
         if self.shift.any():
             vars(op)["_shift"] = self.shift
@@ -238,15 +238,15 @@ def channel_sums(
     sums: dict[Node, ChannelSum] = {}
     for node in nodes:
         filters = constants[node.values_in[1].number] if _is_convolution(node) and node not in sums else None
-        found, last = None, None if filters is None else _only_reader(node, readers)
+        channel_sum, last = None, None if filters is None else _only_reader(node, readers)
         while filters is not None and last is not None and last.outputs:
             summands = _Summands(node, filters, readers, constants, types, operator)
             if not summands.take(last.outputs[0], np.ones(1)):
                 break
-            found = summands.up_to(last) or found
+            channel_sum = summands.up_to(last) or channel_sum
             last = _only_reader(last, readers)
-        if found is not None:
-            sums.update(dict.fromkeys(found.nodes, found))
+        if channel_sum is not None:
+            sums.update(dict.fromkeys(channel_sum.nodes, channel_sum))
     return sums
 
 
@@ -289,12 +289,12 @@ class _Summands:
             return False
         if _is_convolution(node):
             data, filters = node.values_in
-            known = self._known(filters)
+            array = self._find_constant(filters)
             self._terms.append((node, factor))
-            is_like = known is not None and known.shape[: -self._axes] == self._layout
+            is_like = array is not None and array.shape[: -self._axes] == self._layout
             return data is self._data and is_like and len(self._readers[filters]) == 1
         if node.type == BATCH_NORM:
-            norm = known_vectors(self._operator(node), node, self._known)
+            norm = known_vectors(self._operator(node), node, self._find_constant)
             if norm is None or {vector.size for vector in norm[1:]} != {self._outputs}:
                 return False
             value, mean, scale, beta = norm
@@ -310,10 +310,10 @@ class _Summands:
                 return self.take(second, factor * vectors[0])
             return vectors[1] is not None and self.take(first, factor * vectors[1])
         signs = factor, -factor if node.type == "Subtract" else factor
-        for one, vector, sign in zip((first, second), vectors, signs, strict=True):
+        for operand, vector, sign in zip((first, second), vectors, signs, strict=True):
             if vector is not None:
                 self._shift = self._shift + sign * vector
-            elif not self.take(one, sign):
+            elif not self.take(operand, sign):
                 return False
         return True
 
@@ -323,7 +323,7 @@ class _Summands:
         is_read = any(reader not in self._nodes for node in inner for reader in self._readers[node.outputs[0]])
         is_sum = len(self._terms) > 1 or any(node.type == BATCH_NORM for node in self._nodes)
         filters = [None if node is None else node.values_in[1] for node, _ in self._terms]
-        arrays = [None if value is None else self._known(value) for value in filters]
+        arrays = [None if value is None else self._find_constant(value) for value in filters]
         sizes = [0 if own is None else own.size for own in arrays]
         widest = self._terms[sizes.index(max(sizes))][0]
         if is_read or not is_sum or widest is None:
@@ -340,7 +340,7 @@ class _Summands:
         shift = self._shift.astype(np.float32).reshape(-1, *[1] * self._axes)
         return ChannelSum([*inner, last], widest, filters, corners, factors, shift)
 
-    def _known(self, value: Value) -> Array | None:
+    def _find_constant(self, value: Value) -> Array | None:
         return self._constants[value.number]
 
     @property
@@ -349,7 +349,7 @@ class _Summands:
 
     def _vector(self, value: Value) -> Array | None:
         """A constant with one element for each channel, or one for all, as a vector."""
-        array = self._known(value)
+        array = self._find_constant(value)
         vector = None if array is None else _by_channel(array, self._axes + 2)
         return vector if vector is not None and vector.size in (1, self._outputs) else None
 
@@ -377,7 +377,7 @@ class _Summands:
         if node is None:
             return list(zip(ones, ones, ones, zeros, zeros, strict=True))
         op: Any = self._operator(node)
-        filters = self._known(node.values_in[1])
+        filters = self._find_constant(node.values_in[1])
         if op.auto_pad != "explicit" or filters is None:
             return None
         sizes, pads = filters.shape[-self._axes :], (op.pads_begin or zeros, op.pads_end or zeros)
@@ -432,8 +432,8 @@ def _are_usual(filters: Array) -> bool:
 
 
 def _only_reader(node: Node, readers: Mapping[Value, Sequence[Node]]) -> Node | None:
-    found = readers.get(node.outputs[0], ())
-    return found[0] if len(found) == 1 else None
+    nodes = readers.get(node.outputs[0], ())
+    return nodes[0] if len(nodes) == 1 else None
 
 
 def _by_channel(array: Array, rank: int) -> Array | None:
@@ -478,7 +478,7 @@ class PackedConvolution(HoldsInput):
     def multiply_adds(self, inputs: Sequence[tuple[int, ...]], outputs: Sequence[tuple[int, ...]]) -> int:
         return self._op.multiply_adds([*inputs, self._shape.static], outputs)
 
-    def _whole(self, types: Sequence[TensorType]) -> list[TensorType]:
+    def _complete_types(self, types: Sequence[TensorType]) -> list[TensorType]:
         return [*types, TensorType(ElementType.f32, self._shape)]
 
     def evaluate(self, data: Array) -> Array:
@@ -493,17 +493,17 @@ class PackedConvolution(HoldsInput):
         return self._convolver(types[0].shape.static)
 
     def _convolver(self, data: tuple[int, ...]) -> Callable[[Array], Array]:
-        convolve, shift = self._unshifted(data), self._shift
+        convolve, shift = self._plain_convolver(data), self._shift
         if shift is None:
             return convolve
 
-        def shifted(data: Array) -> Array:
-            found = convolve(data)
-            return apply_elementwise(np.add, found, shift, out=found)
+        def convolve_and_shift(data: Array) -> Array:
+            sums = convolve(data)
+            return apply_elementwise(np.add, sums, shift, out=sums)
 
-        return shifted
+        return convolve_and_shift
 
-    def _unshifted(self, data: tuple[int, ...]) -> Callable[[Array], Array]:
+    def _plain_convolver(self, data: tuple[int, ...]) -> Callable[[Array], Array]:
         kernel = self._shape.static[self._op.filter_axes :]
         axes = self._op.sliding(data[2:], kernel)
         filters = self._shape.static if self._op.filter_axes == 3 else (1, *self._shape.static)

@@ -16,22 +16,22 @@ from ir_exec.types import element_types
 __all__ = ["ACTIVATIONS"]
 
 
-def _scaled(value: NodePattern, factor: float) -> NodePattern:
+def _scale(value: NodePattern, factor: float) -> NodePattern:
     return value * near(factor) | value / near(1 / factor)
 
 
-def _halved(factor: NodePattern) -> NodePattern:
+def _halve(factor: NodePattern) -> NodePattern:
     """x / 2 times a factor, multiplied in any order."""
-    return _scaled(_X, 0.5) * factor | (_X * factor) * 0.5 | _X * (factor * 0.5)
+    return _scale(_X, 0.5) * factor | (_X * factor) * 0.5 | _X * (factor * 0.5)
 
 
 _X = anything("x", types=element_types("f32 f64"))
 
-_GELU = _halved(1 + op("Erf", _scaled(_X, sqrt(0.5))) | 1 - op("Erf", _scaled(_X, -sqrt(0.5))))
+_GELU = _halve(1 + op("Erf", _scale(_X, sqrt(0.5))) | 1 - op("Erf", _scale(_X, -sqrt(0.5))))
 """x / 2 · (1 + erf(x / √2)), or x / 2 · (1 - erf(-x / √2))."""
 
-_CUBIC = _X + _scaled(_X**3 | (_X * _X) * _X, 0.044715)
-_TANH_GELU = _halved(1 + op("Tanh", _scaled(_CUBIC, sqrt(2 / pi))))
+_CUBIC = _X + _scale(_X**3 | (_X * _X) * _X, 0.044715)
+_TANH_GELU = _halve(1 + op("Tanh", _scale(_CUBIC, sqrt(2 / pi))))
 """x / 2 · (1 + tanh(√(2/π) · (x + 0.044715 · x³)))."""
 
 _BETA = constant("beta").where("a scalar", lambda match, value: match.graph.type(value).rank == 0)
@@ -58,8 +58,8 @@ def _rule(
 
 
 def _activation(type_name: str, opset: int, **attributes: str | float) -> Op:
-    found: Op = resolve(type_name, f"opset{opset}")(**attributes)
-    return found
+    activation: Op = resolve(type_name, f"opset{opset}")(**attributes)
+    return activation
 
 
 def _clamp(match: Match) -> Op:

@@ -79,7 +79,7 @@ check_contract(Attending, "Attending")
 def _is_product(match: Match, value: Value) -> bool:
     """Return True for batches of matrices of known shapes, the first of them not transposed."""
     node = match.node(value)
-    types = [match.graph.type(one) for one in (*node.values_in, value)]
+    types = [match.graph.type(operand) for operand in (*node.values_in, value)]
     is_plain = not match.operator(value).transpose_a
     return is_plain and all(
         type.element_type in _FLOATS and type.shape.is_static and (type.rank or 0) > 2 for type in types

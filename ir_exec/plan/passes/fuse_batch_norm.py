@@ -56,12 +56,12 @@ check_contract(BatchNorm, "BatchNorm")
 
 
 def known_vectors(
-    op: Any, node: Node, known: Callable[[Value], Array | None]
+    op: Any, node: Node, find_constant: Callable[[Value], Array | None]
 ) -> tuple[Value, Array, Array, Array] | None:
     """The data of a BatchNormInference, and its mean, scale and beta; None if one of its vectors is not known."""
     inputs = dict(zip([declared.name for declared in op.inputs], node.values_in, strict=True))
     data = inputs.pop("data")
-    arrays = {name: array for name, value in inputs.items() if (array := known(value)) is not None}
+    arrays = {name: array for name, value in inputs.items() if (array := find_constant(value)) is not None}
     if len(arrays) < len(inputs):
         return None
     variance = arrays["variance"]
@@ -74,15 +74,15 @@ def _vectors(match: Match, value: Value) -> tuple[Value, Array, Array, Array] | 
 
 
 def _has_vectors(match: Match, value: Value) -> bool:
-    found = _vectors(match, value)
-    return found is not None and found[0] is match.values["x"]
+    vectors = _vectors(match, value)
+    return vectors is not None and vectors[0] is match.values["x"]
 
 
 def _batch_norm(match: Match) -> BatchNorm:
-    found = _vectors(match, match.values["normalized"])
-    assert found is not None, "the pattern requires these vectors"
+    vectors = _vectors(match, match.values["normalized"])
+    assert vectors is not None, "the pattern requires these vectors"
     rank = match.type("x").rank or 0
-    mean, scale, beta = (vector.reshape(-1, *[1] * (rank - 2)) for vector in found[1:])
+    mean, scale, beta = (vector.reshape(-1, *[1] * (rank - 2)) for vector in vectors[1:])
     return BatchNorm(mean, scale, beta)
 
 

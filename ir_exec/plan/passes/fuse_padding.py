@@ -10,7 +10,7 @@ import numpy as np
 from ir_exec.graph import Value
 from ir_exec.ops import Op
 from ir_exec.plan.fusing import FusionRule
-from ir_exec.plan.graph import changed
+from ir_exec.plan.graph import convert_op
 from ir_exec.plan.patterns import Match, anything, constant, op
 
 __all__ = ["PADDING"]
@@ -34,7 +34,7 @@ def _padding(match: Match) -> Op:
         zeros = match.known(added)[2:].tolist()
         own = getattr(convolution, name) if convolution.auto_pad == "explicit" else ()
         values[name] = tuple(map(add, zeros, own or [0] * len(zeros)))
-    return changed(convolution, type(convolution), values)
+    return convert_op(convolution, type(convolution), values)
 
 
 _ENDS = anything("x"), constant("begins"), constant("ends")

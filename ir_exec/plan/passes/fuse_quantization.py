@@ -34,7 +34,7 @@ class Quantized(Op):
         return data.without_values()
 
     def evaluate(self, data: Array, *, out: Array | None = None) -> Array:
-        return self._levels.quantized(data, out)
+        return self._levels.quantize(data, out)
 
 
 check_contract(Quantized, "Quantized")
@@ -59,7 +59,7 @@ def _contains(match: Match, value: Value) -> bool:
     return bool(np.all(_limit(match, "input_low") >= lowest) and np.all(_limit(match, "input_high") <= highest))
 
 
-def _quantized(match: Match) -> Quantized:
+def _make_quantized(match: Match) -> Quantized:
     from ir_exec.kernels.quantize import level_numbers  # few models have quantizations
 
     limits = [_limit(match, name) for name in _LIMITS]
@@ -79,7 +79,7 @@ QUANTIZATION = FusionRule(
     .where("an activation that clips nothing within the limits", _contains)
     .named("quantized"),
     inputs=("x",),
-    operator=_quantized,
+    operator=_make_quantized,
     anchors=frozenset({"FakeQuantize"}),
 )
 """A FakeQuantize of f32 with known limits, optionally after a ReLU or Clamp. The results are equal.

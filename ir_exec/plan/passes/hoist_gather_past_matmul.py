@@ -72,4 +72,4 @@ def _product(graph: PlanGraph, node: Node, fixed: Collection[int]) -> Node | Non
 
 
 def _replace(node: Node, op: Op, inputs: list[Value], outputs: tuple[Value, ...]) -> Node:
-    return replace(Fusion([node], op, inputs).fused("hoist_gather_past_matmul"), outputs=outputs)
+    return replace(Fusion([node], op, inputs).make_node("hoist_gather_past_matmul"), outputs=outputs)

@@ -64,7 +64,7 @@ def use_packed_weights(graph: PlanGraph, constants: ModelConstants) -> PlanGraph
     results = [node.values_in[0] for node in constants.setting.graph.results]
     for packed in constants.packed:
         if packed.values:
-            graph.set_nodes(packed.replaced(graph.nodes, results))
+            graph.set_nodes(packed.replace_nodes(graph.nodes, results))
     return graph
 
 
@@ -72,6 +72,6 @@ def use_compressed_weights(graph: PlanGraph, constants: ModelConstants) -> PlanG
     """Multiply by compressed weights, and gather from them, chunk by chunk."""
     if constants.compressed is not None:
         results = [node.values_in[0] for node in constants.setting.graph.results]
-        graph.set_nodes(constants.compressed.replaced(graph.nodes, results))
+        graph.set_nodes(constants.compressed.replace_nodes(graph.nodes, results))
         graph.skipped += constants.compressed.skipped
     return graph

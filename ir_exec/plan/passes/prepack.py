@@ -38,7 +38,7 @@ __all__ = [
     "may_be_panelled",
     "may_have_sums",
     "readers_of",
-    "replaced",
+    "replace_nodes",
 ]
 
 
@@ -61,23 +61,23 @@ PACKED_SHARE = 4
 """The divisor of the memory that limits packed matrices of a mapped file."""
 
 
-def replaced(nodes: Sequence[Node], found: Mapping[Node, Node], results: Collection[Value]) -> list[Node]:
+def replace_nodes(nodes: Sequence[Node], replacements: Mapping[Node, Node], results: Collection[Value]) -> list[Node]:
     """The nodes of a plan with nodes that hold an input, without layers that are then unused.
 
     Args:
-        found: The replacement of a node.
+        replacements: The replacement of a node.
         results: The values read at the end.
     """
-    spared = {value for node in found for value in node.values_in if value not in found[node].inputs}
-    kept: list[Node] = []
+    spared = {value for node in replacements for value in node.values_in if value not in replacements[node].inputs}
+    retained: list[Node] = []
     read = set(results)
-    for node in reversed([found.get(node, node) for node in nodes]):
+    for node in reversed([replacements.get(node, node) for node in nodes]):
         if node.outputs and spared.issuperset(node.outputs) and read.isdisjoint(node.outputs):
             spared.update(node.values_in)
         else:
             read.update(node.values_in)
-            kept.append(node)
-    return kept[::-1]
+            retained.append(node)
+    return retained[::-1]
 
 
 class HoldsInput(Op):
@@ -86,16 +86,16 @@ class HoldsInput(Op):
     _op: Op
 
     def check_inputs(self, types: list[TensorType], report: Callable[[IRError], None]) -> bool:
-        return self._op.check_inputs(self._whole(types), report)
+        return self._op.check_inputs(self._complete_types(types), report)
 
     def infer(self, *types: TensorType) -> TensorType:
-        found: TensorType = self._op.infer(*self._whole(types))
-        return found
+        output_type: TensorType = self._op.infer(*self._complete_types(types))
+        return output_type
 
     def multiply_adds(self, inputs: Sequence[tuple[int, ...]], outputs: Sequence[tuple[int, ...]]) -> int:
         return self._op.multiply_adds(inputs, outputs)
 
-    def _whole(self, types: Sequence[TensorType]) -> list[TensorType]:
+    def _complete_types(self, types: Sequence[TensorType]) -> list[TensorType]:
         """The types of all inputs of the operator from the remaining ones."""
         raise NotImplementedError
 
@@ -208,11 +208,11 @@ class PackedWeights:
 
     def hold(self, fusion: Fusion) -> None:
         """Replace the last of these by one node."""
-        self._found[fusion.nodes[-1]] = fusion.fused(self.made_by)
+        self._found[fusion.nodes[-1]] = fusion.make_node(self.made_by)
 
-    def replaced(self, nodes: Sequence[Node], results: Collection[Value]) -> list[Node]:
-        """`replaced`, with the nodes that multiply by packed constants."""
-        return replaced(nodes, self._found, results) if self._found else list(nodes)
+    def replace_nodes(self, nodes: Sequence[Node], results: Collection[Value]) -> list[Node]:
+        """`replace_nodes`, with the nodes that multiply by packed constants."""
+        return replace_nodes(nodes, self._found, results) if self._found else list(nodes)
 
 
 def memory_of(shapes: Sequence[Sequence[int]]) -> Iterator[Array]:
@@ -250,9 +250,9 @@ class PackedMatrices(PackedWeights):
     ) -> None:
         super().__init__(weight_memory)
         self.packed_matrices: list[PackedMatrix] = []
-        wanted = [item for item in readers_of(graph).items() if may_be_panelled(constants[item[0].number])]
+        candidates = [item for item in readers_of(graph).items() if may_be_panelled(constants[item[0].number])]
         # Each element saves the same time in every run, so the order matters only for memory.
-        for value, nodes in sorted(wanted, key=lambda one: -types[one[0].number].shape.size.hi):
+        for value, nodes in sorted(candidates, key=lambda item: -types[item[0].number].shape.size.hi):
             array = constants[value.number]
             assert array is not None, "the matrix is a constant"
             order = _order_of(value, nodes, array, types, operator)
@@ -276,7 +276,7 @@ class PackedMatrices(PackedWeights):
             for matrix in self.packed_matrices
             if matrix.matrix is not None and self.weight_memory.is_stored(matrix.matrix)
         ]
-        for packed, memory in zip(stored, memory_of([one.shape for one in stored]), strict=True):
+        for packed, memory in zip(stored, memory_of([entry.shape for entry in stored]), strict=True):
             array = packed.matrix
             packed.pack(memory)
             if array is not None:
@@ -314,7 +314,7 @@ def may_be_panelled(array: Array | None) -> TypeGuard[Array]:
 
 def is_of_floats(node: Node, op: Op, types: Types) -> bool:
     """Return True if an operator of this library computes in f32 only."""
-    kinds = {types[one.number].element_type for one in (*node.values_in, *node.outputs)}
+    kinds = {types[value.number].element_type for value in (*node.values_in, *node.outputs)}
     return is_known(op) and kinds == {ElementType.f32}
 
 
@@ -372,12 +372,12 @@ class PackedMatMul(HoldsInput):
     @property
     def choice(self) -> KernelChoice:
         """The reason for panels, and their state."""
-        kept = "kept" if self._matrix.is_packed else "copied in every run until enough runs are counted"
+        state = "kept" if self._matrix.is_packed else "copied in every run until enough runs are counted"
         return KernelChoice(
-            f"BLAS multiplies panels without a copy; they are {kept}.", ("product: slower from memory",), "panels"
+            f"BLAS multiplies panels without a copy; they are {state}.", ("product: slower from memory",), "panels"
         )
 
-    def _whole(self, types: Sequence[TensorType]) -> list[TensorType]:
+    def _complete_types(self, types: Sequence[TensorType]) -> list[TensorType]:
         return [*types, TensorType(ElementType.f32, self._shape)]
 
     def evaluate(self, a: Array) -> Array:

@@ -536,7 +536,7 @@ def settings_against_network(folder: Folder) -> Iterator[IRError]:
     architectures = folder.architectures
     if config is not None and folder.kind == "language model" and architectures:
         has_cache = any(isinstance(node.op, ReadsVariable) for node in decoder.nodes) if decoder is not None else False
-        if has_cache and not any(re.search("LM|Generation", architecture) for architecture in architectures):
+        if has_cache and not any(re.search("LM|Generation", class_name) for class_name in architectures):
             yield _fault(
                 Code.settings_contradict,
                 "the architecture is",

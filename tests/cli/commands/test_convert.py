@@ -11,7 +11,7 @@ from onnx import numpy_helper
 import ir_exec
 from ir_exec.cli import main
 from tests.helpers.facts import mentions
-from tests.onnx.files import model, stored
+from tests.onnx.files import model, write_model
 
 WEIGHTS = np.linspace(-1, 1, 64, dtype=np.float32).reshape(8, 8)
 
@@ -19,7 +19,7 @@ WEIGHTS = np.linspace(-1, 1, 64, dtype=np.float32).reshape(8, 8)
 def network(folder: Path, shape: str = "N,8") -> Path:
     proto = model(f"g (float[{shape}] x) => (float[{shape}] y) {{ h = MatMul(x, w) y = Relu(h) }}")
     proto.graph.initializer.append(numpy_helper.from_array(WEIGHTS, "w"))
-    return stored(folder, proto)
+    return write_model(folder, proto)
 
 
 def convert(path: Path, *options: str) -> ir_exec.Model:
@@ -59,7 +59,7 @@ def test_weights_as_f16(tmp_path: Path) -> None:
 def test_what_cannot_be_converted_is_told(tmp_path: Path) -> None:
     proto = model("g (uint8[2] x) => (uint8[H,W,3] y) { y = ImageDecoder(x) }", opset=20)
     out = tmp_path / "out.xml"
-    result = CliRunner().invoke(main, ["convert", str(stored(tmp_path, proto)), "-o", str(out)])
+    result = CliRunner().invoke(main, ["convert", str(write_model(tmp_path, proto)), "-o", str(out)])
     assert result.exit_code == 1
     assert "ImageDecoder (1 node)" in result.output
     assert f"--> {tmp_path / 'model.onnx'}" in result.output
@@ -74,7 +74,7 @@ def test_paths_that_cannot_be_used(tmp_path: Path) -> None:
 def test_constants_are_folded(tmp_path: Path) -> None:
     proto = model("g (float[2,8] x) => (float[2,8] y) { v = Mul(w, w) y = MatMul(x, v) }")
     proto.graph.initializer.append(numpy_helper.from_array(WEIGHTS, "w"))
-    path = stored(tmp_path, proto)
+    path = write_model(tmp_path, proto)
     x = np.ones((2, 8), np.float32)
     plain, folded = convert(path, "--no-fold"), convert(path)
     assert sorted(layer.type for layer in plain.document.layers).count("Multiply") == 1
@@ -90,7 +90,7 @@ def padded_network(folder: Path) -> Path:
     proto = model("g (float[2,1,8] x) => (float[2,10] y) { p = Pad(x, pads) y = Squeeze(p, axes) }", opset=18)
     proto.graph.initializer.append(numpy_helper.from_array(np.array([0, 0, 1, 0, 0, 1]), "pads"))
     proto.graph.initializer.append(numpy_helper.from_array(np.array([1]), "axes"))
-    return stored(folder, proto)
+    return write_model(folder, proto)
 
 
 def test_an_older_release(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_an_older_release(tmp_path: Path) -> None:
 def test_what_an_older_release_has_not_is_named(tmp_path: Path) -> None:
     proto = model("g (int32[2] x) => (int32[2] y) { y = BitwiseNot(x) }", opset=18)
     proto.graph.node[0].name = "invert"
-    path, out = stored(tmp_path, proto), tmp_path / "out.xml"
+    path, out = write_model(tmp_path, proto), tmp_path / "out.xml"
     for option, value, reader in (("--target", "2023.0", "OpenVINO 2023.0"), ("--to-opset", "12", "opset12")):
         result = CliRunner().invoke(main, ["convert", str(path), "-o", str(out), option, value])
         assert result.exit_code == 1

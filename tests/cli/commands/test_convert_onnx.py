@@ -17,7 +17,7 @@ from ir_exec.onnx.export import files
 from ir_exec.onnx.export.lower import DEFAULT_OPSET
 from ir_exec.onnx.export.writer import StoredTensor
 from tests.onnx.files import model as onnx_model
-from tests.onnx.files import stored
+from tests.onnx.files import write_model
 
 
 def network(folder: Path) -> Path:
@@ -59,7 +59,7 @@ def test_shapes_of_inputs(tmp_path: Path) -> None:
 
 
 def test_an_onnx_file_in_another_opset(tmp_path: Path) -> None:
-    path = stored(tmp_path, onnx_model("g (float[N,8] x) => (float[N,8] y) { y = Relu(x) }", opset=17))
+    path = write_model(tmp_path, onnx_model("g (float[N,8] x) => (float[N,8] y) { y = Relu(x) }", opset=17))
     proto = convert(path, "--opset", "20")
     assert opset(proto) == 20
     again = ir_exec.read_model(tmp_path / "out.onnx")

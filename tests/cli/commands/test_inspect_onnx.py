@@ -16,7 +16,7 @@ from ir_exec.cli import main
 from ir_exec.cli.output.onnx_facts import OnnxFacts
 from ir_exec.onnx.reading.files import read_proto
 from ir_exec.onnx.reading.listing import Listing, type_text
-from tests.onnx.files import external, model, stored
+from tests.onnx.files import external, model, write_model
 
 SCHEMA = Path(__file__).parents[3] / "schemas" / "summary.schema.json"
 
@@ -44,7 +44,7 @@ def proto() -> onnx.ModelProto:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return stored(tmp_path, proto())
+    return write_model(tmp_path, proto())
 
 
 def rows(result: Result, title: str) -> list[list[str]]:
@@ -118,7 +118,7 @@ def test_names_that_are_not_there(path: Path) -> None:
 
 def test_what_cannot_be_said_in_ir_is_shown_all_the_same(tmp_path: Path) -> None:
     unknown = model("g (float[2] x) => (float[2] y) { y = own.Mine(x) }", further='"own" : 3')
-    result = inspect(stored(tmp_path, unknown))
+    result = inspect(write_model(tmp_path, unknown))
     assert result.exit_code == 1
     assert rows(result, "Operators") == [["own.Mine", "1"]]
 
@@ -133,7 +133,7 @@ def test_external_data_is_named_and_not_read(tmp_path: Path) -> None:
 def test_large_tensors_stay_on_the_disk(tmp_path: Path) -> None:
     network = model("g (float[1,2000000] x) => (float[1,2000000] y) { y = Add(x, w) }")
     network.graph.initializer.append(numpy_helper.from_array(np.ones((1, 2_000_000), np.float32), "w"))
-    path = stored(tmp_path, network)
+    path = write_model(tmp_path, network)
     loaded, _ = read_proto(path)
     assert loaded.ByteSize() < 1000
     (only,) = Listing(loaded, str(path)).initializers

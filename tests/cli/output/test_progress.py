@@ -71,7 +71,8 @@ def test_no_spinner_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def open_layer_bar() -> None:
     with LayerBar(None) as bar:
-        bar.advance("layer")
+        bar.advance("a layer")
+        assert bar.tasks
 
 
 def open_bar() -> None:
@@ -95,7 +96,7 @@ def test_outputs_and_bars_end_a_spinner(
     output: Callable[[], None], stderr: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ir_exec.cli.parallel.shows_progress", lambda: True)
-    monkeypatch.setattr(progress, "PATIENCE", 0)
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
     with Spinner("convert", NEVER) as spinner:
         spinner.show()
         output()

@@ -23,7 +23,7 @@ from tests.conformance.networks import arrays
 from tests.helpers.facts import facts, naming
 from tests.helpers.ir_files import networks
 from tests.helpers.network_text import NetworkText, Output, tied_input, tied_output
-from tests.onnx.files import model, stored
+from tests.onnx.files import model, write_model
 
 NETWORKS = Path(__file__).parents[2] / "networks"
 LOOP = NETWORKS / "script_loop_seq.xml"
@@ -314,7 +314,7 @@ class TestNodesThatIRCannotExpress:
                 z = Abs(unknown)
             }
         """
-        return stored(tmp_path, model(body, further='"com.nobody" : 1'))
+        return write_model(tmp_path, model(body, further='"com.nobody" : 1'))
 
     def test_a_part_without_it(self, path: Path) -> None:
         with pytest.raises(UnsupportedError):

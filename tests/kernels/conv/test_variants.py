@@ -44,8 +44,8 @@ def sums(data: Array, filters: Array, axes: list[SlidingAxis]) -> Array:
         )
         windows = windows.swapaxes(2 + rank + number, 0)[:: axis.dilation].swapaxes(2 + rank + number, 0)
     letters = "xyz"[:rank]
-    found = np.einsum(f"bc{letters}{letters.upper()},co{letters.upper()}->bco{letters}", windows, filters[:, :, 0])
-    return found.reshape(len(data), -1, *found.shape[3:])
+    products = np.einsum(f"bc{letters}{letters.upper()},co{letters.upper()}->bco{letters}", windows, filters[:, :, 0])
+    return products.reshape(len(data), -1, *products.shape[3:])
 
 
 def axis_of(size: int, kernel: int, stride: int, dilation: int, pads: tuple[int, int]) -> SlidingAxis:
@@ -97,7 +97,7 @@ def test_depthwise_convolutions_are_the_sums_written_out(
     spatial = [axis_of(*axis) for axis in axes]
     data = whole_numbers(batch, channels, *[axis.size for axis in spatial])
     filters = whole_numbers(channels, outputs, 1, *[axis.kernel for axis in spatial])
-    wanted = sums(data, filters, spatial)
+    expected = sums(data, filters, spatial)
     names = applying(spatial, data, filters)
     assert names == ["channels_last", "toeplitz_gemm", "im2col"]
     for name, threads in product(names, (1, 2)):
@@ -107,9 +107,9 @@ def test_depthwise_convolutions_are_the_sums_written_out(
         del dirty
         with RunThreads(threads):
             for array in (data, laid(data, "channels last"), data):
-                found = run(array, filters)
-                assert np.array_equal(found, wanted), name
-                assert found.flags.c_contiguous
+                actual = run(array, filters)
+                assert np.array_equal(actual, expected), name
+                assert actual.flags.c_contiguous
 
 
 any_axis = st.tuples(
@@ -137,19 +137,19 @@ def test_any_sizes(
     spatial = [axis_of(*axis) for axis in axes]
     data = whole_numbers(batch, groups * channels, *[axis.size for axis in spatial])
     filters = whole_numbers(groups, outputs, channels, *[axis.kernel for axis in spatial])
-    wanted = grouped_sums(data, filters, spatial)
+    expected = grouped_sums(data, filters, spatial)
     for name in applying(spatial, data, filters):
-        found = convolver(spatial, data.shape, filters.shape, data.dtype, variant=name)(laid(data, order), filters)
-        assert np.array_equal(found, wanted), name
-    assert np.array_equal(convolve(spatial, data, filters), wanted)
+        actual = convolver(spatial, data.shape, filters.shape, data.dtype, variant=name)(laid(data, order), filters)
+        assert np.array_equal(actual, expected), name
+    assert np.array_equal(convolve(spatial, data, filters), expected)
 
 
 def grouped_sums(data: Array, filters: Array, axes: list[SlidingAxis]) -> Array:
     """Written out, in f64, for any number of channels in a group."""
     groups, outputs, channels, *kernel = filters.shape
     each = np.swapaxes(filters, 1, 2).reshape(groups * channels, outputs, 1, *kernel)
-    found = sums(data, each, axes).reshape(len(data), groups, channels, outputs, *[axis.count for axis in axes])
-    return found.sum(2).reshape(len(data), groups * outputs, *found.shape[4:])
+    grouped = sums(data, each, axes).reshape(len(data), groups, channels, outputs, *[axis.count for axis in axes])
+    return grouped.sum(2).reshape(len(data), groups * outputs, *grouped.shape[4:])
 
 
 @pytest.mark.parametrize("value", [np.inf, np.nan, 1e30])
@@ -160,24 +160,24 @@ def test_what_is_not_finite_stays_in_its_windows(value: float, name: str) -> Non
     data[0, 1, 7, 8] = value
     run = convolver(spatial, data.shape, filters.shape, data.dtype, variant=name)
     with np.errstate(all="ignore"):
-        found, wanted = run(data, filters), sums(data, filters, spatial).astype(np.float32)
-    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+        actual, expected = run(data, filters), sums(data, filters, spatial).astype(np.float32)
+    np.testing.assert_allclose(actual, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", [*NAMES, None])
 def test_without_groups_there_is_nothing(name: str | None) -> None:
     data, filters = np.ones((1, 0, 8, 8), np.float32), np.ones((0, 1, 1, 3, 3), np.float32)
     axes = [axis_of(8, 3, 1, 1, (1, 1))] * 2
-    found = convolver(axes, data.shape, filters.shape, data.dtype, variant=name)(data, filters)
-    assert found.shape == (1, 0, 8, 8)
+    actual = convolver(axes, data.shape, filters.shape, data.dtype, variant=name)(data, filters)
+    assert actual.shape == (1, 0, 8, 8)
 
 
 def test_kernels_without_elements_give_zeros() -> None:
     spatial = [SlidingAxis(20, 0, 1, 1, 0, 21), axis_of(20, 3, 1, 1, (1, 1))]
     data, filters = whole_numbers(1, 2, 20, 20), np.zeros((2, 1, 1, 0, 3), np.float32)
-    found = convolve(spatial, data, filters)
-    assert found.shape == (1, 2, 21, 20)
-    assert not found.any()
+    actual = convolve(spatial, data, filters)
+    assert actual.shape == (1, 2, 21, 20)
+    assert not actual.any()
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.uint8, np.float16])
@@ -191,9 +191,9 @@ def test_sums_of_other_types(dtype: type, channels: int) -> None:
     names = applying(spatial, data, filters)
     assert ("toeplitz_gemm" in names) == (channels == 1 and dtype is not np.int32)
     for name in names:
-        found = convolver(spatial, data.shape, filters.shape, data.dtype, variant=name)(data, filters)
-        assert found.dtype == dtype
-        assert np.array_equal(found, grouped_sums(data, filters, spatial))
+        actual = convolver(spatial, data.shape, filters.shape, data.dtype, variant=name)(data, filters)
+        assert actual.dtype == dtype
+        assert np.array_equal(actual, grouped_sums(data, filters, spatial))
 
 
 @pytest.mark.parametrize(
@@ -229,7 +229,7 @@ def test_one_product_of_all_windows_is_the_sums_written_out(
     convolve = convolver(spatial, data.shape, filters.shape, data.dtype)
     # One output of each channel, which are added up.
     apart = sums(data, np.swapaxes(filters, 0, 2).reshape(channels, outputs, 1, *filters.shape[3:]), spatial)
-    wanted = apart.reshape(1, channels, outputs, *apart.shape[2:]).sum(1)
-    found = convolve(laid(data, order), filters)
-    assert found.dtype == dtype
-    assert np.array_equal(found, wanted)
+    expected = apart.reshape(1, channels, outputs, *apart.shape[2:]).sum(1)
+    actual = convolve(laid(data, order), filters)
+    assert actual.dtype == dtype
+    assert np.array_equal(actual, expected)

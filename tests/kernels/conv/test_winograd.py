@@ -29,8 +29,8 @@ def sums(data: Array, filters: Array, pads: list[tuple[int, int]]) -> Array:
     windows = sliding_window_view(padded, (3,) * axes, axis=tuple(range(2, 2 + axes)))
     windows = windows.reshape(len(data), groups, channels, *windows.shape[2:])
     letters = "xyz"[:axes]
-    found = np.einsum(f"bgc{letters}{letters.upper()},goc{letters.upper()}->bgo{letters}", windows, filters)
-    return found.reshape(len(data), groups * outputs, *found.shape[3:])
+    products = np.einsum(f"bgc{letters}{letters.upper()},goc{letters.upper()}->bgo{letters}", windows, filters)
+    return products.reshape(len(data), groups * outputs, *products.shape[3:])
 
 
 def convolver(data: Array, filters: Array, pads: list[tuple[int, int]]) -> WinogradConvolver:
@@ -66,9 +66,9 @@ def test_they_are_the_sums_written_out(
     in_chunks(monkeypatch, "WINDOW_ELEMENTS", elements)
     # Quarters of small whole numbers are exact.
     images, weights = whole_numbers(*data), whole_numbers(*filters)
-    found = convolver(images, weights, pads)(images)
-    assert found.dtype == np.float32
-    assert np.array_equal(found, sums(images, weights, pads))
+    actual = convolver(images, weights, pads)(images)
+    assert actual.dtype == np.float32
+    assert np.array_equal(actual, sums(images, weights, pads))
 
 
 pairs = st.tuples(st.integers(0, 4), st.integers(0, 4))
@@ -95,9 +95,9 @@ def test_rounding_is_that_of_sums_written_out() -> None:
     random = np.random.default_rng(0)
     images = random.standard_normal((1, 64, 20, 20), np.float32)
     weights = random.standard_normal((1, 64, 64, 3, 3), np.float32)
-    wanted = sums(images, weights, [(1, 1), (1, 1)])
-    found = convolver(images, weights, [(1, 1), (1, 1)])(images)
-    assert abs(found - wanted).max() < 2e-6 * abs(wanted).max()
+    expected = sums(images, weights, [(1, 1), (1, 1)])
+    actual = convolver(images, weights, [(1, 1), (1, 1)])(images)
+    assert abs(actual - expected).max() < 2e-6 * abs(expected).max()
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 3e38])
@@ -107,9 +107,9 @@ def test_what_is_not_finite_stays_in_its_windows(value: float) -> None:
     images[0, 1, 2, 3] = value
     weights = np.abs(random.standard_normal((1, 3, 2, 3, 3), np.float32)) / 10
     with np.errstate(all="ignore"):
-        found = convolver(images, weights, [(1, 1), (1, 1)])(images)
-        wanted = sums(images, weights, [(1, 1), (1, 1)]).astype(np.float32)
-    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+        actual = convolver(images, weights, [(1, 1), (1, 1)])(images)
+        expected = sums(images, weights, [(1, 1), (1, 1)]).astype(np.float32)
+    np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
 
 
 def test_filters_lie_where_there_is_memory_for_them() -> None:
@@ -127,12 +127,12 @@ def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     weights = random.standard_normal((1, 8, 16, 3, 3), np.float32)
     convolve = convolver(images, weights, [(1, 1), (1, 1)])
     assert len(convolve.blocks) > 4
-    found = []
+    results = []
     for threads in (1, 2, 3):
         with RunThreads(threads):
-            found.append(convolve(images))
-    assert np.array_equal(found[0], found[1])
-    assert np.array_equal(found[0], found[2])
+            results.append(convolve(images))
+    assert np.array_equal(results[0], results[1])
+    assert np.array_equal(results[0], results[2])
 
 
 @pytest.mark.parametrize(

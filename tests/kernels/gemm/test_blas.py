@@ -29,14 +29,14 @@ def three_threads() -> Iterator[None]:
 
 @pytest.fixture
 def claims() -> Iterator[Callable[[], BlasThreadLimit]]:
-    made: list[BlasThreadLimit] = []
+    limits: list[BlasThreadLimit] = []
 
     def make() -> BlasThreadLimit:
-        made.append(BlasThreadLimit())
-        return made[-1]
+        limits.append(BlasThreadLimit())
+        return limits[-1]
 
     yield make
-    for claim in made:
+    for claim in limits:
         claim.release()
 
 
@@ -113,17 +113,17 @@ def test_a_blas_that_cannot_be_limited_keeps_its_threads(
 def test_whether_blas_is_limited_is_true_where_another_thread_has_set_its_number(
     claims: Callable[[], BlasThreadLimit],
 ) -> None:
-    found: list[tuple[bool, set[int]]] = []
+    observed: list[tuple[bool, set[int]]] = []
 
     def other() -> None:
         claim = claims()
-        found.append((claim.hold(), threads_of_blas()))
+        observed.append((claim.hold(), threads_of_blas()))
         claim.release()
 
     thread = threading.Thread(target=other)
     thread.start()
     thread.join(30)
-    ((is_held, numbers),) = found
+    ((is_held, numbers),) = observed
     assert is_held == (numbers == {1})
     assert threads_of_blas() == {3}
 
@@ -136,7 +136,7 @@ def test_a_fork_of_a_process_that_runs_has_the_threads_back(claims: Callable[[],
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=lambda: sender.send((threads_of_blas(), float(np.ones((9, 9)).sum()))))
     process.start()
-    found = receiver.recv() if receiver.poll(60) else None
+    actual = receiver.recv() if receiver.poll(60) else None
     process.join(60)
-    assert found == ({3}, 81.0)
+    assert actual == ({3}, 81.0)
     assert threads_of_blas() == {1}

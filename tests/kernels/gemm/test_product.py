@@ -21,7 +21,7 @@ from tests.helpers.chunks import in_chunks
 
 
 @pytest.fixture
-def claimed() -> Iterator[BlasThreadLimit]:
+def claim_threads() -> Iterator[BlasThreadLimit]:
     claim = BlasThreadLimit()
     token = CLAIM.set(claim)
     yield claim
@@ -50,9 +50,9 @@ def test_zero_times_infinity_is_no_number(shape: tuple[int, int, int], dtype: ty
 def test_layouts_that_blas_does_not_take() -> None:
     spaced = np.arange(48, dtype=np.float32).reshape(4, 12)[:, ::2]
     repeated = np.broadcast_to(np.arange(6, dtype=np.float32)[:, np.newaxis], (6, 5))
-    found = matrix_product(spaced, repeated)
+    actual = matrix_product(spaced, repeated)
     # The rows of `spaced` are 12 * r + 0, 2, 4, ...; 0 * 0 + 2 * 1 + ... + 10 * 5 = 110, and 0 + 1 + ... + 5 = 15.
-    assert found.tolist() == [[110 + 15 * 12 * row] * 5 for row in range(4)]
+    assert actual.tolist() == [[110 + 15 * 12 * row] * 5 for row in range(4)]
 
 
 @pytest.mark.broad(keep=18)
@@ -78,11 +78,11 @@ def test_long_products_are_the_products(
     claimed: BlasThreadLimit, a: tuple[int, ...], b: tuple[int, ...], dtype: type
 ) -> None:
     left, right = whole_numbers(*a), whole_numbers(*b)
-    wanted = np.matmul(left.astype(np.float64), right.astype(np.float64))
-    found = matrix_product(left.astype(dtype), right.astype(dtype))
-    assert found.dtype == dtype
-    assert found.shape == wanted.shape
-    assert np.array_equal(found, wanted)
+    expected = np.matmul(left.astype(np.float64), right.astype(np.float64))
+    actual = matrix_product(left.astype(dtype), right.astype(dtype))
+    assert actual.dtype == dtype
+    assert actual.shape == expected.shape
+    assert np.array_equal(actual, expected)
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 4, 40, 64, 65])
@@ -93,10 +93,10 @@ def test_few_rows_by_a_matrix_that_lies_transposed(
 ) -> None:
     left, right = whole_numbers(rows, 700).astype(dtype), whole_numbers(columns, 700).astype(dtype).T
     for a in (left, left.reshape(rows, 1, 700), np.asfortranarray(left)):
-        found = matrix_product(a, right)
-        assert found.dtype == dtype
-        assert found.flags.c_contiguous
-        assert np.array_equal(found, np.matmul(a.astype(np.float64), right))
+        actual = matrix_product(a, right)
+        assert actual.dtype == dtype
+        assert actual.flags.c_contiguous
+        assert np.array_equal(actual, np.matmul(a.astype(np.float64), right))
 
 
 def test_long_products_into_rows_that_do_not_follow_each_other(claimed: BlasThreadLimit) -> None:
@@ -121,13 +121,13 @@ def test_long_products_into_rows_that_do_not_follow_each_other(claimed: BlasThre
 def test_threads_change_no_digit(claimed: BlasThreadLimit, a: tuple[int, ...], b: tuple[int, ...]) -> None:
     generator = np.random.default_rng(0)
     left, right = generator.standard_normal(a, np.float32), generator.standard_normal(b, np.float32)
-    found = []
+    results = []
     for threads in (1, 2, 5):
         token = THREADS.set(threads)
-        found.append(matrix_product(left, right))
+        results.append(matrix_product(left, right))
         THREADS.reset(token)
-    assert np.array_equal(found[0], found[1])
-    assert np.array_equal(found[0], found[2])
+    assert np.array_equal(results[0], results[1])
+    assert np.array_equal(results[0], results[2])
 
 
 @given(
@@ -136,12 +136,12 @@ def test_threads_change_no_digit(claimed: BlasThreadLimit, a: tuple[int, ...], b
     columns=st.integers(1, 3000),
     wanted=st.integers(2, 8),
 )
-def test_chunks_cover_everything_once(batch: list[int], rows: int, columns: int, wanted: int) -> None:
+def test_chunks_cover_everything_once(batch: list[int], rows: int, columns: int, expected: int) -> None:
     shape = (*batch, rows, columns)
-    cut = product.cut_into_chunks(shape, wanted)
+    cut = product.cut_into_chunks(shape, expected)
     size = shape[cut.axis] if batch else 1
-    groups, rest = divmod(cut.chunks, cut.down * cut.along)
-    assert rest == 0
+    groups, remainder = divmod(cut.chunks, cut.down * cut.along)
+    assert remainder == 0
     for total, each, count in (
         (size, cut.batches, groups),
         (rows, cut.rows, cut.down),
@@ -199,9 +199,9 @@ def test_a_packed_matrix_makes_the_product(rows: int, inner: int, columns: int, 
         matrix = np.asfortranarray(matrix)
     packed = PackedMatrix.of(matrix)
     assert packed.shape == matrix.shape
-    found = packed.product(a)
-    assert found.dtype == np.float32
-    assert np.array_equal(found, a.astype(np.float64) @ matrix)
+    actual = packed.product(a)
+    assert actual.dtype == np.float32
+    assert np.array_equal(actual, a.astype(np.float64) @ matrix)
 
 
 @settings(max_examples=50)
@@ -215,12 +215,12 @@ def test_threads_change_no_product_of_a_packed_matrix(monkeypatch: pytest.Monkey
     in_chunks(monkeypatch, "SHARED_PRODUCT_NANOSECONDS", 1)
     random = np.random.default_rng(0)
     a, matrix = random.standard_normal((50, 300), np.float32), random.standard_normal((300, 333), np.float32)
-    found = []
+    results = []
     for threads in (1, 2, 3):
         with RunThreads(threads):
-            found.append(PackedMatrix.of(matrix).product(a))
-    assert np.array_equal(found[0], found[1])
-    assert np.array_equal(found[0], found[2])
+            results.append(PackedMatrix.of(matrix).product(a))
+    assert np.array_equal(results[0], results[1])
+    assert np.array_equal(results[0], results[2])
 
 
 @pytest.fixture
@@ -251,13 +251,13 @@ def test_tiles_make_the_product(a: tuple[int, ...], b: tuple[int, ...], turned: 
         left = np.ascontiguousarray(left.swapaxes(-1, -2)).swapaxes(-1, -2)
     if "b" in turned:
         right = np.ascontiguousarray(right.swapaxes(-1, -2)).swapaxes(-1, -2)
-    wanted = np.matmul(left.astype(np.float64), right)
-    around = np.zeros((*wanted.shape[:-1], wanted.shape[-1] + 5), np.float32)
-    for out in (np.empty(wanted.shape, np.float32), around[..., 2:-3]):
-        assert np.array_equal(multiply_in_tiles(left, right, out), wanted)
-        assert np.array_equal(out, wanted)
-    assert not around[..., :2].any()
-    assert not around[..., -3:].any()
+    expected = np.matmul(left.astype(np.float64), right)
+    padded = np.zeros((*expected.shape[:-1], expected.shape[-1] + 5), np.float32)
+    for out in (np.empty(expected.shape, np.float32), padded[..., 2:-3]):
+        assert np.array_equal(multiply_in_tiles(left, right, out), expected)
+        assert np.array_equal(out, expected)
+    assert not padded[..., :2].any()
+    assert not padded[..., -3:].any()
 
 
 @given(st.integers(1, 5000), st.integers(0, 5000), st.integers(1, 5000), st.booleans())

@@ -16,7 +16,7 @@ SIZE, HIDDEN = 4, 3
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 ACTIVATIONS = {"RNN": 1, "GRU": 2, "LSTM": 3}
 
-LENGTHS = integers(1, 4, 2, kind=np.int32)
+LENGTHS = integers(1, 4, 2, dtype=np.int32)
 
 
 def layer(name: str, *, directions: int = 1, lengths: Any = None, peepholes: Any = None, **attributes: Any) -> Node:

@@ -220,23 +220,25 @@ ROWS: list[tuple[str, int, str, str, str, str | None]] = [
 ]
 
 
-def made(inputs: str, opset: int, nodes: str) -> onnx.ModelProto:
+def make_model(inputs: str, opset: int, nodes: str) -> onnx.ModelProto:
     return model(f"g ({inputs}) => (y) {{ {nodes} }}", opset=opset, further='"ai.onnx.ml" : 3')
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row[4]}-{row[3]}-{row[1]}")
 def test_a_violation_is_one_error_at_the_node(row: tuple[str, int, str, str, str, str | None]) -> None:
     inputs, opset, nodes, code, operator, port = row
-    proto = made(inputs, opset, nodes)
-    found = [
+    proto = make_model(inputs, opset, nodes)
+    diagnostics = [
         diagnostic for diagnostic in check_model(proto.SerializeToString()).diagnostics if diagnostic.severity != "info"
     ]
     if not code:
-        assert not found
+        assert not diagnostics
         return
-    assert [(one.code, one.severity, one.location.layer_type) for one in found] == [(code, "error", operator)]
+    assert [(diagnostic.code, diagnostic.severity, diagnostic.location.layer_type) for diagnostic in diagnostics] == [
+        (code, "error", operator)
+    ]
     if port is not None:
-        assert found[0].location.port == port
+        assert diagnostics[0].location.port == port
     with pytest.raises(IRError) as caught:
         compile_model(proto.SerializeToString())
     assert caught.value.code == code
@@ -271,7 +273,7 @@ VALID: list[tuple[str, int, str]] = [
 @pytest.mark.parametrize("row", VALID, ids=lambda row: row[2])
 def test_what_the_text_allows_is_clean(row: tuple[str, int, str]) -> None:
     inputs, opset, nodes = row
-    proto = made(inputs, opset, nodes)
+    proto = make_model(inputs, opset, nodes)
     assert not check_model(proto.SerializeToString()).errors
 
 
@@ -279,7 +281,7 @@ def test_what_the_text_allows_is_clean(row: tuple[str, int, str]) -> None:
 def test_onnxruntime_or_onnx_refuses_the_same(row: tuple[str, int, str, str, str, str | None]) -> None:
     """When it loads the file, or when it runs it."""
     inputs, opset, nodes, *_ = row
-    proto = made(inputs, opset, nodes)
+    proto = make_model(inputs, opset, nodes)
     with pytest.raises(Exception):  # noqa: B017  # of many kinds
         _run(proto)
 
@@ -291,10 +293,10 @@ def _run(proto: onnx.ModelProto) -> Any:
     session = onnxruntime.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
     onnx.shape_inference.infer_shapes(proto, check_type=True, strict_mode=True)
     feed = {}
-    for one in proto.graph.input:
-        kind = onnx.helper.tensor_dtype_to_np_dtype(one.type.tensor_type.elem_type)
-        shape = [dim.dim_value for dim in one.type.tensor_type.shape.dim]
-        feed[one.name] = np.zeros(shape, kind)
+    for declared in proto.graph.input:
+        dtype = onnx.helper.tensor_dtype_to_np_dtype(declared.type.tensor_type.elem_type)
+        shape = [dim.dim_value for dim in declared.type.tensor_type.shape.dim]
+        feed[declared.name] = np.zeros(shape, dtype)
     return session.run(None, feed)
 
 
@@ -307,8 +309,8 @@ def test_a_shape_that_a_loop_changes_is_a_warning() -> None:
     """onnxruntime runs it."""
     nodes = """y = Loop<body = b (int64 i, bool c, float[2] a) => (bool d, float[2,3] e)
         { d = Identity(c) e = Identity(a) }>(n, , x)"""
-    (found,) = check_model(made("int64 n, float[2,3] x", 16, nodes).SerializeToString()).diagnostics
-    assert (found.code, found.severity, found.location.layer_type) == ("IR606", "warning", "Loop")
+    (diagnostic,) = check_model(make_model("int64 n, float[2,3] x", 16, nodes).SerializeToString()).diagnostics
+    assert (diagnostic.code, diagnostic.severity, diagnostic.location.layer_type) == ("IR606", "warning", "Loop")
 
 
 def test_constraints_hold_in_functions_with_the_attributes_of_their_calls() -> None:
@@ -322,12 +324,12 @@ def test_constraints_hold_in_functions_with_the_attributes_of_their_calls() -> N
 def test_an_initializer_is_a_constant_too() -> None:
     proto = model("g (float[3] x) => (y) { y = Gather(x, i) }")
     proto.graph.initializer.append(numpy_helper.from_array(np.array([5]), "i"))
-    (found,) = check_model(proto.SerializeToString()).errors
-    assert (found.code, found.location.port) == ("IR701", "indices")
+    (diagnostic,) = check_model(proto.SerializeToString()).errors
+    assert (diagnostic.code, diagnostic.location.port) == ("IR701", "indices")
 
 
 def test_ports_are_the_inputs_of_the_onnx_operator() -> None:
     """Not those of the layers that it became."""
     proto = model("g (float[4] x) => (y) { a, b, y = Split(x) }")
-    (found,) = check_model(proto.SerializeToString()).errors
-    assert (found.code, found.location.port) == ("IR505", "input")
+    (diagnostic,) = check_model(proto.SerializeToString()).errors
+    assert (diagnostic.code, diagnostic.location.port) == ("IR505", "input")

@@ -76,11 +76,13 @@ def text(row: tuple[str, ...]) -> str:
 def test_a_violation_is_one_error_at_the_node(row: tuple[Any, ...]) -> None:
     _, _, code, operator, port = row
     proto = model(text(row), further='"com.microsoft" : 1')
-    found = [
+    diagnostics = [
         diagnostic for diagnostic in check_model(proto.SerializeToString()).diagnostics if diagnostic.severity != "info"
     ]
-    assert [(one.code, one.severity, one.location.layer_type) for one in found] == [(code, "error", operator)]
-    assert port is None or found[0].location.port == port
+    assert [(diagnostic.code, diagnostic.severity, diagnostic.location.layer_type) for diagnostic in diagnostics] == [
+        (code, "error", operator)
+    ]
+    assert port is None or diagnostics[0].location.port == port
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row[3]}-{row[2]}-{row[4]}")
@@ -101,7 +103,9 @@ def _run(stored: bytes, options: Any, kinds: dict[str, Any]) -> None:
 def test_an_element_type_that_the_operator_does_not_take_is_a_warning() -> None:
     body = "g (float[1,2,8] x) => (y) { h = Cast<to = 11>(x) y = com.microsoft.SkipLayerNormalization(h, h, g) }"
     proto = model(body.replace("x) =>", "x, double[8] g) =>"), further='"com.microsoft" : 1')
-    found = [
+    diagnostics = [
         diagnostic for diagnostic in check_model(proto.SerializeToString()).diagnostics if diagnostic.severity != "info"
     ]
-    assert [(one.code, one.severity, one.location.port) for one in found] == [("IR401", "warning", "input")]
+    assert [(diagnostic.code, diagnostic.severity, diagnostic.location.port) for diagnostic in diagnostics] == [
+        ("IR401", "warning", "input")
+    ]

@@ -13,7 +13,7 @@ import pytest
 from onnx import numpy_helper
 
 from ir_exec import IRError, check_model, compile_model
-from tests.onnx.files import model, stored
+from tests.onnx.files import model, write_model
 
 ONE = "g (float[2] x) => (float[2] y) { y = LeakyRelu<alpha = 0.5>(x) }"
 SUM = "g (float[2] x) => (float[2] y) { y = Add(x, w) }"
@@ -43,12 +43,12 @@ def calling(function: str, call: str = "y = own.f(x)") -> onnx.ModelProto:
     )
 
 
-def changed(proto: onnx.ModelProto, change: Callable[[Any], Any]) -> onnx.ModelProto:
+def change_copy(proto: onnx.ModelProto, change: Callable[[Any], Any]) -> onnx.ModelProto:
     change(proto)
     return proto
 
 
-def initialized(proto: onnx.ModelProto, *tensors: Any) -> onnx.ModelProto:
+def add_initializers(proto: onnx.ModelProto, *tensors: Any) -> onnx.ModelProto:
     proto.graph.initializer.extend(numpy_helper.from_array(np.asarray(tensor), "w") for tensor in tensors)
     return proto
 
@@ -61,11 +61,11 @@ ONES = np.ones(2, np.float32)
 
 CASES: dict[str, tuple[onnx.ModelProto, str | None, str]] = {
     "clean": (model(ONE), None, ""),
-    "version": (changed(model(ONE), _version(99)), "IR005", "error"),
-    "version-0": (changed(model(ONE), _version(0)), "IR005", "warning"),
-    "no-version": (changed(model(ONE), lambda proto: proto.ClearField("ir_version")), "IR005", "error"),
+    "version": (change_copy(model(ONE), _version(99)), "IR005", "error"),
+    "version-0": (change_copy(model(ONE), _version(0)), "IR005", "warning"),
+    "no-version": (change_copy(model(ONE), lambda proto: proto.ClearField("ir_version")), "IR005", "error"),
     "attribute": (
-        changed(model(ONE), lambda proto: proto.graph.node[0].attribute.append(proto.graph.node[0].attribute[0])),
+        change_copy(model(ONE), lambda proto: proto.graph.node[0].attribute.append(proto.graph.node[0].attribute[0])),
         "IR302",
         "error",
     ),
@@ -78,16 +78,16 @@ CASES: dict[str, tuple[onnx.ModelProto, str | None, str]] = {
         None,
         "",
     ),
-    "initializer": (initialized(model(SUM), ONES, 2 * ONES), "IR124", "warning"),
-    "initializer-and-node": (initialized(model(SUM.replace("{", "{ w = Neg(x)")), ONES), "IR124", "error"),
+    "initializer": (add_initializers(model(SUM), ONES, 2 * ONES), "IR124", "warning"),
+    "initializer-and-node": (add_initializers(model(SUM.replace("{", "{ w = Neg(x)")), ONES), "IR124", "error"),
     "input": (
-        changed(model(ONE), lambda proto: proto.graph.input.append(proto.graph.input[0])),
+        change_copy(model(ONE), lambda proto: proto.graph.input.append(proto.graph.input[0])),
         "IR124",
         "error",
     ),
     "input-and-node": (model("g (float[2] x) => (float[2] y) { x = Neg(x) y = Abs(x) }"), "IR124", "error"),
     "node-twice": (model("g (float[2] x) => (y) { h, h = Split(x) y = Add(h, h) }"), "IR124", "error"),
-    "output": (changed(model(ONE), lambda proto: proto.graph.output.append(proto.graph.output[0])), None, ""),
+    "output": (change_copy(model(ONE), lambda proto: proto.graph.output.append(proto.graph.output[0])), None, ""),
     "body-value": (branch("k = Neg(x) k = Abs(x) r = Neg(k)"), "IR124", "error"),
     "body-input": (loop("d v"), "IR124", "error"),
     "function": (
@@ -98,21 +98,21 @@ CASES: dict[str, tuple[onnx.ModelProto, str | None, str]] = {
     "function-value": (calling("f (a) => (b) { h = Neg(a) h = Abs(a) b = Neg(h) }"), "IR124", "error"),
     "shadowing-node": (branch("h = Neg(x) r = Abs(h)", "h = Abs(x)"), "IR128", "error"),
     "shadowing-input": (loop("i x"), "IR128", "warning"),
-    "shadowing-initializer": (initialized(branch("w = Neg(x) r = Abs(w)"), ONES), "IR128", "error"),
+    "shadowing-initializer": (add_initializers(branch("w = Neg(x) r = Abs(w)"), ONES), "IR128", "error"),
     "later-name": (branch("y = Neg(x) r = Abs(y)"), None, ""),
     "default-shape": (
-        initialized(model(SUM.replace("x)", "x, float[2] w)", 1)), np.ones(3, np.float32)),
+        add_initializers(model(SUM.replace("x)", "x, float[2] w)", 1)), np.ones(3, np.float32)),
         "IR606",
         "error",
     ),
     "default-type": (
-        initialized(model(SUM.replace("x)", "x, float[2] w)", 1)), np.ones(2, np.int64)),
+        add_initializers(model(SUM.replace("x)", "x, float[2] w)", 1)), np.ones(2, np.int64)),
         "IR606",
         "error",
     ),
-    "default": (initialized(model(SUM.replace("x)", "x, float[N] w)", 1)), ONES), None, ""),
+    "default": (add_initializers(model(SUM.replace("x)", "x, float[N] w)", 1)), ONES), None, ""),
     "import": (
-        changed(model(ONE), lambda proto: proto.opset_import.add(domain="", version=16)),
+        change_copy(model(ONE), lambda proto: proto.opset_import.add(domain="", version=16)),
         "IR123",
         "warning",
     ),
@@ -122,15 +122,15 @@ CASES: dict[str, tuple[onnx.ModelProto, str | None, str]] = {
 @pytest.mark.parametrize("name", CASES)
 def test_names(name: str, tmp_path: Path) -> None:
     proto, code, severity = CASES[name]
-    path = stored(tmp_path, proto)
-    found = {
+    path = write_model(tmp_path, proto)
+    faults = {
         (diagnostic.code, diagnostic.severity)
         for diagnostic in check_model(path).diagnostics
         if diagnostic.severity != "info"
     }
-    first = {one for one in found if one[0] == code}
+    first = {fault for fault in faults if fault[0] == code}
     assert first == ({(code, severity)} if code else set())
-    assert code or not found
+    assert code or not faults
     if severity == "error":
         with pytest.raises(IRError) as caught:
             compile_model(path)
@@ -154,7 +154,7 @@ def test_what_onnxruntime_refuses_is_an_error(name: str) -> None:
 
 
 def test_the_last_initializer_and_the_last_version_count() -> None:
-    compiled = compile_model(initialized(model(SUM), ONES, 2 * ONES).SerializeToString())
+    compiled = compile_model(add_initializers(model(SUM), ONES, 2 * ONES).SerializeToString())
     assert compiled([ONES])[0].tolist() == [3, 3]
     proto = model("g (float[2,2] x) => (y) { y = Softmax<axis = 0>(x) }", opset=12)
     proto.opset_import.add(domain="", version=13)
@@ -165,8 +165,8 @@ def test_the_last_initializer_and_the_last_version_count() -> None:
 def test_onnxruntimes_domain_is_imported_by_default() -> None:
     """An error for `check`; a run takes version 1, as onnxruntime does."""
     proto = model("g (float[2] x) => (float[2] y) { h = com.microsoft.QuickGelu(x) y = com.microsoft.QuickGelu(h) }")
-    (found,) = check_model(proto.SerializeToString()).diagnostics
-    assert (found.code, found.severity) == ("IR123", "error")
+    (diagnostic,) = check_model(proto.SerializeToString()).diagnostics
+    assert (diagnostic.code, diagnostic.severity) == ("IR123", "error")
     session = onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
     (expected,) = session.run(None, {"x": ONES})
     assert np.allclose(compile_model(proto.SerializeToString())([ONES])[0], expected, atol=1e-6)

@@ -11,7 +11,7 @@ from onnx import numpy_helper
 
 from ir_exec import IRError, check_model, read_model
 from ir_exec.cli import main
-from tests.onnx.files import model, stored
+from tests.onnx.files import model, write_model
 
 
 @pytest.mark.parametrize(
@@ -31,9 +31,9 @@ def test_an_operator_that_the_opset_lacks_is_an_error(body: str, opset: int, nam
     proto = model(
         f"g (float[2,2] x, bool[2] c) => (float[2,2] y) {{ {body} }}", opset=opset, further='"ai.onnx.ml" : 3'
     )
-    (found,) = check_model(proto.SerializeToString()).diagnostics
-    assert (found.code, found.severity, found.location.layer_id) == ("IR126", "error", "0")
-    assert named is None or named in f"{found.hint}"
+    (diagnostic,) = check_model(proto.SerializeToString()).diagnostics
+    assert (diagnostic.code, diagnostic.severity, diagnostic.location.layer_id) == ("IR126", "error", "0")
+    assert named is None or named in f"{diagnostic.hint}"
     with pytest.raises(IRError) as caught:
         read_model(proto.SerializeToString())
     assert caught.value.code == "IR126"
@@ -45,31 +45,31 @@ def test_an_operator_that_the_opset_lacks_is_an_error(body: str, opset: int, nam
 )
 def test_an_operator_of_a_runtime_is_not_checked(type: str, further: str) -> None:
     proto = model(f"g (float[2] x) => (float[2] y) {{ y = {type}(x) }}", further=further)
-    (found,) = check_model(proto.SerializeToString()).diagnostics
-    assert (found.code, found.severity) == ("IR901", "info")
+    (diagnostic,) = check_model(proto.SerializeToString()).diagnostics
+    assert (diagnostic.code, diagnostic.severity) == ("IR901", "info")
 
 
 def test_a_misspelt_operator_of_onnxruntime_is_named() -> None:
     proto = model("g (float[2] x) => (y) { y = com.microsoft.QuickGellu(x) }", further='"com.microsoft" : 1')
-    (found,) = check_model(proto.SerializeToString()).diagnostics
-    assert found.code == "IR901"
-    assert "QuickGelu" in found.message
+    (diagnostic,) = check_model(proto.SerializeToString()).diagnostics
+    assert diagnostic.code == "IR901"
+    assert "QuickGelu" in diagnostic.message
 
 
 def test_a_domain_that_is_not_imported_is_reported_once() -> None:
     proto = model("g (float[2] x) => (y) { h = own.F(x) i = own.G(x) y = Add(h, i) }")
-    (found,) = check_model(proto.SerializeToString()).diagnostics
-    assert (found.code, found.severity, found.location.layer_type) == ("IR123", "error", "F")
+    (diagnostic,) = check_model(proto.SerializeToString()).diagnostics
+    assert (diagnostic.code, diagnostic.severity, diagnostic.location.layer_type) == ("IR123", "error", "F")
 
 
 def test_a_domain_that_is_not_imported_is_found_behind_a_fault() -> None:
     proto = model("g (float[2] x) => (float[2] y) { h = Gelu(x) i = own.F(h) y = own.G(i) }")
-    found = [(error.code, error.location.layer_type) for error in check_model(proto.SerializeToString()).errors]
-    assert found == [("IR126", "Gelu"), ("IR123", "F")]
+    faults = [(error.code, error.location.layer_type) for error in check_model(proto.SerializeToString()).errors]
+    assert faults == [("IR126", "Gelu"), ("IR123", "F")]
 
 
 def test_strict_differs_in_nothing(tmp_path: Path) -> None:
-    path = stored(tmp_path, model("g (float[2] x) => (float[2] y) { y = Gelu(x) }"))
+    path = write_model(tmp_path, model("g (float[2] x) => (float[2] y) { y = Gelu(x) }"))
     for options in ([], ["--strict"]):
         result = CliRunner().invoke(main, ["check", *options, str(path)])
         assert result.exit_code == 1
@@ -81,11 +81,11 @@ def test_operators_behind_a_fault_and_in_bodies_are_found() -> None:
         h = Concat<axis = 5>(x, x)
         y = If(c)<then_branch = t () => (a) { a = Neg(h) }, else_branch = e () => (b) { b = Foo(h) }>
     }"""
-    found = [
+    faults = [
         (diagnostic.code, diagnostic.location.layer_id)
         for diagnostic in check_model(model(body).SerializeToString()).diagnostics
     ]
-    assert found == [("IR503", "0"), ("IR126", "0")]
+    assert faults == [("IR503", "0"), ("IR126", "0")]
 
 
 @pytest.mark.parametrize(

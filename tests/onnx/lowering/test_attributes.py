@@ -28,10 +28,10 @@ def loads(proto: onnx.ModelProto) -> bool:
 def test_a_misspelled_attribute_that_onnxruntime_ignores_is_a_warning(operator: str, opset: int) -> None:
     proto = model(f"g (float[1,3] x, float[3] s) => (y) {{ y = {operator}<epsion = 0.5>(x, s) }}", opset=opset)
     assert loads(proto)
-    (found,) = check_model(proto.SerializeToString()).diagnostics
-    assert (found.code, found.severity, found.location.layer_type) == ("IR303", "warning", operator)
-    assert found.hint is not None
-    assert "epsilon" in found.hint
+    (diagnostic,) = check_model(proto.SerializeToString()).diagnostics
+    assert (diagnostic.code, diagnostic.severity, diagnostic.location.layer_type) == ("IR303", "warning", operator)
+    assert diagnostic.hint is not None
+    assert "epsilon" in diagnostic.hint
     scale = np.ones(3, np.float32)
     (expected,) = onnxruntime.InferenceSession(proto.SerializeToString()).run(None, {"x": X, "s": scale})
     np.testing.assert_allclose(compile_model(proto.SerializeToString())([X, scale])[0], expected, rtol=1e-5)
@@ -42,8 +42,8 @@ def test_an_attribute_of_a_constant_is_a_warning(opset: int) -> None:
     text = "g (float[1] x) => (y) { c = Constant<value = float[1] {2.0}, epsion = 0.5>() y = Add(x, c) }"
     proto = model(text, opset=opset)
     assert loads(proto)
-    (found,) = check_model(proto.SerializeToString()).diagnostics
-    assert (found.code, found.severity, found.location.layer_type) == ("IR303", "warning", "Constant")
+    (diagnostic,) = check_model(proto.SerializeToString()).diagnostics
+    assert (diagnostic.code, diagnostic.severity, diagnostic.location.layer_type) == ("IR303", "warning", "Constant")
     assert compile_model(proto.SerializeToString())([np.ones(1, np.float32)])[0].tolist() == [3]
 
 

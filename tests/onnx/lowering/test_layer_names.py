@@ -11,7 +11,7 @@ from onnx import parser
 import ir_exec
 from ir_exec.cli import main
 from ir_exec.onnx.lowering.layer_names import node_of_layer
-from tests.onnx.files import model, stored
+from tests.onnx.files import model, write_model
 
 
 def names(text: str, *, opset: int = 17, functions: str = "", further: str = "") -> dict[str, str]:
@@ -22,25 +22,25 @@ def names(text: str, *, opset: int = 17, functions: str = "", further: str = "")
 
 def test_a_convolution_and_its_bias() -> None:
     text = "g (float[1,2,4,4] x, float[3,2,1,1] w, float[3] b) => (float[1,3,4,4] y) { [conv] y = Conv(x, w, b) }"
-    found = names(text)
-    assert found["conv"] == "Add"
-    assert found["conv/WithoutBiases"] == "Convolution"
-    assert found["conv/Reshape"] == "Reshape"
+    types = names(text)
+    assert types["conv"] == "Add"
+    assert types["conv/WithoutBiases"] == "Convolution"
+    assert types["conv/Reshape"] == "Reshape"
 
 
 def test_a_product_without_a_bias() -> None:
-    found = names("g (float[1,2,4,4] x, float[3,2,1,1] w) => (float[1,3,4,4] y) { [conv] y = Conv(x, w) }")
-    assert found["conv"] == "Convolution"
-    found = names("g (float[2,4] x, float[4,3] w, float[3] b) => (float[2,3] y) { [fc] y = Gemm(x, w, b) }")
-    assert found["fc"] == "Add"
-    assert found["fc/WithoutBiases"] == "MatMul"
+    types = names("g (float[1,2,4,4] x, float[3,2,1,1] w) => (float[1,3,4,4] y) { [conv] y = Conv(x, w) }")
+    assert types["conv"] == "Convolution"
+    types = names("g (float[2,4] x, float[4,3] w, float[3] b) => (float[2,3] y) { [fc] y = Gemm(x, w, b) }")
+    assert types["fc"] == "Add"
+    assert types["fc/WithoutBiases"] == "MatMul"
 
 
 def test_layers_of_one_type_are_numbered() -> None:
-    found = names("g (float[2,4] x, float[4] s) => (float[2,4] y) { [norm] y = LayerNormalization(x, s) }")
-    assert {name for name in found if name.startswith("norm")} > {"norm"}
-    assert all(node_of_layer(name, {"norm"}) == "norm" for name in found if name not in ("x", "s", "y/sink_port_0"))
-    assert not [name for name in found if name.rpartition("_")[0] in set(found.values())]
+    types = names("g (float[2,4] x, float[4] s) => (float[2,4] y) { [norm] y = LayerNormalization(x, s) }")
+    assert {name for name in types if name.startswith("norm")} > {"norm"}
+    assert all(node_of_layer(name, {"norm"}) == "norm" for name in types if name not in ("x", "s", "y/sink_port_0"))
+    assert not [name for name in types if name.rpartition("_")[0] in set(types.values())]
 
 
 def test_a_constant_node_has_its_name() -> None:
@@ -51,9 +51,9 @@ def test_a_constant_node_has_its_name() -> None:
 def test_nodes_of_functions_stand_below_the_call() -> None:
     text = "g (float[2] x) => (float[2] y) { [call] y = own.twice(x) }"
     function = '<domain: "own", opset_import: ["": 17]> twice (a) => (b) { [inner] h = Abs(a) [outer] b = Add(h, h) }'
-    found = names(text, further='"own" : 1', functions=function)
-    assert found["call/inner"] == "Abs"
-    assert found["call/outer"] == "Add"
+    types = names(text, further='"own" : 1', functions=function)
+    assert types["call/inner"] == "Abs"
+    assert types["call/outer"] == "Add"
 
 
 def test_nodes_of_bodies_keep_their_names() -> None:
@@ -63,8 +63,8 @@ def test_nodes_of_bodies_keep_their_names() -> None:
             else_branch = e () => (float[2] b) { [right] b = Neg(x) }
         >
     }"""
-    found = ir_exec.read_model(model(text).SerializeToString())
-    assert {"choice", "left", "right"} <= {node.name for node in found.graph.all_nodes()}
+    network = ir_exec.read_model(model(text).SerializeToString())
+    assert {"choice", "left", "right"} <= {node.name for node in network.graph.all_nodes()}
 
 
 def test_the_longest_name_of_a_node_counts() -> None:
@@ -95,7 +95,7 @@ def test_an_input_keeps_its_only_name(node: str, tmp_path: Path) -> None:
 def test_conversion_gives_an_input_no_further_name(node: str, tmp_path: Path) -> None:
     """Layers without effect are removed by default."""
     text = f"g (float[2] x) => (float[2] y) {{ s = Constant<value_ints = [2]>() a = {node} y = Neg(a) }}"
-    source, path = stored(tmp_path, model(text)), tmp_path / "converted.xml"
+    source, path = write_model(tmp_path, model(text)), tmp_path / "converted.xml"
     result = CliRunner().invoke(main, ["convert", str(source), "-o", str(path)])
     assert result.exit_code == 0, result.output
     converted = ir_exec.read_model(path)

@@ -26,7 +26,7 @@ SCHEMAS = [
 ]
 
 
-def _found(schema: Any) -> Version:
+def find_version(schema: Any) -> Version:
     version = find(schema.domain, schema.name, schema.since_version)
     assert version is not None
     return version
@@ -40,7 +40,7 @@ def _default(schema: Any, name: str) -> Any:
     if isinstance(value, bytes):
         return value.decode()
     if isinstance(value, (list, tuple)):
-        return tuple(one.decode() if isinstance(one, bytes) else one for one in value)
+        return tuple(element.decode() if isinstance(element, bytes) else element for element in value)
     return value
 
 
@@ -50,14 +50,14 @@ def _ids(schema: Any) -> str:
 
 @pytest.mark.parametrize("schema", SCHEMAS, ids=_ids)
 def test_attributes_are_those_of_the_definition(schema: Any) -> None:
-    declared = _found(schema).attributes
+    declared = find_version(schema).attributes
     assert set(declared) == set(schema.attributes)
     for name, attribute in declared.items():
-        wanted = schema.attributes[name]
-        assert attribute.type_name == wanted.type.name, name
+        definition = schema.attributes[name]
+        assert attribute.type_name == definition.type.name, name
         if name != "consumed_inputs":
             # The inputs that may be overwritten: files need not declare them.
-            assert attribute.is_required == wanted.required, name
+            assert attribute.is_required == definition.required, name
         operator = f"{schema.name}-{schema.since_version}"
         default = CORRECTIONS.get((operator, name), _default(schema, name))
         if default is not None:
@@ -67,7 +67,7 @@ def test_attributes_are_those_of_the_definition(schema: Any) -> None:
 
 @pytest.mark.parametrize("schema", SCHEMAS, ids=_ids)
 def test_inputs_are_those_of_the_definition(schema: Any) -> None:
-    version = _found(schema)
+    version = find_version(schema)
     variadic = bool(schema.inputs) and schema.inputs[-1].option == defs.OpSchema.FormalParameterOption.Variadic
     assert version.most_inputs >= len(schema.inputs)
     assert variadic == (version.most_inputs > 2**31)
@@ -109,11 +109,11 @@ def test_an_annotation_that_no_file_has_is_refused() -> None:
 @pytest.mark.parametrize("domain", FAMILIES)
 def test_a_domain_is_whole_before_another_is_looked_up(domain: str) -> None:
     """In a process of its own, for here all domains are imported."""
-    known = [[one.name, one.since] for one in registered() if one.domain == domain]
+    versions = [[version.name, version.since] for version in registered() if version.domain == domain]
     program = (
         "import json, sys; from ir_exec.onnx.lowering.registry import find; domain, known = json.load(sys.stdin); "
     )
     program += "print([name for name, since in known if find(domain, name, since) is None])"
-    told = json.dumps([domain, known])
-    done = subprocess.run([sys.executable, "-c", program], input=told, check=True, capture_output=True, text=True)
+    request = json.dumps([domain, versions])
+    done = subprocess.run([sys.executable, "-c", program], input=request, check=True, capture_output=True, text=True)
     assert done.stdout.strip() == "[]"

@@ -73,8 +73,8 @@ def test_a_network_with_states_comes_back_from_onnx(
     ]
     random = np.random.default_rng(0)
     arrays = [random.normal(size=shape).astype(np.float32) for shape in shapes]
-    for found, expected in zip(two_runs(read, arrays), two_runs(model, arrays), strict=True):
-        np.testing.assert_array_equal(found, expected)
+    for actual, expected in zip(two_runs(read, arrays), two_runs(model, arrays), strict=True):
+        np.testing.assert_array_equal(actual, expected)
 
 
 def test_a_language_model_with_caches_comes_back(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_a_language_model_with_caches_comes_back(tmp_path: Path) -> None:
     inputs = dict(np.load(path.with_suffix(".inputs.npz")))
     assert [input.name for input in read.inputs] == [input.name for input in model.inputs]
     own, other = ir_exec.compile_model(model), ir_exec.compile_model(read)
-    tokens, mask, places, beams = (inputs[f"in{place}"] for place in range(4))
+    tokens, mask, places, beams = (inputs[f"in{index}"] for index in range(4))
     longer = np.concatenate([mask, np.ones_like(mask)], axis=1)
     for arrays in ([tokens, mask, places, beams], [tokens, longer, places + places.shape[1], beams]):
         np.testing.assert_allclose(other(arrays)[0], own(arrays)[0], rtol=1e-4, atol=1e-4)
@@ -93,8 +93,8 @@ def test_a_language_model_with_caches_comes_back(tmp_path: Path) -> None:
 def test_a_second_export_has_the_same_states(tmp_path: Path) -> None:
     read = back(cached(), tmp_path)
     proto = read.to_onnx()
-    assert [one.name for one in proto.graph.input] == ["x", "past.cache"]
-    assert [one.name for one in proto.graph.output][1:] == ["present.cache"]
+    assert [port.name for port in proto.graph.input] == ["x", "past.cache"]
+    assert [port.name for port in proto.graph.output][1:] == ["present.cache"]
     assert noted_pairs(proto)[0][:3] == ("cache", "past.cache", "present.cache")
 
 
@@ -138,7 +138,7 @@ def decoder(batch: str | int = "batch", present: int = TensorProto.FLOAT) -> onn
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
 
 
-def converted(proto: onnx.ModelProto, folder: Path, *options: str) -> tuple[int, str, Path]:
+def convert_file(proto: onnx.ModelProto, folder: Path, *options: str) -> tuple[int, str, Path]:
     onnx.save(proto, folder / "in.onnx")
     out = folder / "out.xml"
     result = CliRunner().invoke(main, ["convert", str(folder / "in.onnx"), "-o", str(out), *options])
@@ -148,7 +148,7 @@ def converted(proto: onnx.ModelProto, folder: Path, *options: str) -> tuple[int,
 @pytest.mark.parametrize("options", [["--stateful"], ["--state", "past_key_values.0.key=present.0.key"]])
 @pytest.mark.parametrize("batch", ["batch", 2])
 def test_the_pairs_of_another_exporter_become_states(batch: str | int, options: list[str], tmp_path: Path) -> None:
-    code, output, out = converted(decoder(batch), tmp_path, *options)
+    code, output, out = convert_file(decoder(batch), tmp_path, *options)
     assert code == 0, output
     assert "states: " in output
     model = ir_exec.read_model(out)
@@ -161,7 +161,7 @@ def test_the_pairs_of_another_exporter_become_states(batch: str | int, options: 
 
 
 def test_without_the_option_the_pairs_stay(tmp_path: Path) -> None:
-    code, _, out = converted(decoder(), tmp_path)
+    code, _, out = convert_file(decoder(), tmp_path)
     assert code == 0
     assert len(ir_exec.read_model(out).inputs) == 2
 
@@ -169,7 +169,7 @@ def test_without_the_option_the_pairs_stay(tmp_path: Path) -> None:
 def test_a_pair_of_other_types_is_no_state(tmp_path: Path) -> None:
     proto = decoder(present=TensorProto.FLOAT16)
     assert named_pairs(proto) == []
-    assert converted(proto, tmp_path, "--stateful")[0] == 2
+    assert convert_file(proto, tmp_path, "--stateful")[0] == 2
     with pytest.raises(UnsupportedError):
         make_states(proto, [Pair("a", "past_key_values.0.key", "present.0.key")])
 
@@ -178,7 +178,7 @@ def test_a_pair_of_other_types_is_no_state(tmp_path: Path) -> None:
 def test_a_pair_names_what_the_graph_has(pair: tuple[str, str], tmp_path: Path) -> None:
     with pytest.raises(GraphError):
         make_states(decoder(), [Pair("a", *pair)])
-    assert converted(decoder(), tmp_path, "--state", "=".join(pair))[0] == 1
+    assert convert_file(decoder(), tmp_path, "--state", "=".join(pair))[0] == 1
 
 
 def test_a_state_has_its_input_alone() -> None:
@@ -190,4 +190,4 @@ def test_a_state_has_its_input_alone() -> None:
     "options", [["--state", "a"], ["--state", "a=b", "-o", "out.onnx"], ["--stateful", "-o", "out.onnx"]]
 )
 def test_options_that_cannot_be_used(options: list[str], tmp_path: Path) -> None:
-    assert converted(decoder(), tmp_path, *options)[0] == 2
+    assert convert_file(decoder(), tmp_path, *options)[0] == 2

@@ -19,8 +19,8 @@ def f(*shape: int) -> Any:
     return RANDOM.standard_normal(shape).astype(np.float32)
 
 
-def i(*values: int, kind: Any = np.int64) -> Any:
-    return np.array(values, kind)
+def i(*values: int, dtype: Any = np.int64) -> Any:
+    return np.array(values, dtype)
 
 
 N = node
@@ -103,10 +103,15 @@ ARITHMETIC = [
     N("Erf", A, opset=13),
     N("Sign", A, opset=13),
     N("Round", i(1, 3, 5, -1) / np.float32(2), opset=11),
-    N("BitShift", i(1, 200, kind=np.uint8), i(3, 1, kind=np.uint8), opset=11, direction="LEFT"),
+    N("BitShift", i(1, 200, dtype=np.uint8), i(3, 1, dtype=np.uint8), opset=11, direction="LEFT"),
     *[
-        N("BitShift", i(1, 2, 255, 7, kind=kind), i(*[8 * kind().nbytes + n for n in (0, 1, 90, -1)], kind=kind), **way)
-        for kind in (np.uint8, np.uint16, np.uint32, np.uint64)
+        N(
+            "BitShift",
+            i(1, 2, 255, 7, dtype=dtype),
+            i(*[8 * dtype().nbytes + n for n in (0, 1, 90, -1)], dtype=dtype),
+            **way,
+        )
+        for dtype in (np.uint8, np.uint16, np.uint32, np.uint64)
         for way in ({"direction": "LEFT"}, {"direction": "RIGHT"})
     ],
     N("IsInf", np.array([1, np.inf, -np.inf], np.float32), opset=10, detect_negative=0),
@@ -178,7 +183,7 @@ LAYERS = [
         f(1, 12, 4),
         f(1, 12, 3),
         f(1, 24),
-        i(3, 1, kind=np.int32),
+        i(3, 1, dtype=np.int32),
         None,
         None,
         f(1, 9),
@@ -205,13 +210,13 @@ LAYERS = [
     N("Upsample", f(1, 1, 2, 3), np.array([1, 1, 2, 2], np.float32), opset=9, mode="nearest"),
     N("GridSample", f(1, 2, 4, 5), np.tanh(f(1, 3, 3, 2)) * 1.2, opset=16, mode="bicubic", padding_mode="reflection"),
     N("RoiAlign", f(1, 2, 8, 8), np.array([[0, 0, 4, 6]], np.float32), i(0), opset=16, output_height=2, output_width=3),
-    N("QuantizeLinear", f(2, 3), np.array([0.1, 0.2], np.float32), i(3, -4, kind=np.int8), opset=13, axis=0),
-    N("DequantizeLinear", i(1, 200, kind=np.uint8), np.float32(0.3), np.uint8(9), opset=10),
+    N("QuantizeLinear", f(2, 3), np.array([0.1, 0.2], np.float32), i(3, -4, dtype=np.int8), opset=13, axis=0),
+    N("DequantizeLinear", i(1, 200, dtype=np.uint8), np.float32(0.3), np.uint8(9), opset=10),
     N("DynamicQuantizeLinear", f(3, 4), opset=11, outputs=3),
     N(
         "MatMulInteger",
-        i(1, 2, 3, 4, kind=np.uint8).reshape(2, 2),
-        i(5, 6, 7, 8, kind=np.int8).reshape(2, 2),
+        i(1, 2, 3, 4, dtype=np.uint8).reshape(2, 2),
+        i(5, 6, 7, 8, dtype=np.int8).reshape(2, 2),
         np.uint8(3),
     ),
     N(
@@ -243,11 +248,11 @@ STATIC = [
 """Operators that need to know a size."""
 
 
-@pytest.mark.parametrize("one", STATIC, ids=str)
-def test_values_of_static_shapes(one: Node) -> None:
-    assert_as_onnxruntime(one, rtol=1e-4, atol=1e-4)
+@pytest.mark.parametrize("case", STATIC, ids=str)
+def test_values_of_static_shapes(case: Node) -> None:
+    assert_as_onnxruntime(case, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("one", [*MOVEMENT, *ARITHMETIC, *REDUCTIONS, *LAYERS], ids=str)
-def test_values(one: Node) -> None:
-    assert_as_onnxruntime(one, rtol=1e-4, atol=1e-4, dynamic=True)
+@pytest.mark.parametrize("case", [*MOVEMENT, *ARITHMETIC, *REDUCTIONS, *LAYERS], ids=str)
+def test_values(case: Node) -> None:
+    assert_as_onnxruntime(case, rtol=1e-4, atol=1e-4, dynamic=True)

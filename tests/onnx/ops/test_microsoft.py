@@ -16,14 +16,14 @@ def f(*shape: int) -> Any:
     return RANDOM.standard_normal(shape).astype(np.float32)
 
 
-def q(*shape: int, kind: Any = np.uint8) -> Any:
-    limits = np.iinfo(kind)
-    return RANDOM.integers(limits.min, limits.max, shape, endpoint=True).astype(kind)
+def q(*shape: int, dtype: Any = np.uint8) -> Any:
+    limits = np.iinfo(dtype)
+    return RANDOM.integers(limits.min, limits.max, shape, endpoint=True).astype(dtype)
 
 
 def ms(type: str, *inputs: Any, **options: Any) -> Node:
-    made = node(type, *inputs, domain="com.microsoft", **options)
-    return made._replace(opset=1)
+    case = node(type, *inputs, domain="com.microsoft", **options)
+    return case._replace(opset=1)
 
 
 S, Z = np.float32(0.02), np.uint8(120)
@@ -50,8 +50,8 @@ FUSED = [
     node("SimplifiedLayerNormalization", f(2, 3, 8), f(8), opset=17, axis=-1),
     ms(
         "EmbedLayerNormalization",
-        q(2, 4, kind=np.int32) % 9,
-        q(2, 4, kind=np.int32) % 2,
+        q(2, 4, dtype=np.int32) % 9,
+        q(2, 4, dtype=np.int32) % 2,
         f(9, 8),
         f(6, 8),
         f(2, 8),
@@ -151,11 +151,11 @@ GROUPS = [
 ]
 
 
-def dynamic_lstm(kind: Any, *, per_gate: bool = False, directions: int = 1, **attributes: Any) -> Node:
+def dynamic_lstm(dtype: Any, *, per_gate: bool = False, directions: int = 1, **attributes: Any) -> Node:
     """Weights of 7 bits: products of 8 bits saturate in onnxruntime on processors without VNNI."""
-    w, r = (RANDOM.integers(0, 64, (directions, size, 12)).astype(kind) for size in (4, 3))
+    w, r = (RANDOM.integers(0, 64, (directions, size, 12)).astype(dtype) for size in (4, 3))
     scale = (np.abs(f(directions, 12)) + 0.5) / 50 if per_gate else np.full(directions, 0.02, np.float32)
-    zero_point = np.full(scale.shape, 32 if kind is np.uint8 else 0, kind)
+    zero_point = np.full(scale.shape, 32 if dtype is np.uint8 else 0, dtype)
     states = None, f(directions, 2, 3), f(directions, 2, 3), None
     inputs = f(5, 2, 4), w, r, f(directions, 24), *states, scale, zero_point, scale, zero_point
     return ms("DynamicQuantizeLSTM", *inputs, hidden_size=3, outputs=3, constants=[1, 2, 8, 9, 10, 11], **attributes)
@@ -167,7 +167,7 @@ QUANTIZED = [
     dynamic_lstm(np.int8, per_gate=True, direction="reverse"),
     dynamic_lstm(np.uint8, directions=2, direction="bidirectional"),
     ms("QLinearAdd", q(2, 4), S, Z, q(4), S, Z, S * 2, Z),
-    ms("QLinearMul", q(2, 4, kind=np.int8), S, np.int8(3), q(4, kind=np.int8), S, np.int8(0), S, np.int8(-4)),
+    ms("QLinearMul", q(2, 4, dtype=np.int8), S, np.int8(3), q(4, dtype=np.int8), S, np.int8(0), S, np.int8(-4)),
     ms("QLinearSigmoid", q(2, 4), S, Z, np.float32(1 / 256), np.uint8(0), constants=[1, 2, 3, 4]),
     ms("QLinearLeakyRelu", q(2, 4), S, Z, S, Z, constants=[1, 2, 3, 4], alpha=0.1),
     ms("QLinearConcat", S, Z, q(2, 2), S * 2, Z, q(2, 3), S, np.uint8(9), axis=1),
@@ -178,7 +178,7 @@ QUANTIZED = [
     ),
     ms("MatMulIntegerToFloat", q(3, 4), q(4, 5), S, S, Z, Z, f(5)),
     # Small weights: with larger ones onnxruntime saturates sums of two products on some processors.
-    ms("MatMulIntegerToFloat", q(3, 4), q(4, 5, kind=np.int8) // 8, S, np.abs(f(5)), Z, q(5, kind=np.int8) // 8),
+    ms("MatMulIntegerToFloat", q(3, 4), q(4, 5, dtype=np.int8) // 8, S, np.abs(f(5)), Z, q(5, dtype=np.int8) // 8),
     ms("QGemm", q(3, 4), S, Z, q(4, 5), S, Z, np.arange(5, dtype=np.int32), constants=[1, 2, 4, 5], alpha=0.5),
     ms("QGemm", q(3, 4), S, Z, q(5, 4), S, Z, None, S * 40, Z, constants=[1, 2, 4, 5, 7, 8], transB=1),
     ms("DynamicQuantizeMatMul", f(3, 4), q(4, 5), S, Z, f(5)),
@@ -188,16 +188,16 @@ QUANTIZED = [
 ]
 
 
-@pytest.mark.parametrize("one", [*FUSED, *ATTENTION, *GROUPS], ids=str)
-def test_floats(one: Node) -> None:
-    assert_as_onnxruntime(one, rtol=1e-3, atol=2e-4)
+@pytest.mark.parametrize("case", [*FUSED, *ATTENTION, *GROUPS], ids=str)
+def test_floats(case: Node) -> None:
+    assert_as_onnxruntime(case, rtol=1e-3, atol=2e-4)
 
 
-@pytest.mark.parametrize("one", QUANTIZED, ids=str)
-def test_integers(one: Node) -> None:
+@pytest.mark.parametrize("case", QUANTIZED, ids=str)
+def test_integers(case: Node) -> None:
     """onnxruntime rounds in look-up tables and with its own arithmetic: by one step at most it differs."""
-    last = one.inputs[0]
-    integers = one.type.startswith(("QLinear", "QGemm")) and last is not None
+    last = case.inputs[0]
+    integers = case.type.startswith(("QLinear", "QGemm")) and last is not None
     # A state that is rounded the other way is half a per cent off.
-    floats = 1e-2 if one.type == "DynamicQuantizeLSTM" else 1e-3
-    assert_as_onnxruntime(one, rtol=1e-3, atol=1.01 if integers else floats)
+    floats = 1e-2 if case.type == "DynamicQuantizeLSTM" else 1e-3
+    assert_as_onnxruntime(case, rtol=1e-3, atol=1.01 if integers else floats)

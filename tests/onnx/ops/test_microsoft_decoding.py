@@ -38,7 +38,7 @@ def room(batch: int = BATCH, shared: int = HEADS) -> list[Any]:
     return [f(batch, shared, ROOM, SIZE) for _ in range(2)]
 
 
-def grouped(length: int, keys: Any, total: int, *more: Any, past: bool = False, **attributes: Any) -> Node:
+def grouped_attention(length: int, keys: Any, total: int, *more: Any, past: bool = False, **attributes: Any) -> Node:
     caches = room(shared=1) if past else [None, None]
     for row, last in enumerate(keys if past else ()):
         # onnxruntime clears the space after the last key.
@@ -49,14 +49,14 @@ def grouped(length: int, keys: Any, total: int, *more: Any, past: bool = False, 
 
 
 GROUPED = [
-    grouped(3, (2, 1) if window < 0 else (2, 2), 3, qk_output=kind, softcap=cap, local_window_size=window)
-    for kind, cap, window in product((1, 2), (0.0, 2.0), (-1, 2))
+    grouped_attention(3, (2, 1) if window < 0 else (2, 2), 3, qk_output=scores, softcap=cap, local_window_size=window)
+    for scores, cap, window in product((1, 2), (0.0, 2.0), (-1, 2))
 ]
 GROUPED += [
-    *[grouped(1, (3, 2), 4, past=True, qk_output=kind, scale=0.3) for kind in (1, 2)],
-    *[grouped(3, (2, 2), 3, None, None, None, f(1, 1, 3, 3), qk_output=kind) for kind in (1, 2)],
-    grouped(3, (2, 2), 3, None, None, None, None, f(HEADS), qk_output=2),
-    grouped(3, (2, 2), 3, None, None, None, None, f(HEADS), qk_output=1),
+    *[grouped_attention(1, (3, 2), 4, past=True, qk_output=scores, scale=0.3) for scores in (1, 2)],
+    *[grouped_attention(3, (2, 2), 3, None, None, None, f(1, 1, 3, 3), qk_output=scores) for scores in (1, 2)],
+    grouped_attention(3, (2, 2), 3, None, None, None, None, f(HEADS), qk_output=2),
+    grouped_attention(3, (2, 2), 3, None, None, None, None, f(HEADS), qk_output=1),
 ]
 
 FIXED = [
@@ -127,9 +127,9 @@ ROTATED = [
 ]
 
 
-@pytest.mark.parametrize("one", [*GROUPED, *FIXED, *DECODING, *ROTATED], ids=str)
-def test_as_onnxruntime(one: Node) -> None:
-    assert_as_onnxruntime(one, rtol=1e-3, atol=1e-4, dynamic=True)
+@pytest.mark.parametrize("case", [*GROUPED, *FIXED, *DECODING, *ROTATED], ids=str)
+def test_as_onnxruntime(case: Node) -> None:
+    assert_as_onnxruntime(case, rtol=1e-3, atol=1e-4, dynamic=True)
 
 
 def attention(queries: int, keys: int, past: int = 0, **attributes: Any) -> tuple[bytes, dict[str, Array]]:
@@ -137,11 +137,11 @@ def attention(queries: int, keys: int, past: int = 0, **attributes: Any) -> tupl
     shapes = {"q": (1, queries, 4), "k": (1, keys, 4), "v": (1, keys, 4)}
     shapes |= {"pk": (1, 1, past, 4), "pv": (1, 1, past, 4)} if past else {}
     names = ["q", "k", "v", "", "", "", "pk", "pv"] if past else ["q", "k", "v"]
-    made = helper.make_node(
+    operator = helper.make_node(
         "MultiHeadAttention", names, ["y"], domain="com.microsoft", num_heads=1, unidirectional=1, **attributes
     )
     inputs = [helper.make_tensor_value_info(name, 1, shape) for name, shape in shapes.items()]
-    graph = helper.make_graph([made], "g", inputs, [helper.make_tensor_value_info("y", 1, None)])
+    graph = helper.make_graph([operator], "g", inputs, [helper.make_tensor_value_info("y", 1, None)])
     imports = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
     model = helper.make_model(graph, opset_imports=imports, ir_version=9)
     return model.SerializeToString(), {name: f(*shape) for name, shape in shapes.items()}
@@ -151,7 +151,7 @@ def attention(queries: int, keys: int, past: int = 0, **attributes: Any) -> tupl
 def test_queries_see_keys_up_to_their_own_position(queries: int, keys: int, past: int) -> None:
     """The masks start at the upper left, after the cached keys; onnxruntime masks nothing for the last query."""
     content, arrays = attention(queries, keys, past)
-    (found,) = compile_model(read_model(content))(arrays).values()
+    (output,) = compile_model(read_model(content))(arrays).values()
     k, v = (
         np.concatenate([arrays[old][0, 0], arrays[new][0]]) if past else arrays[new][0]
         for new, old in (("k", "pk"), ("v", "pv"))
@@ -159,21 +159,23 @@ def test_queries_see_keys_up_to_their_own_position(queries: int, keys: int, past
     for row in range(queries):
         seen = min(row + past + 1, len(k))
         scores = np.exp(k[:seen] @ arrays["q"][0, row] / 2)
-        np.testing.assert_allclose(found[0, row], scores @ v[:seen] / scores.sum(), rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(output[0, row], scores @ v[:seen] / scores.sum(), rtol=1e-4, atol=1e-5)
 
 
 def scores_of(type: str, inputs: dict[str, Array], names: list[str], **attributes: Any) -> tuple[Any, Any]:
     """The last output of a node in onnxruntime and in ir_exec."""
     import onnxruntime
 
-    made = helper.make_node(type, names, ["y", "pk", "pv", "qk"], domain="com.microsoft", num_heads=HEADS, **attributes)
+    operator = helper.make_node(
+        type, names, ["y", "pk", "pv", "qk"], domain="com.microsoft", num_heads=HEADS, **attributes
+    )
     declared = [
         helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
         for name, array in inputs.items()
     ]
     ends = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in ("y", "qk")]
     imports = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
-    graph = helper.make_graph([made], "g", declared, ends)
+    graph = helper.make_graph([operator], "g", declared, ends)
     content = helper.make_model(graph, opset_imports=imports, ir_version=9).SerializeToString()
     session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
     return session.run(["qk"], inputs)[0], compile_model(read_model(content))(inputs)["qk"]
@@ -200,7 +202,7 @@ def test_packed_queries_keys_and_values() -> None:
     expected, _ = scores_of(MASKED, {"q": q, "k": k, "v": v, **more}, names, **SHARE, output_qk=1)
     packed = {"q": np.concatenate([q, k, v], -1), **more}
     names[1:3] = ["", ""]
-    made = helper.make_node(
+    operator = helper.make_node(
         MASKED, names, ["y", "", "", "qk"], domain="com.microsoft", num_heads=HEADS, **SHARE, output_qk=1
     )
     declared = [
@@ -208,7 +210,7 @@ def test_packed_queries_keys_and_values() -> None:
         for name, array in packed.items()
     ]
     graph = helper.make_graph(
-        [made], "g", declared, [helper.make_tensor_value_info("qk", onnx.TensorProto.FLOAT, None)]
+        [operator], "g", declared, [helper.make_tensor_value_info("qk", onnx.TensorProto.FLOAT, None)]
     )
     imports = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
     content = helper.make_model(graph, opset_imports=imports, ir_version=9).SerializeToString()

@@ -30,7 +30,7 @@ def sparse(length: int, total: int, lengths: list[int], *, packed: bool, **attri
     """A model, and what it is given."""
     batch = len(lengths)
     width = (HEADS + 2 * SHARED) * SIZE if packed else HEADS * SIZE
-    given = {
+    tensors = {
         "query": f(batch, length, width),
         "key": None if packed else f(batch, length, SHARED * SIZE),
         "value": None if packed else f(batch, length, SHARED * SIZE),
@@ -43,16 +43,16 @@ def sparse(length: int, total: int, lengths: list[int], *, packed: bool, **attri
         "cosines": f(ROOM, SIZE // 2),
         "sines": f(ROOM, SIZE // 2),
     }
-    names = ["" if value is None else name for name, value in given.items()]
-    told = {"num_heads": HEADS, "kv_num_heads": SHARED, "sparse_block_size": BLOCK, **attributes}
-    one = helper.make_node("SparseAttention", names, ["y", "k", "v"], domain="com.microsoft", **told)
-    feed = {name: value for name, value in given.items() if value is not None}
+    names = ["" if value is None else name for name, value in tensors.items()]
+    settings = {"num_heads": HEADS, "kv_num_heads": SHARED, "sparse_block_size": BLOCK, **attributes}
+    operator = helper.make_node("SparseAttention", names, ["y", "k", "v"], domain="com.microsoft", **settings)
+    feed = {name: value for name, value in tensors.items() if value is not None}
     inputs = [
         helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
         for name, value in feed.items()
     ]
     outputs = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in "ykv"]
-    graph = helper.make_graph([one], "g", inputs, outputs)
+    graph = helper.make_graph([operator], "g", inputs, outputs)
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=9).SerializeToString(), feed
 
@@ -88,13 +88,13 @@ def test_sparse_attention(
     """Each entry of a batch is one by itself, where onnxruntime takes keys of one length alone for a whole batch."""
     stored, feed = sparse(length, total, lengths, packed=packed, **attributes)
     assert not check_model(stored).errors
-    found = compile_model(stored)(list(feed.values()))
+    outputs = compile_model(stored)(list(feed.values()))
     for entry, keys in enumerate(lengths):
         alone, _ = sparse(length, keys, [keys], packed=packed, **attributes)
         own = {name: value[entry : entry + 1] if name in BATCHED else value for name, value in feed.items()}
         own["total"] = np.array([keys], np.int32)
         for position, expected in enumerate(in_onnxruntime(alone, own)):
-            np.testing.assert_allclose(found[position][entry : entry + 1], expected, rtol=1e-4, atol=1e-5)
+            np.testing.assert_allclose(outputs[position][entry : entry + 1], expected, rtol=1e-4, atol=1e-5)
 
 
 def q(*shape: int) -> Any:
@@ -123,18 +123,18 @@ WEIGHTS = [
 ]
 
 
-@pytest.mark.parametrize("one", WEIGHTS, ids=str)
-def test_weights_of_few_bits(one: Node) -> None:
-    assert_as_onnxruntime(one, dynamic=False)
+@pytest.mark.parametrize("case", WEIGHTS, ids=str)
+def test_weights_of_few_bits(case: Node) -> None:
+    assert_as_onnxruntime(case, dynamic=False)
 
 
 def run(type: str, a: Any, *constants: Any, **attributes: Any) -> Any:
     """A node of com.microsoft; constants are TensorProtos, arrays, or None."""
-    names = ["a", *["" if one is None else f"c{position}" for position, one in enumerate(constants)]]
+    names = ["a", *["" if constant is None else f"c{position}" for position, constant in enumerate(constants)]]
     tensors = []
-    for position, one in enumerate(constants):
-        if one is not None:
-            tensor = one if isinstance(one, onnx.TensorProto) else numpy_helper.from_array(one)
+    for position, constant in enumerate(constants):
+        if constant is not None:
+            tensor = constant if isinstance(constant, onnx.TensorProto) else numpy_helper.from_array(constant)
             tensor.name = f"c{position}"
             tensors.append(tensor)
     graph = helper.make_graph(
@@ -161,10 +161,10 @@ def test_weights_of_f4_with_two_scales() -> None:
     a = f(2, 32).astype(np.float16)
     expected = a.astype(np.float64) @ (table[codes] * factors * 0.25).T + 1
     bias = np.ones(3, np.float16)
-    given = (packed, scales, np.array([0.25], np.float32), None, bias)
-    found = run("MatMulBlockQuantizedFp4Weight", a, *given, block_size=16)
-    assert found.dtype == np.float16
-    np.testing.assert_allclose(found, expected, rtol=5e-3, atol=5e-2)
+    constants = (packed, scales, np.array([0.25], np.float32), None, bias)
+    output = run("MatMulBlockQuantizedFp4Weight", a, *constants, block_size=16)
+    assert output.dtype == np.float16
+    np.testing.assert_allclose(output, expected, rtol=5e-3, atol=5e-2)
 
 
 @pytest.mark.parametrize("rounds", [False, True])
@@ -175,8 +175,8 @@ def test_weights_of_f8_with_a_scale_for_each_block(rounds: bool) -> None:
     row = 1.125 * 2 / 2 if rounds else float(a[0, 0])  # 1.07 lies between 1 and 1.125.
     expected = np.full((1, 12), row) @ (weights * scales.repeat(4, 1)).T
     scale = np.array([1.0], np.float32) if rounds else None
-    found = run("MatMulBlockQuantizedFp8Weight", a, stored, scales, scale, block_size=4)
-    np.testing.assert_allclose(found, expected, rtol=5e-3)
+    output = run("MatMulBlockQuantizedFp8Weight", a, stored, scales, scale, block_size=4)
+    np.testing.assert_allclose(output, expected, rtol=5e-3)
 
 
 def test_zero_points_are_those_of_the_groups() -> None:
@@ -185,5 +185,5 @@ def test_zero_points_are_those_of_the_groups() -> None:
     codes = np.stack([stored & 15, stored >> 4], axis=-1).reshape(5, 48)[:, :40].astype(np.float32)
     offsets = np.stack([zeros & 15, zeros >> 4], axis=-1).reshape(5, 4).astype(np.float32)
     weights = (codes - offsets[:, GROUPS]) * scales.reshape(5, 3)[:, GROUPS]
-    found = run("MatMulNBits", a, stored, scales, zeros, GROUPS, **SHAPE)
-    np.testing.assert_allclose(found, a @ weights.T, rtol=1e-4, atol=1e-4)
+    output = run("MatMulNBits", a, stored, scales, zeros, GROUPS, **SHAPE)
+    np.testing.assert_allclose(output, a @ weights.T, rtol=1e-4, atol=1e-4)

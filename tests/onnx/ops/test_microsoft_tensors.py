@@ -16,9 +16,9 @@ def f(*shape: int) -> Any:
     return RANDOM.standard_normal(shape).astype(np.float32)
 
 
-def q(*shape: int, kind: Any = np.uint8) -> Any:
-    limits = np.iinfo(kind)
-    return RANDOM.integers(limits.min, limits.max, shape, endpoint=True).astype(kind)
+def q(*shape: int, dtype: Any = np.uint8) -> Any:
+    limits = np.iinfo(dtype)
+    return RANDOM.integers(limits.min, limits.max, shape, endpoint=True).astype(dtype)
 
 
 def ms(type: str, *inputs: Any, **options: Any) -> Node:
@@ -29,7 +29,7 @@ TOKENS = np.array([[1, 2, 3, 1, 2], [4, 4, 4, 4, 4], [0, 5, 0, 5, 0]])
 
 MOVED = [
     *[ms("Trilu", f(2, 3, 4), np.int64(k), constants=[1], upper=upper) for k in (-1, 0, 2) for upper in (0, 1)],
-    ms("Trilu", q(3, 3, kind=np.int64)),
+    ms("Trilu", q(3, 3, dtype=np.int64)),
     ms("Range", np.float32(1), np.array([7], np.float32), np.float32(2)),
     ms("Range", np.int16(9), np.int16(1), np.int16(-3)),
     ms("Range", np.int64(1), np.int64(4)),
@@ -40,25 +40,29 @@ MOVED = [
     ms("ScaledSiLU", f(3, 4).astype(np.float16), alpha=0.5),
     ms("UnfoldTensor", f(2, 7, 3), dim=1, size=3, step=2),
     ms("UnfoldTensor", f(2, 7, 3), size=2),
-    ms("MatMulInteger16", q(2, 3, 5, kind=np.int16) // 8, q(5, 2, kind=np.int16)),
-    ms("MatMulInteger16", q(2, 3, 5, kind=np.int16), q(2, 5, 4, kind=np.int16) // 8),
+    ms("MatMulInteger16", q(2, 3, 5, dtype=np.int16) // 8, q(5, 2, dtype=np.int16)),
+    ms("MatMulInteger16", q(2, 3, 5, dtype=np.int16), q(2, 5, 4, dtype=np.int16) // 8),
     *[ms("NGramRepeatBlock", TOKENS, f(3, 6), ngram_size=size) for size in (1, 2, 3, 5, 6)],
 ]
 
 
-def embedded(kind: Any, *, mask: bool = True, segments: bool = True) -> Node:
-    words, positions, parts = q(9, 8, kind=kind), q(4, 8, kind=kind), q(2, 8, kind=kind)
+def embed_layer_norm(dtype: Any, *, mask: bool = True, segments: bool = True) -> Node:
+    words, positions, parts = q(9, 8, dtype=dtype), q(4, 8, dtype=dtype), q(2, 8, dtype=dtype)
     scales = [np.float32(0.01 * (at + 1)) for at in range(5)]
-    zeros = [kind(at + 3) for at in range(5)]
+    zeros = [dtype(at + 3) for at in range(5)]
     ids, parts_of = (RANDOM.integers(0, high, (2, 4)).astype(np.int32) for high in (9, 2))
-    inputs = [ids, parts_of, words, positions, parts, q(8, kind=kind), q(8, kind=kind)]
+    inputs = [ids, parts_of, words, positions, parts, q(8, dtype=dtype), q(8, dtype=dtype)]
     inputs += [np.array([[1, 1, 1, 0], [1, 1, 1, 1]], np.int32) if mask else None, *scales, *zeros]
     if not segments:
         inputs[1] = inputs[4] = inputs[10] = inputs[15] = None
     return ms("QEmbedLayerNormalization", *inputs, outputs=2, epsilon=1e-5)
 
 
-EMBEDDED = [embedded(np.uint8), embedded(np.int8, mask=False), embedded(np.uint8, segments=False)]
+EMBEDDED = [
+    embed_layer_norm(np.uint8),
+    embed_layer_norm(np.int8, mask=False),
+    embed_layer_norm(np.uint8, segments=False),
+]
 
 
 def delta(
@@ -108,9 +112,9 @@ DELTA = [
 ]
 
 
-@pytest.mark.parametrize("one", [*MOVED, *EMBEDDED], ids=str)
-def test_as_onnxruntime(one: Node) -> None:
-    assert_as_onnxruntime(one, rtol=1e-3, atol=1e-4, dynamic=True)
+@pytest.mark.parametrize("case", [*MOVED, *EMBEDDED], ids=str)
+def test_as_onnxruntime(case: Node) -> None:
+    assert_as_onnxruntime(case, rtol=1e-3, atol=1e-4, dynamic=True)
 
 
 PATHS = [
@@ -119,14 +123,14 @@ PATHS = [
 ]
 
 
-@pytest.mark.parametrize("one", PATHS, ids=str)
-def test_paths_as_onnxruntime(one: Node) -> None:
-    assert_as_onnxruntime(one)
+@pytest.mark.parametrize("case", PATHS, ids=str)
+def test_paths_as_onnxruntime(case: Node) -> None:
+    assert_as_onnxruntime(case)
 
 
-@pytest.mark.parametrize("one", DELTA, ids=str)
-def test_states_as_onnxruntime(one: Node) -> None:
-    assert_as_onnxruntime(one, rtol=1e-3, atol=1e-4)
+@pytest.mark.parametrize("case", DELTA, ids=str)
+def test_states_as_onnxruntime(case: Node) -> None:
+    assert_as_onnxruntime(case, rtol=1e-3, atol=1e-4)
 
 
 CONVOLUTIONS = [
@@ -134,23 +138,23 @@ CONVOLUTIONS = [
     node("Conv", f(1, 4, 3, 4, 3, 4, 3), f(6, 2, 2, 3, 2, 2, 1), group=2, pads=[1, 0, 1, 0, 1, 0, 2, 0, 1, 0]),
     node("Conv", f(1, 1, 4, 5, 3, 4), f(2, 1, 2, 3, 1, 2), strides=[2, 1, 1, 2], dilations=[1, 2, 1, 1]),
     *[
-        node("Conv", f(1, 1, 4, 5, 3, 4), f(2, 1, 2, 3, 2, 2), auto_pad=kind, strides=[2, 3, 1, 2])
-        for kind in ("SAME_UPPER", "SAME_LOWER", "VALID")
+        node("Conv", f(1, 1, 4, 5, 3, 4), f(2, 1, 2, 3, 2, 2), auto_pad=auto_pad, strides=[2, 3, 1, 2])
+        for auto_pad in ("SAME_UPPER", "SAME_LOWER", "VALID")
     ],
 ]
 
 
-@pytest.mark.parametrize("one", CONVOLUTIONS, ids=str)
-def test_convolutions_with_many_axes(one: Node) -> None:
-    assert_as_onnxruntime(one, dynamic=True)
+@pytest.mark.parametrize("case", CONVOLUTIONS, ids=str)
+def test_convolutions_with_many_axes(case: Node) -> None:
+    assert_as_onnxruntime(case, dynamic=True)
 
 
-@pytest.mark.parametrize("kind", [np.float32, np.float16, np.float64])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.float64])
 @pytest.mark.parametrize("ratio", [None, 0.1, 0.9])
 @pytest.mark.parametrize("seed", [0, 1, 42, 2**31 + 5])
-def test_dropout_with_a_seed_drops_what_onnxruntime_drops_first(seed: int, ratio: float | None, kind: Any) -> None:
+def test_dropout_with_a_seed_drops_what_onnxruntime_drops_first(seed: int, ratio: float | None, dtype: Any) -> None:
     share = None if ratio is None else np.float32(ratio)
-    data = f(13, 97).astype(kind)
+    data = f(13, 97).astype(dtype)
     assert_as_onnxruntime(
         node("Dropout", data, share, np.array(True), constants=[1, 2], outputs=2, opset=13, seed=seed), dynamic=True
     )

@@ -16,12 +16,12 @@ RANDOM = np.random.default_rng(5)
 TRANSFORMS = ("NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO")
 
 
-def f(*shape: int, kind: Any = np.float32) -> Any:
-    return RANDOM.standard_normal(shape).astype(kind)
+def f(*shape: int, dtype: Any = np.float32) -> Any:
+    return RANDOM.standard_normal(shape).astype(dtype)
 
 
 def floats(count: int) -> list[float]:
-    return [float(one) for one in f(count)]
+    return [float(number) for number in f(count)]
 
 
 def ml(type: str, *inputs: Any, opset: int = 3, **options: Any) -> Node:
@@ -34,8 +34,15 @@ def strings(*values: str) -> Any:
 
 LINEAR = [
     *[
-        ml("LinearRegressor", f(4, 3), coefficients=floats(6), intercepts=floats(2), targets=2, post_transform=one)
-        for one in (*TRANSFORMS, "PROBIT")
+        ml(
+            "LinearRegressor",
+            f(4, 3),
+            coefficients=floats(6),
+            intercepts=floats(2),
+            targets=2,
+            post_transform=transform,
+        )
+        for transform in (*TRANSFORMS, "PROBIT")
     ],
     ml("LinearRegressor", f(4, 3), coefficients=floats(3)),
     ml("LinearRegressor", f(4, 3), coefficients=floats(3), intercepts=floats(1), post_transform="LOGISTIC"),
@@ -59,21 +66,21 @@ LINEAR = [
             coefficients=floats(3),
             intercepts=floats(1),
             classlabels_strings=["no", "yes"],
-            post_transform=one,
+            post_transform=transform,
             outputs=2,
         )
-        for one in ("NONE", "LOGISTIC")
+        for transform in ("NONE", "LOGISTIC")
     ],
     *[
         ml(
             "LinearClassifier",
-            (f(5, 3) * 3).astype(kind),
+            (f(5, 3) * 3).astype(dtype),
             coefficients=floats(6),
             intercepts=floats(2),
             classlabels_ints=[0, 1],
             outputs=2,
         )
-        for kind in (np.float64, np.int32, np.int64)
+        for dtype in (np.float64, np.int32, np.int64)
     ],
 ]
 
@@ -96,7 +103,7 @@ def classifier(kernel: str, classes: int, *, probabilities: bool = False, **attr
     pairs, vectors = classes * (classes - 1) // 2, [2, 3, 1, 2][:classes]
     labels = attributes.pop("labels", {"classlabels_ints": [3, 1, 7, 5][:classes]})
     if probabilities:
-        attributes |= {"prob_a": [-abs(one) - 0.2 for one in floats(pairs)], "prob_b": floats(pairs)}
+        attributes |= {"prob_a": [-abs(number) - 0.2 for number in floats(pairs)], "prob_b": floats(pairs)}
     return ml(
         "SVMClassifier",
         f(6, 3),
@@ -119,14 +126,14 @@ MACHINES = [
     ml("SVMRegressor", f(5, 4), coefficients=floats(4), rho=[0.2], kernel_params=[1.0, 0.0, 3.0]),
     *[classifier(kernel, 3) for kernel in KERNELS],
     *[classifier("RBF", classes, probabilities=True) for classes in (2, 3, 4)],
-    *[classifier("RBF", 2, post_transform=one) for one in ("NONE", "LOGISTIC", "SOFTMAX")],
+    *[classifier("RBF", 2, post_transform=transform) for transform in ("NONE", "LOGISTIC", "SOFTMAX")],
     classifier("RBF", 4, post_transform="LOGISTIC"),
     classifier("POLY", 3, labels={"classlabels_strings": ["a", "b", "c"]}),
     *[
         ml(
             "SVMClassifier",
             f(6, 3),
-            coefficients=[sign * abs(one) if sign else one for one in floats(3 * classes)],
+            coefficients=[sign * abs(coefficient) if sign else coefficient for coefficient in floats(3 * classes)],
             rho=[0.1],
             kernel_params=[1.0, 0.0, 3.0],
             classlabels_ints=[3, 1, 7][:classes],
@@ -163,10 +170,10 @@ NAMES = strings("a", "c", "b", "?")
 
 ENCODERS = [
     *[ml("Normalizer", np.vstack([f(2, 3), ZEROS]), norm=norm) for norm in ("MAX", "L1", "L2")],
-    *[ml("Normalizer", np.arange(6).reshape(2, 3).astype(kind), norm="L2") for kind in (np.int64, np.float64)],
+    *[ml("Normalizer", np.arange(6).reshape(2, 3).astype(dtype), norm="L2") for dtype in (np.int64, np.float64)],
     ml("Normalizer", f(4), norm="L1"),
     ml("Scaler", f(2, 3), scale=[2.0, 3.0, 4.0], offset=[1.0, 0.0, -1.0]),
-    ml("Scaler", f(2, 3, kind=np.float64), scale=[2.0], offset=[1.0]),
+    ml("Scaler", f(2, 3, dtype=np.float64), scale=[2.0], offset=[1.0]),
     ml("Imputer", MISSING, imputed_value_floats=[7.0, 8.0, 9.0], replaced_value_float=float("nan")),
     ml("Imputer", MISSING, imputed_value_floats=[7.0, 8.0], replaced_value_float=0.0),
     ml("Imputer", np.array([[1, -1], [-1, 3]]), imputed_value_int64s=[7], replaced_value_int64=-1),
@@ -184,9 +191,9 @@ ENCODERS = [
 ]
 
 
-@pytest.mark.parametrize("one", [*LINEAR, *MACHINES, *ENCODERS], ids=str)
-def test_as_onnxruntime(one: Node) -> None:
-    assert_as_onnxruntime(one, rtol=1e-4, atol=1e-5)
+@pytest.mark.parametrize("case", [*LINEAR, *MACHINES, *ENCODERS], ids=str)
+def test_as_onnxruntime(case: Node) -> None:
+    assert_as_onnxruntime(case, rtol=1e-4, atol=1e-5)
 
 
 def with_maps() -> bytes:
@@ -216,9 +223,9 @@ def with_maps() -> bytes:
 
 
 def test_maps_are_a_tensor_of_scores(tmp_path: Any) -> None:
-    found = compile_model(with_maps())({"x": np.array([[1, 2], [0, -1]], np.float32)})
-    np.testing.assert_array_equal(found["label"], [4, 6])
-    np.testing.assert_allclose(found["maps"], [[5.5, 0.25], [-1.5, -0.25]])
+    outputs = compile_model(with_maps())({"x": np.array([[1, 2], [0, -1]], np.float32)})
+    np.testing.assert_array_equal(outputs["label"], [4, 6])
+    np.testing.assert_allclose(outputs["maps"], [[5.5, 0.25], [-1.5, -0.25]])
     path = tmp_path / "maps.onnx"
     path.write_bytes(with_maps())
     report = check_model(path)
@@ -228,7 +235,7 @@ def test_maps_are_a_tensor_of_scores(tmp_path: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "one",
+    "case",
     [
         ml("LinearClassifier", f(5, 3), coefficients=floats(7), intercepts=floats(2), classlabels_ints=[0, 1]),
         ml("LinearClassifier", f(5, 3), coefficients=floats(9), intercepts=floats(3), classlabels_ints=[0, 1]),
@@ -249,9 +256,9 @@ def test_maps_are_a_tensor_of_scores(tmp_path: Any) -> None:
     ],
     ids=str,
 )
-def test_damaged_attributes_are_refused(one: Node) -> None:
+def test_damaged_attributes_are_refused(case: Node) -> None:
     with pytest.raises(IRError):
-        compile_model(model_of_node(one, dynamic=False).SerializeToString())
+        compile_model(model_of_node(case, dynamic=False).SerializeToString())
 
 
 @pytest.mark.parametrize("type", ["CastMap", "DictVectorizer"])

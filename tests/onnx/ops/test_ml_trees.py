@@ -48,7 +48,9 @@ def grown(seed: int, depth: int = 3, trees: int = 4, modes: Sequence[str] = MODE
     return columns, leaves
 
 
-def weighted(prefix: str, leaves: Any, style: str, targets: int, *, positive: bool = False, seed: int = 0) -> Any:
+def weight_attributes(
+    prefix: str, leaves: Any, style: str, targets: int, *, positive: bool = False, seed: int = 0
+) -> Any:
     """The attributes of weights: of all targets, of one of each tree, of the last one, or of some of each leaf."""
     random = np.random.default_rng(seed)
     rows = []
@@ -61,18 +63,18 @@ def weighted(prefix: str, leaves: Any, style: str, targets: int, *, positive: bo
     return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
 
 
-def rows(kind: Any = np.float32, seed: int = 3) -> Any:
+def rows(dtype: Any = np.float32, seed: int = 3) -> Any:
     """Multiples of a quarter, so that some are equal to thresholds, and NaN."""
     random = np.random.default_rng(seed)
-    found = random.integers(-6, 7, (12, FEATURES)) / 4
-    if np.issubdtype(kind, np.floating):
-        found[random.random(found.shape) < 0.2] = np.nan
-    return found.astype(kind)
+    data = random.integers(-6, 7, (12, FEATURES)) / 4
+    if np.issubdtype(dtype, np.floating):
+        data[random.random(data.shape) < 0.2] = np.nan
+    return data.astype(dtype)
 
 
 def regressor(style: str, targets: int, *, data: Any = None, seed: int = 0, opset: int = 3, **attributes: Any) -> Node:
     columns, leaves = grown(seed, **attributes.pop("trees", {}))
-    given = weighted("target", leaves, style, targets, seed=seed) | attributes
+    leaf_attributes = weight_attributes("target", leaves, style, targets, seed=seed) | attributes
     return node(
         "TreeEnsembleRegressor",
         rows() if data is None else data,
@@ -80,7 +82,7 @@ def regressor(style: str, targets: int, *, data: Any = None, seed: int = 0, opse
         opset=opset,
         n_targets=targets,
         **columns,
-        **given,
+        **leaf_attributes,
     )
 
 
@@ -88,7 +90,7 @@ def classifier(
     style: str, labels: Sequence[Any], *, data: Any = None, positive: bool = False, seed: int = 0, **attributes: Any
 ) -> Node:
     columns, leaves = grown(seed)
-    given = weighted("class", leaves, style, len(labels), positive=positive, seed=seed) | attributes
+    leaf_attributes = weight_attributes("class", leaves, style, len(labels), positive=positive, seed=seed) | attributes
     key = "classlabels_strings" if isinstance(labels[0], str) else "classlabels_int64s"
     return node(
         "TreeEnsembleClassifier",
@@ -98,17 +100,17 @@ def classifier(
         outputs=2,
         **{key: list(labels)},
         **columns,
-        **given,
+        **leaf_attributes,
     )
 
 
-def precise(one: Node, *names: str) -> Node:
+def precise(case: Node, *names: str) -> Node:
     """With attributes as tensors of f64, and thresholds that f32 does not hold."""
-    attributes = dict(one.attributes)
+    attributes = dict(case.attributes)
     for name in names:
         values = np.array(attributes.pop(name)) + (1e-10 if name == "nodes_values" else 0)
         attributes[f"{name}_as_tensor"] = numpy_helper.from_array(values, name)
-    return one._replace(attributes=attributes)
+    return case._replace(attributes=attributes)
 
 
 AGGREGATES = ("SUM", "AVERAGE", "MIN", "MAX")
@@ -136,15 +138,15 @@ CLASSIFIERS = [
     *[classifier(style, ["no", "yes"], positive=True) for style in ("all", "some", "tree")],
     *[classifier("first", [3, 8], base_values=base) for base in ([0.3], [0.3, -0.2])],
     *[classifier("some", [0, 1], base_values=base) for base in ([0.3], [0.3, -0.2])],
-    *[classifier("all", [0, 1, 2], data=rows(kind)) for kind in (np.float64, np.int32, np.int64)],
+    *[classifier("all", [0, 1, 2], data=rows(dtype)) for dtype in (np.float64, np.int32, np.int64)],
     precise(classifier("all", [0, 1, 2], data=rows(np.float64)), "nodes_values", "class_weights"),
 ]
 
 
 @pytest.mark.broad
-@pytest.mark.parametrize("one", [*REGRESSORS, *CLASSIFIERS], ids=lambda one: f"{one.type}-{one.opset}")
-def test_as_onnxruntime(one: Node) -> None:
-    assert_as_onnxruntime(one, rtol=1e-4, atol=1e-5, dynamic=True)
+@pytest.mark.parametrize("case", [*REGRESSORS, *CLASSIFIERS], ids=lambda case: f"{case.type}-{case.opset}")
+def test_as_onnxruntime(case: Node) -> None:
+    assert_as_onnxruntime(case, rtol=1e-4, atol=1e-5, dynamic=True)
 
 
 ENSEMBLE = {
@@ -164,68 +166,73 @@ ENSEMBLE = {
 }
 
 
-def ensemble(kind: Any = np.float32, **changes: Any) -> onnx.ModelProto:
+def ensemble(dtype: Any = np.float32, **changes: Any) -> onnx.ModelProto:
     """Two trees that share nodes, with tests for members of sets."""
-    attributes = {name: one for name, one in (ENSEMBLE | changes).items() if one is not None}
+    attributes = {name: values for name, values in (ENSEMBLE | changes).items() if values is not None}
     for name in ("nodes_splits", "leaf_weights", "membership_values"):
-        attributes[name] = numpy_helper.from_array(np.array(attributes[name], kind), name)
+        attributes[name] = numpy_helper.from_array(np.array(attributes[name], dtype), name)
     attributes["nodes_modes"] = numpy_helper.from_array(np.array(attributes["nodes_modes"], np.uint8), "m")
-    made = helper.make_node("TreeEnsemble", ["x"], ["y"], domain="ai.onnx.ml", **attributes)
-    type = helper.np_dtype_to_tensor_dtype(np.dtype(kind))
-    given = helper.make_tensor_value_info("x", type, ["rows", FEATURES])
-    graph = helper.make_graph([made], "g", [given], [helper.make_tensor_value_info("y", type, None)])
+    operator = helper.make_node("TreeEnsemble", ["x"], ["y"], domain="ai.onnx.ml", **attributes)
+    type = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    port = helper.make_tensor_value_info("x", type, ["rows", FEATURES])
+    graph = helper.make_graph([operator], "g", [port], [helper.make_tensor_value_info("y", type, None)])
     imports = [helper.make_opsetid("", 21), helper.make_opsetid("ai.onnx.ml", 5)]
     return helper.make_model(graph, opset_imports=imports, ir_version=10)
 
 
 @pytest.mark.parametrize("aggregate", range(4))
 @pytest.mark.parametrize("transform", range(4))
-@pytest.mark.parametrize("kind", [np.float32, np.float64])
-def test_ensembles_with_sets(aggregate: int, transform: int, kind: Any) -> None:
-    model, data = ensemble(kind, aggregate_function=aggregate, post_transform=transform), rows(kind)
-    found = compile_model(model.SerializeToString())({"x": data})["y"]
-    np.testing.assert_allclose(found, expected(data, aggregate, transform), atol=1e-6)
-    assert found.dtype == kind
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_ensembles_with_sets(aggregate: int, transform: int, dtype: Any) -> None:
+    model, data = ensemble(dtype, aggregate_function=aggregate, post_transform=transform), rows(dtype)
+    output = compile_model(model.SerializeToString())({"x": data})["y"]
+    np.testing.assert_allclose(output, expected(data, aggregate, transform), atol=1e-6)
+    assert output.dtype == dtype
 
 
 def expected(data: Any, aggregate: int, transform: int) -> Any:
     """The trees above, walked row by row."""
     sets = {1: [1.0, -0.5, 0.25], 2: [0.75]}
-    found = np.zeros((len(data), 2))
+    results = np.zeros((len(data), 2))
     for at, row in enumerate(data.astype(np.float64)):
-        given: list[list[float]] = [[], []]
+        weights: list[list[float]] = [[], []]
         for root in ENSEMBLE["tree_roots"]:
-            place, is_leaf = root, 0
+            index, is_leaf = root, 0
             while not is_leaf:
-                value, split = row[ENSEMBLE["nodes_featureids"][place]], ENSEMBLE["nodes_splits"][place]
-                mode = ENSEMBLE["nodes_modes"][place]
-                goes = {0: value <= split, 6: value in sets.get(place, ()), 3: value > split}[mode]
-                goes = goes or bool(np.isnan(value) and ENSEMBLE["nodes_missing_value_tracks_true"][place])
+                value, split = row[ENSEMBLE["nodes_featureids"][index]], ENSEMBLE["nodes_splits"][index]
+                mode = ENSEMBLE["nodes_modes"][index]
+                goes = {0: value <= split, 6: value in sets.get(index, ()), 3: value > split}[mode]
+                goes = goes or bool(np.isnan(value) and ENSEMBLE["nodes_missing_value_tracks_true"][index])
                 way = "true" if goes else "false"
-                place, is_leaf = ENSEMBLE[f"nodes_{way}nodeids"][place], ENSEMBLE[f"nodes_{way}leafs"][place]
-            given[ENSEMBLE["leaf_targetids"][place]].append(ENSEMBLE["leaf_weights"][place])
-        how = [lambda one: sum(one) / 2, sum, lambda one: min(one, default=0), lambda one: max(one, default=0)]
-        scores = np.array([how[aggregate](one) for one in given])
+                index, is_leaf = ENSEMBLE[f"nodes_{way}nodeids"][index], ENSEMBLE[f"nodes_{way}leafs"][index]
+            weights[ENSEMBLE["leaf_targetids"][index]].append(ENSEMBLE["leaf_weights"][index])
+        how = [
+            lambda values: sum(values) / 2,
+            sum,
+            lambda values: min(values, default=0),
+            lambda values: max(values, default=0),
+        ]
+        scores = np.array([how[aggregate](values) for values in weights])
         powers = np.exp(scores)
         shares = powers[np.abs(scores) > 1e-7].sum()
         zero = np.where(np.abs(scores) > 1e-7, powers / (shares or 1), 0)
-        found[at] = [scores, powers / powers.sum(), 1 / (1 + np.exp(-scores)), zero][transform]
-    return found
+        results[at] = [scores, powers / powers.sum(), 1 / (1 + np.exp(-scores)), zero][transform]
+    return results
 
 
 def test_half_precision_is_kept() -> None:
     model, data = ensemble(np.float16), rows(np.float16)
-    found = compile_model(model.SerializeToString())({"x": data})["y"]
-    assert found.dtype == np.float16
-    np.testing.assert_allclose(found, expected(data, 1, 0), atol=1e-3)
+    output = compile_model(model.SerializeToString())({"x": data})["y"]
+    assert output.dtype == np.float16
+    np.testing.assert_allclose(output, expected(data, 1, 0), atol=1e-3)
 
 
 def test_nodes_agree_with_the_reference() -> None:
     model, data = ensemble(tree_roots=[0]), rows()
-    (wanted,) = ReferenceEvaluator(model).run(None, {"x": data})
-    found = compile_model(model.SerializeToString())({"x": data})["y"]
+    (reference,) = ReferenceEvaluator(model).run(None, {"x": data})
+    output = compile_model(model.SerializeToString())({"x": data})["y"]
     full = ~np.isnan(data).any(1)
-    np.testing.assert_allclose(found[full], wanted[full], atol=1e-6)
+    np.testing.assert_allclose(output[full], reference[full], atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -248,9 +255,9 @@ def test_nodes_agree_with_the_reference() -> None:
     ],
 )
 def test_damaged_ensembles_are_refused(changes: dict[str, Any]) -> None:
-    model = ensemble(**{name: one for name, one in changes.items() if one != []})
+    model = ensemble(**{name: values for name, values in changes.items() if values != []})
     if changes.get("tree_roots") == []:
-        attribute = next(one for one in model.graph.node[0].attribute if one.name == "tree_roots")
+        attribute = next(attribute for attribute in model.graph.node[0].attribute if attribute.name == "tree_roots")
         del attribute.ints[:]
     with pytest.raises(IRError):
         compile_model(model.SerializeToString())({"x": rows()})
@@ -277,14 +284,16 @@ def test_damaged_ensembles_are_refused(changes: dict[str, Any]) -> None:
     ],
 )
 def test_damaged_classifiers_are_refused(name: str, values: Any) -> None:
-    one = classifier("all", [0, 1, 2])
-    given = dict(one.attributes) | {name: values(one.attributes.get(name))}
-    made = helper.make_node(
-        one.type, ["x"], ["l", "s"], domain=one.domain, **{k: v for k, v in given.items() if v != []}
+    case = classifier("all", [0, 1, 2])
+    attributes = dict(case.attributes) | {name: values(case.attributes.get(name))}
+    operator = helper.make_node(
+        case.type, ["x"], ["l", "s"], domain=case.domain, **{k: v for k, v in attributes.items() if v != []}
     )
     declared = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["rows", FEATURES])
     outputs = [onnx.ValueInfoProto(name=name) for name in ("l", "s")]
     imports = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
-    model = helper.make_model(helper.make_graph([made], "g", [declared], outputs), opset_imports=imports, ir_version=9)
+    model = helper.make_model(
+        helper.make_graph([operator], "g", [declared], outputs), opset_imports=imports, ir_version=9
+    )
     with pytest.raises(IRError):
         compile_model(model.SerializeToString())({"x": rows()})

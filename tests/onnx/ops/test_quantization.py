@@ -53,18 +53,18 @@ GROUPS = node("Conv", "x v", "h", pads=[1, 1, 1, 1], group=8)
 LAST = [node("Reshape", "k rows", "l"), node("Transpose", "l", "y", perm=[0, 2, 1])]
 
 
-def turned(data: str, output: str) -> onnx.NodeProto:
+def transpose_node(data: str, output: str) -> onnx.NodeProto:
     return node("Transpose", data, output, perm=[0, 2, 3, 1])
 
 
 LAYOUTS = {
-    "after both": [CONV, q("h", "i"), d("i", "j"), turned("j", "k"), *LAST],
-    "between": [CONV, q("h", "i"), turned("i", "j"), d("j", "k"), *LAST],
-    "groups": [GROUPS, q("h", "i"), turned("i", "j"), d("j", "k"), *LAST],
+    "after both": [CONV, q("h", "i"), d("i", "j"), transpose_node("j", "k"), *LAST],
+    "between": [CONV, q("h", "i"), transpose_node("i", "j"), d("j", "k"), *LAST],
+    "groups": [GROUPS, q("h", "i"), transpose_node("i", "j"), d("j", "k"), *LAST],
     "reshaped between": [
         CONV,
         q("h", "i"),
-        turned("i", "i2"),
+        transpose_node("i", "i2"),
         node("Reshape", "i2 rows", "j"),
         d("j", "l"),
         LAST[1],
@@ -74,7 +74,7 @@ LAYOUTS = {
         q("h", "i"),
         node("Unsqueeze", "i one", "i2"),
         node("Squeeze", "i2 one", "i3"),
-        turned("i3", "j"),
+        transpose_node("i3", "j"),
         d("j", "k"),
         *LAST,
     ],
@@ -108,17 +108,17 @@ def by_onnxruntime(proto: onnx.ModelProto, data: Array) -> Array:
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     session = onnxruntime.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    found: Array = session.run(None, {"x": data})[0]
-    return found
+    output: Array = session.run(None, {"x": data})[0]
+    return output
 
 
 def test_openvino_reads_layouts_around_quantization(tmp_path: Path) -> None:
     """A difference of one level is a tie; with layouts that follow a convolution of floats OpenVINO differs by many."""
     paths, arrays, expected, scales = {}, {}, {}, {}
-    for kind, point in POINTS:
+    for dtype, point in POINTS:
         for layout, nodes in LAYOUTS.items():
-            name = f"{layout} {np.dtype(kind)} {point}"
-            proto = model(nodes, np.array(0.05, np.float32), np.array(point, kind))
+            name = f"{layout} {np.dtype(dtype)} {point}"
+            proto = model(nodes, np.array(0.05, np.float32), np.array(point, dtype))
             arrays[name] = (RANDOM.standard_normal((1, 8, 6, 5)) * 2).astype(np.float32)
             expected[name] = by_onnxruntime(proto, arrays[name])
             paths[name] = str(tmp_path / f"{len(paths)}.xml")
@@ -133,12 +133,12 @@ def test_openvino_reads_layouts_around_quantization(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("axis", [None, 1, 3])
-@pytest.mark.parametrize(("kind", "point"), POINTS)
-def test_ties_and_limits_are_those_of_onnxruntime(kind: Any, point: int, axis: int | None) -> None:
+@pytest.mark.parametrize(("dtype", "point"), POINTS)
+def test_ties_and_limits_are_those_of_onnxruntime(dtype: Any, point: int, axis: int | None) -> None:
     """FakeQuantize alone rounds other ties: the result is equal to the bit."""
     size = 1 if axis is None else (2, 3)[axis == 3]
     scale = np.array([0.1, 0.25, 3.0][:size], np.float32)
-    zero = np.full(size, point, kind)
+    zero = np.full(size, point, dtype)
     if axis is None:
         scale, zero = scale.reshape(()), zero.reshape(())
     attributes = {} if axis is None else {"axis": axis}
@@ -146,16 +146,16 @@ def test_ties_and_limits_are_those_of_onnxruntime(kind: Any, point: int, axis: i
     steps = np.arange(-700, 700).reshape(1, 2, 700, 1) * np.float32(0.5)
     data = (steps * np.float32([0.1, 0.25, 3.0])).astype(np.float32)
     data[0, 0, :4, 0] = [np.inf, -np.inf, 3e38, -0.0]
-    (found,) = compile_model(proto.SerializeToString())({"x": data}).values()
-    np.testing.assert_array_equal(found, by_onnxruntime(proto, data))
+    (output,) = compile_model(proto.SerializeToString())({"x": data}).values()
+    np.testing.assert_array_equal(output, by_onnxruntime(proto, data))
 
 
 def test_zero_points_that_differ() -> None:
     scale, zero = np.array([0.1, 0.25, 3.0], np.float32), np.array([0, 7, 255], np.uint8)
     proto = model([q("x", "i", axis=3), d("i", "y", axis=3)], scale, zero, (1, 2, 70, 3))
     data = (RANDOM.standard_normal((1, 2, 70, 3)) * 9).astype(np.float32)
-    (found,) = compile_model(proto.SerializeToString())({"x": data}).values()
-    np.testing.assert_array_equal(found, by_onnxruntime(proto, data))
+    (output,) = compile_model(proto.SerializeToString())({"x": data}).values()
+    np.testing.assert_array_equal(output, by_onnxruntime(proto, data))
 
 
 def layers(nodes: Sequence[onnx.NodeProto], scale: float = 0.1, **others: Any) -> list[str]:

@@ -82,9 +82,9 @@ def casts(data: Any, name: str) -> Node:
 
 
 CASTS = [
-    *[casts(NUMBERS.astype(kind), "STRING") for kind in (np.float32, np.float64)],
+    *[casts(NUMBERS.astype(dtype), "STRING") for dtype in (np.float32, np.float64)],
     casts(NUMBERS[[0, 1, 3, 4, 5, 9]].astype(np.float16), "STRING"),
-    *[casts(np.array([0, 1, 100], kind), "STRING") for kind in (np.int8, np.uint8, np.int64, np.uint64, np.bool_)],
+    *[casts(np.array([0, 1, 100], dtype), "STRING") for dtype in (np.int8, np.uint8, np.int64, np.uint64, np.bool_)],
     *[casts(text("3", "-2", "1.5", "1e3", " 7", "300", "0x10", "8 "), name) for name in KINDS],
     *[casts(text("NaN", "INF", "-inf", "nan", "1e40"), name) for name in KINDS[:3]],
     *[casts(text(word), name) for word in ("abc", "", "True", "NaN") for name in KINDS if name != "BOOL"],
@@ -102,20 +102,20 @@ NORMALIZED = [
 
 
 @pytest.mark.parametrize("stored", [False, True])
-@pytest.mark.parametrize("one", [*TOKENS, *CASTS, *NORMALIZED], ids=str)
-def test_known_strings_as_onnxruntime(one: Node, stored: bool) -> None:
-    assert_as_onnxruntime(one._replace(constants=frozenset([0] if stored else [])))
+@pytest.mark.parametrize("case", [*TOKENS, *CASTS, *NORMALIZED], ids=str)
+def test_known_strings_as_onnxruntime(case: Node, stored: bool) -> None:
+    assert_as_onnxruntime(case._replace(constants=frozenset([0] if stored else [])))
 
 
-@pytest.mark.parametrize("one", COUNTED, ids=str)
-def test_counts_of_n_grams_as_onnxruntime(one: Node) -> None:
-    assert_as_onnxruntime(one, dynamic=True)
+@pytest.mark.parametrize("case", COUNTED, ids=str)
+def test_counts_of_n_grams_as_onnxruntime(case: Node) -> None:
+    assert_as_onnxruntime(case, dynamic=True)
 
 
 def model_of(operator: str, data: Any, opset: int, **attributes: Any) -> onnx.ModelProto:
-    made = helper.make_node(operator, ["x"], ["y"], **attributes)
+    operator = helper.make_node(operator, ["x"], ["y"], **attributes)
     declared = helper.make_tensor_value_info("x", TensorProto.STRING, data.shape)
-    graph = helper.make_graph([made], "g", [declared], [helper.make_empty_tensor_value_info("y")])
+    graph = helper.make_graph([operator], "g", [declared], [helper.make_empty_tensor_value_info("y")])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
 
 
@@ -158,9 +158,9 @@ def test_a_string_that_is_no_number_is_named() -> None:
     assert "word" in caught.value.message
 
 
-def stored_model(one: Node) -> bytes:
+def stored_model(case: Node) -> bytes:
     """Return an ONNX model with the node, whose inputs are initializers."""
-    stored = one._replace(constants=frozenset(range(len(one.inputs))))
+    stored = case._replace(constants=frozenset(range(len(case.inputs))))
     return model_of_node(stored, dynamic=False).SerializeToString()
 
 
@@ -175,17 +175,17 @@ WITHOUT_LIMITS = [
 ]
 
 
-@pytest.mark.parametrize("one", WITHOUT_LIMITS, ids=lambda one: one.type)
-def test_patterns_and_tables_without_an_end_are_refused(one: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("case", WITHOUT_LIMITS, ids=lambda case: case.type)
+def test_patterns_and_tables_without_an_end_are_refused(case: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(matching, "MATCH_SECONDS", 0.01)
-    with pytest.raises(ResourceError, check=coded("IR006", layer_type=one.type)):
-        read_model(stored_model(one))
+    with pytest.raises(ResourceError, check=coded("IR006", layer_type=case.type)):
+        read_model(stored_model(case))
 
 
 def test_a_pattern_that_is_nested_too_deeply_is_invalid() -> None:
-    one = node("RegexFullMatch", text("a"), opset=20, pattern="(" * 5000 + "a" + ")" * 5000)
+    case = node("RegexFullMatch", text("a"), opset=20, pattern="(" * 5000 + "a" + ")" * 5000)
     with pytest.raises(InvalidAttributeError, check=coded("IR302", layer_type="RegexFullMatch")):
-        read_model(stored_model(one))
+        read_model(stored_model(case))
 
 
 def test_many_skipped_items_of_n_grams_are_not_unrolled() -> None:

@@ -24,7 +24,7 @@ from ir_exec.errors import GraphError, IRError, ParseError, ResourceError, Unsup
 from ir_exec.onnx.reading import files
 from ir_exec.onnx.reading.files import read_proto, without_large_tensors
 from tests.helpers.facts import mentions, naming
-from tests.onnx.files import external, model, stored
+from tests.onnx.files import external, model, write_model
 
 ADD = "g (float[2] x) => (float[2] y) { y = Add(x, w) }"
 
@@ -35,7 +35,7 @@ def with_weights(tensor: onnx.TensorProto) -> onnx.ModelProto:
     return proto
 
 
-def refused(source: object, error: type[IRError], code: str) -> str:
+def read_error(source: object, error: type[IRError], code: str) -> str:
     with pytest.raises(error) as caught:
         ir_exec.read_model(source)  # type: ignore[arg-type]
     assert caught.value.code == code
@@ -44,8 +44,8 @@ def refused(source: object, error: type[IRError], code: str) -> str:
 
 def test_a_file_is_read_by_its_path_and_as_bytes(tmp_path: Path) -> None:
     proto = with_weights(numpy_helper.from_array(np.array([1, 2], np.float32), "w"))
-    path = stored(tmp_path, proto)
-    for source in (path, str(path), proto.SerializeToString(), stored(tmp_path, proto, "without-an-ending")):
+    path = write_model(tmp_path, proto)
+    for source in (path, str(path), proto.SerializeToString(), write_model(tmp_path, proto, "without-an-ending")):
         network = ir_exec.read_model(source)
         assert [str(port) for port in (*network.inputs, *network.outputs)] == ["x f32[2]", "y f32[2]"]
         result = ir_exec.compile_model(source)({"x": np.array([1, 1], np.float32)})
@@ -74,20 +74,20 @@ def test_every_input_and_output_has_its_name_in_openvino(tmp_path: Path) -> None
     assert [port.names for port in compiled.inputs] == [{"x"}, {"w"}]
     assert [port.names for port in compiled.outputs] == [{"y"}, {"z"}, {"v"}, {"u"}, {"w"}, {"y"}]
     x = np.array([-1, 2], np.float32)
-    found = ir_exec.compile_model(network)({"x": x, "w": x + 1})
+    outputs = ir_exec.compile_model(network)({"x": x, "w": x + 1})
     for port in compiled.outputs:
-        np.testing.assert_array_equal(compiled({"x": x, "w": x + 1})[port], found[port.any_name])
+        np.testing.assert_array_equal(compiled({"x": x, "w": x + 1})[port], outputs[port.any_name])
 
 
 def test_external_data_is_read_from_the_folder(tmp_path: Path) -> None:
     np.array([9, 1, 2], np.float32).tofile(tmp_path / "w.bin")
     tensor = external(np.zeros(2, np.float32), "w", location="w.bin", offset="4", length="8")
-    compiled = ir_exec.compile_model(stored(tmp_path, with_weights(tensor)))
+    compiled = ir_exec.compile_model(write_model(tmp_path, with_weights(tensor)))
     assert compiled({"x": np.zeros(2, np.float32)})["y"].tolist() == [1, 2]
 
 
 def test_a_small_file_takes_little_memory(tmp_path: Path) -> None:
-    path = stored(tmp_path, model("g (float[2] x) => (float[2] y) { y = Relu(x) }"))
+    path = write_model(tmp_path, model("g (float[2] x) => (float[2] y) { y = Relu(x) }"))
     ir_exec.read_model(path)
     tracemalloc.start()
     try:
@@ -102,7 +102,7 @@ def test_large_external_data_is_mapped(tmp_path: Path) -> None:
     values.tofile(tmp_path / "w.bin")
     proto = model(f"g (float[{2**16}] x) => (float[{2**16}] y) {{ y = Add(x, w) }}")
     proto.graph.initializer.append(external(values, "w", location="w.bin"))
-    compiled = ir_exec.compile_model(stored(tmp_path, proto))
+    compiled = ir_exec.compile_model(write_model(tmp_path, proto))
     np.testing.assert_array_equal(compiled({"x": np.zeros_like(values)})["y"], values)
 
 
@@ -113,8 +113,8 @@ def test_nothing_outside_the_folder_is_read(tmp_path: Path, location: str) -> No
     (tmp_path / "inner" / "a").mkdir(parents=True)
     np.zeros(2, np.float32).tofile(tmp_path / "w.bin")
     tensor = external(np.zeros(2, np.float32), "w", location=location)
-    path = stored(tmp_path / "inner", with_weights(tensor))
-    assert repr(location) in refused(path, WeightsError, Code.weights_missing)
+    path = write_model(tmp_path / "inner", with_weights(tensor))
+    assert repr(location) in read_error(path, WeightsError, Code.weights_missing)
 
 
 @pytest.mark.skipif(not hasattr(os, "symlink"), reason="no links here")
@@ -123,7 +123,7 @@ def test_a_link_out_of_the_folder_is_not_followed(tmp_path: Path) -> None:
     np.zeros(2, np.float32).tofile(tmp_path / "secret")
     (tmp_path / "inner" / "w.bin").symlink_to(tmp_path / "secret")
     tensor = external(np.zeros(2, np.float32), "w", location="w.bin")
-    refused(stored(tmp_path / "inner", with_weights(tensor)), WeightsError, Code.weights_missing)
+    read_error(write_model(tmp_path / "inner", with_weights(tensor)), WeightsError, Code.weights_missing)
 
 
 @pytest.mark.parametrize(
@@ -143,12 +143,12 @@ def test_external_data_that_does_not_fit(tmp_path: Path, entries: dict[str, str]
     (tmp_path / "folder").mkdir()
     np.zeros(2, np.float32).tofile(tmp_path / "w.bin")
     tensor = external(np.zeros(2, np.float32), "w", **entries)
-    refused(stored(tmp_path, with_weights(tensor)), WeightsError, code)
+    read_error(write_model(tmp_path, with_weights(tensor)), WeightsError, code)
 
 
 def test_a_model_of_bytes_has_no_folder() -> None:
     tensor = external(np.zeros(2, np.float32), "w", location="w.bin")
-    refused(with_weights(tensor).SerializeToString(), WeightsError, Code.weights_missing)
+    read_error(with_weights(tensor).SerializeToString(), WeightsError, Code.weights_missing)
 
 
 @pytest.mark.parametrize("dims", [[3], [2**40, 2**40], [10**15], [-1], [2, 2]])
@@ -164,7 +164,7 @@ def test_a_sparse_tensor_takes_no_memory_for_its_zeros() -> None:
     sparse = proto.graph.sparse_initializer.add(dims=[10**12])
     sparse.values.CopyFrom(numpy_helper.from_array(np.ones(1, np.float32), "w"))
     sparse.indices.CopyFrom(numpy_helper.from_array(np.zeros(1, np.int64)))
-    refused(proto.SerializeToString(), ResourceError, Code.limit_exceeded)
+    read_error(proto.SerializeToString(), ResourceError, Code.limit_exceeded)
     sparse.dims[:] = [2]
     compiled = ir_exec.compile_model(proto.SerializeToString())
     assert compiled({"x": np.zeros(2, np.float32)})["y"].tolist() == [1, 0]
@@ -183,13 +183,13 @@ def test_a_sparse_tensor_takes_no_memory_for_its_zeros() -> None:
 def test_other_files_called_onnx(tmp_path: Path, content: bytes, said: mentions) -> None:
     path = tmp_path / "model.onnx"
     path.write_bytes(content)
-    assert refused(path, ParseError, Code.not_ir) == said
+    assert read_error(path, ParseError, Code.not_ir) == said
 
 
 def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
-    refused(tmp_path / "none.onnx", ParseError, Code.unreadable_path)
+    read_error(tmp_path / "none.onnx", ParseError, Code.unreadable_path)
     (tmp_path / "folder.onnx").mkdir()
-    refused(tmp_path / "folder.onnx", ParseError, Code.unreadable_path)
+    read_error(tmp_path / "folder.onnx", ParseError, Code.unreadable_path)
 
 
 def test_functions_that_call_themselves() -> None:
@@ -198,7 +198,7 @@ def test_functions_that_call_themselves() -> None:
         further='"own" : 1',
         functions='<domain: "own", opset_import: ["own" : 1]> F (a) => (b) { b = own.F(a) }',
     )
-    assert refused(proto.SerializeToString(), GraphError, Code.cycle) == mentions("F")
+    assert read_error(proto.SerializeToString(), GraphError, Code.cycle) == mentions("F")
 
 
 @pytest.mark.broad
@@ -212,7 +212,7 @@ def test_functions_that_call_functions_millions_of_times() -> None:
     )
     functions += '<domain: "own", opset_import: ["" : 17, "own" : 1]> F40 (a) => (b) { b = Relu(a) }'
     proto = model("g (float[2] x) => (float[2] y) { y = own.F0(x) }", further='"own" : 1', functions=functions)
-    refused(proto.SerializeToString(), ResourceError, Code.limit_exceeded)
+    read_error(proto.SerializeToString(), ResourceError, Code.limit_exceeded)
 
 
 def test_a_function_of_the_file_is_expanded() -> None:
@@ -236,7 +236,7 @@ def test_operators_that_cannot_be_said_are_named_at_once_with_their_counts() -> 
         opset=20,
         further='"own" : 1',
     )
-    message = refused(proto.SerializeToString(), UnsupportedError, Code.operator_not_implemented)
+    message = read_error(proto.SerializeToString(), UnsupportedError, Code.operator_not_implemented)
     first, second = message.split("; ")
     assert "ImageDecoder (2 nodes)" in first
     assert first == mentions("ai.onnx", 20)
@@ -247,14 +247,14 @@ def test_operators_that_cannot_be_said_are_named_at_once_with_their_counts() -> 
 def test_operators_with_one_reason_are_told_together() -> None:
     body = "g (float[2] x) => (float[2] z) { y = own.Foo(x) w = own.Bar(y) z = own.Foo(w) }"
     proto = model(body, further='"own" : 1')
-    message = refused(proto.SerializeToString(), UnsupportedError, Code.operator_not_implemented)
+    message = read_error(proto.SerializeToString(), UnsupportedError, Code.operator_not_implemented)
     assert "own:Bar (1 node), own:Foo (2 nodes)" in message
     assert message.count("version 1 ") == 1
 
 
 def test_why_an_operator_cannot_be_said() -> None:
     proto = model("g (uint8[2] x) => (uint8[H,W,3] y) { y = ImageDecoder(x) }", opset=20)
-    message = refused(proto.SerializeToString(), UnsupportedError, Code.operator_not_implemented)
+    message = read_error(proto.SerializeToString(), UnsupportedError, Code.operator_not_implemented)
     assert "ImageDecoder (1 node)" in message
     assert message == mentions("ai.onnx", 20)
 
@@ -276,7 +276,7 @@ def test_operators_are_counted_behind_others_and_inside_of_bodies() -> None:
         further='"own" : 1',
         functions="""<domain: "own", opset_import: ["" : 20, "own" : 1]> F (a) => (b) { b = Relu(a) }""",
     )
-    message = refused(proto.SerializeToString(), UnsupportedError, Code.operator_not_implemented)
+    message = read_error(proto.SerializeToString(), UnsupportedError, Code.operator_not_implemented)
     assert re.findall(r"[\w:]+ \(\d+ nodes?\)", message) == [
         "own:First (1 node)",
         "own:Second (3 nodes)",
@@ -291,8 +291,8 @@ def test_without_the_package_one_error_says_what_to_install(monkeypatch: pytest.
     with pytest.raises(UnsupportedError, match=naming("onnx")) as caught:
         ir_exec.read_model(proto)
     assert caught.value.hint == mentions(".[onnx]")
-    (found,) = ir_exec.check_model(proto).diagnostics
-    assert (found.code, found.severity) == ("IR001", "error"), "a check that read nothing has not passed"
+    (diagnostic,) = ir_exec.check_model(proto).diagnostics
+    assert (diagnostic.code, diagnostic.severity) == ("IR001", "error"), "a check that read nothing has not passed"
 
 
 NETWORK = model(
@@ -312,8 +312,8 @@ def test_files_that_are_cut_off(length: int) -> None:
 @given(st.lists(st.tuples(st.integers(0, len(NETWORK) - 1), st.integers(0, 255)), min_size=1, max_size=4))
 def test_files_with_other_bytes(changes: list[tuple[int, int]]) -> None:
     damaged = bytearray(NETWORK)
-    for place, byte in changes:
-        damaged[place] = byte
+    for position, byte in changes:
+        damaged[position] = byte
     report = ir_exec.check_model(bytes(damaged))
     assert not [diagnostic for diagnostic in report.diagnostics if diagnostic.code == Code.internal_error], bytes(
         damaged
@@ -332,7 +332,9 @@ def network() -> onnx.ModelProto:
 
 
 def short_of(proto: onnx.ModelProto, name: str = "m.onnx") -> onnx.ModelProto | None:
-    content = without_large_tensors(memoryview(proto.SerializeToString()), name, lambda kind: kind != TensorProto.INT2)
+    content = without_large_tensors(
+        memoryview(proto.SerializeToString()), name, lambda data_type: data_type != TensorProto.INT2
+    )
     return None if content is None else onnx.ModelProto.FromString(content)
 
 
@@ -340,12 +342,12 @@ def test_only_large_tensors_are_left_out_and_nothing_else_changes() -> None:
     proto = network()
     short = short_of(proto)
     assert short is not None
-    left, kept = short.graph.initializer
-    entries = {one.key: one.value for one in left.external_data}
+    left, small = short.graph.initializer
+    entries = {entry.key: entry.value for entry in left.external_data}
     start, size = int(entries["offset"]), int(entries["length"])
     assert proto.SerializeToString()[start : start + size] == LARGE.tobytes()
     assert entries["location"] == "m.onnx"
-    assert kept.raw_data == SMALL.tobytes()
+    assert small.raw_data == SMALL.tobytes()
     left.ClearField("external_data")
     left.ClearField("data_location")
     left.raw_data = LARGE.tobytes()
@@ -362,10 +364,10 @@ def test_what_is_stored_in_another_way_stays() -> None:
 
 
 def test_the_network_computes_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = stored(tmp_path, network())
-    found, folder = read_proto(path)
+    path = write_model(tmp_path, network())
+    proto, folder = read_proto(path)
     assert folder == str(tmp_path)
-    assert found.graph.initializer[0].data_location == TensorProto.EXTERNAL
+    assert proto.graph.initializer[0].data_location == TensorProto.EXTERNAL
     x = np.ones((1, 1200), np.float32)
     result = ir_exec.compile_model(path)({"x": x})["y"]
     np.testing.assert_array_equal(result, ir_exec.compile_model(path.read_bytes())({"x": x})["y"])
@@ -379,7 +381,7 @@ def test_the_network_computes_the_same(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_link_to_a_file_of_another_name(tmp_path: Path) -> None:
     (tmp_path / "blobs").mkdir()
     (tmp_path / "shown").mkdir()
-    stored(tmp_path / "blobs", network(), "0123abcd")
+    write_model(tmp_path / "blobs", network(), "0123abcd")
     link = tmp_path / "shown" / "model.onnx"
     link.symlink_to("../blobs/0123abcd")
     assert ir_exec.compile_model(link)({"x": np.ones((1, 1200), np.float32)})["y"].shape == (1, 1000)
@@ -389,7 +391,7 @@ def test_data_that_does_not_fit_the_dims_is_told(tmp_path: Path) -> None:
     proto = network()
     proto.graph.initializer[0].dims[0] = 1201
     with pytest.raises(IRError) as caught:
-        ir_exec.read_model(stored(tmp_path, proto))
+        ir_exec.read_model(write_model(tmp_path, proto))
     assert "1201" in str(caught.value)
 
 
@@ -407,12 +409,12 @@ def test_damaged_content_is_left_to_the_parser(data: st.DataObject) -> None:
             content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(files, "LEAST_LEFT_OUT", 16)
-        found = without_large_tensors(memoryview(bytes(content)), "m.onnx", lambda kind: True)
-    assert found is None or len(found) < len(content) + 200
+        shortened = without_large_tensors(memoryview(bytes(content)), "m.onnx", lambda data_type: True)
+    assert shortened is None or len(shortened) < len(content) + 200
 
 
 def test_converting_holds_no_copy_of_the_weights(tmp_path: Path) -> None:
-    path = stored(tmp_path, network())
+    path = write_model(tmp_path, network())
     ir_exec.read_model(path).save(tmp_path / "first.xml")  # imports what it needs
     tracemalloc.start()
     try:
@@ -436,9 +438,9 @@ def test_what_stays_in_the_file_is_multiplied_aligned(tmp_path: Path, shift: int
         np.testing.assert_allclose(compiled([data])[0], data @ LARGE + SMALL, rtol=1e-4, atol=1e-3)
     constants = compiled.executor.compiler.constants
     assert constants is not None
-    (kept,) = (array for array in constants.arrays if array is not None and array.shape == LARGE.shape)
-    assert kept.flags.aligned
-    np.testing.assert_array_equal(kept, LARGE)
+    (weights,) = (array for array in constants.arrays if array is not None and array.shape == LARGE.shape)
+    assert weights.flags.aligned
+    np.testing.assert_array_equal(weights, LARGE)
 
 
 def test_pages_of_the_file_may_be_let_go(tmp_path: Path) -> None:
@@ -466,9 +468,9 @@ def test_kept_weights_stay_in_the_file(tmp_path: Path, shift: int) -> None:
     np.testing.assert_allclose(compiled([data])[0], data @ LARGE + SMALL, rtol=1e-4, atol=1e-3)
     constants = compiled.executor.compiler.constants
     assert constants is not None
-    (kept,) = (array for array in constants.arrays if array is not None and array.shape == LARGE.shape)
+    (weights,) = (array for array in constants.arrays if array is not None and array.shape == LARGE.shape)
     assert opened.weights is not None
-    assert opened.weights.maps(kept)
+    assert opened.weights.maps(weights)
 
 
 def test_a_model_records_its_file(tmp_path: Path) -> None:
@@ -479,7 +481,7 @@ def test_a_model_records_its_file(tmp_path: Path) -> None:
     network = ir_exec.read_model(path)
     inputs = {"x": np.ones(4, np.float32), "k": np.array([4])}
     copies = (copy.copy(network), pickle.loads(pickle.dumps(network)), network.specialize_for(inputs))
-    assert {one.lowered_from for one in (network, *copies)} == {str(path)}
+    assert {model.lowered_from for model in (network, *copies)} == {str(path)}
     assert ir_exec.read_model(path.read_bytes()).lowered_from is None
     network.save(tmp_path / "net.xml")
     assert ir_exec.read_model(tmp_path / "net.xml").lowered_from is None

@@ -46,16 +46,16 @@ CODES = {
 }
 
 
-def same(found: Array, expected: Array) -> None:
-    assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
-    assert found.tolist() == expected.tolist()
+def same(actual: Array, expected: Array) -> None:
+    assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape)
+    assert actual.tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("name", ARRAYS)
 def test_raw_data(tmp_path: Path, name: str) -> None:
     (tmp_path / "a.pb").write_bytes(numpy_helper.from_array(ARRAYS[name], "x").SerializeToString())
-    found, array = read_tensor_file(tmp_path / "a.pb")
-    assert found == "x"
+    tensor_name, array = read_tensor_file(tmp_path / "a.pb")
+    assert tensor_name == "x"
     same(array, ARRAYS[name])
 
 
@@ -68,9 +68,9 @@ def test_typed_fields(tmp_path: Path, name: str) -> None:
 
 
 def test_what_is_no_tensor(tmp_path: Path) -> None:
-    whole = numpy_helper.from_array(ARRAYS["f32"], "x").SerializeToString()
+    serialized = numpy_helper.from_array(ARRAYS["f32"], "x").SerializeToString()
     sequence = numpy_helper.from_list([ARRAYS["f32"]], "x").SerializeToString()
-    for raw in (b"", b"\xff\xff", whole[:-1], whole[:10], sequence, b"version https://git-lfs"):
+    for raw in (b"", b"\xff\xff", serialized[:-1], serialized[:10], sequence, b"version https://git-lfs"):
         (tmp_path / "a.pb").write_bytes(raw)
         with pytest.raises(EvaluationError) as caught:
             read_tensor_file(tmp_path / "a.pb")

@@ -130,6 +130,6 @@ def test_images_whose_channels_are_side_by_side(sizes: tuple[int, ...], limits: 
         high[0, 3] = -2
     levels = level_numbers([low, high, low, high], 255, rank)
     image = RANDOM.normal(size=sizes).astype(np.float32)
-    wanted = levels.quantized(image)
+    wanted = levels.quantize(image)
     turned = np.moveaxis(np.ascontiguousarray(np.moveaxis(image, 1, -1)), -1, 1)
-    np.testing.assert_array_equal(levels.quantized(turned), wanted)
+    np.testing.assert_array_equal(levels.quantize(turned), wanted)

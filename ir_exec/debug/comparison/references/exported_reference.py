@@ -40,7 +40,7 @@ class ExportedReference(ONNXReference):
         if missing:
             hint = install_hint("onnxruntime")
             raise EvaluationError(f"{' and '.join(missing)} is not installed", code=Code.unknown_input, hint=hint)
-        from ir_exec.engines.widening import widened
+        from ir_exec.engines.widening import widen_model
         from ir_exec.onnx.export.files import write_exported
         from ir_exec.onnx.export.lower import lower_model
 
@@ -52,7 +52,7 @@ class ExportedReference(ONNXReference):
             )
         self._exported = temporary_folder()
         path = Path(self._exported.name, "network.onnx")
-        write_exported(widened(exported) if precision == "f32" else exported, path)
+        write_exported(widen_model(exported) if precision == "f32" else exported, path)
         super().__init__(path, timeout=timeout, title=title)
         self.runtime = title
         self.shares_names = True

@@ -30,7 +30,7 @@ def interpolate_1(node: ExportNode) -> str:
     """Resample the axes to sizes."""
     op, rank = node.op, node.known_rank(0)
     data, sizes = input_tensors(node)
-    axes, pads = op._resized(rank), op._pads(rank)
+    axes, pads = op._resized_axes(rank), op._pads(rank)
     if op.mode == "area":
         node.refuse("the specification does not define the mode area")
     padded = any(begin or end for begin, end in pads)

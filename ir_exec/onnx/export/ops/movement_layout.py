@@ -94,7 +94,9 @@ def _places(node: ExportNode, axis: int, begin: int | str, end: int | str, mode:
     """The indices of the elements that are copied to a padded axis."""
     size = node.dim(axis)
     if isinstance(size, int) and isinstance(begin, int) and isinstance(end, int):
-        return node.ints([int(index) for index in node.op._mapped(np.arange(-begin, max(size + end, -begin)), size)])
+        return node.ints(
+            [int(index) for index in node.op._map_places(np.arange(-begin, max(size + end, -begin)), size)]
+        )
     start = node.reshape(node.emit("Neg", node.dim_name(begin)), [])
     stop, unit = node.reshape(node.dim_name(node.plus(size, end)), []), node.constant(1, ElementType.i64)
     places = node.emit("Range", start, stop, unit)
