@@ -62,10 +62,10 @@ MOST_OPINIONS = 40
 
 
 MOST_WEIGHT_BYTES = 2**26
-"""Bytes of values that depend on weights alone up to which all of them are probed: all are in memory at once."""
+"""Maximum total bytes of values that depend on weights alone to probe all of them: all are in memory at once."""
 
 MOST_PROBED_WEIGHT = 2**16
-"""Bytes of a value that depends on weights alone up to which it is always probed."""
+"""Maximum bytes of a value that depends on weights alone and is always probed."""
 
 
 class OpenVINOReference(ReferenceState):
