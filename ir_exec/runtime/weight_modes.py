@@ -10,6 +10,7 @@ from ir_exec.errors import EvaluationError
 from ir_exec.model import WeightsSource, count_constant_bytes
 from ir_exec.plan.constant_values import foldable
 from ir_exec.plan.memory import byte_size, default_budget
+from ir_exec.runtime.arguments import whole_number
 from ir_exec.runtime.precision import Precision, file_types, widened_type
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def weight_mode_of_many_runs(
         return "expand"
     most_bytes = default_budget() // EXPANDED_SHARE // workers
     if max_memory is not None:
-        most_bytes = min(most_bytes, max_memory // BUDGET_SHARE)
+        most_bytes = min(most_bytes, whole_number(max_memory, "max_memory", 0) // BUDGET_SHARE)
     return choose_weight_mode(model, mode, precision, most_bytes)
 
 

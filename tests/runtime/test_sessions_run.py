@@ -246,7 +246,10 @@ class Broken:
         ({"max_seconds": 0}, fault_with("max_seconds", actual=0, expected=mentions(0))),
         ({"max_seconds": "1"}, fault_with("max_seconds", actual="'1'", expected=mentions(0))),
         ({"weights": "other.bin"}, fault_with(expected="None")),
-        ({"weight_mode": "other.bin"}, fault_with("weight_mode", actual="'other.bin'", expected="'expand' or 'keep'")),
+        (
+            {"weight_mode": "other.bin"},
+            fault_with("weight_mode", actual="'other.bin'", expected="'auto', 'expand' or 'keep'"),
+        ),
     ],
 )
 def test_options_of_the_wrong_kind(arguments, words):
