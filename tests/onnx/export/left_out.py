@@ -79,7 +79,7 @@ NOT_READ_AGAIN: tuple[str, ...] = (
     "must be known at conversion",
     # Means of no integers, and axes that are named twice: errors in the operators of which the composition consists.
     "an integer is divided by zero",
-    "contain duplicates",
+    "expected distinct axes",
     # The reader knows no dots in the output of an equation whose inputs have none.
     "Einsum",
 )
