@@ -42,7 +42,7 @@ COMMANDS = {
 
 
 class Usage(NamedTuple):
-    """The processor time of a command in seconds, and its greatest resident size in MiB, at least that of this script."""
+    """Processor time of a command in seconds, and its greatest resident size in MiB, not below that of this script."""
 
     seconds: float
     mebibytes: float
