@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import math
 import os
+import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -68,9 +69,10 @@ def measure_command(arguments: Sequence[str]) -> Usage:
     Raises:
         SystemExit: If the command fails.
     """
-    process = os.spawnv(os.P_NOWAIT, sys.executable, [sys.executable, "-m", "ir_exec", *arguments])
-    _, status, usage = os.wait4(process, 0)
-    if os.waitstatus_to_exitcode(status) != 0:
+    process = subprocess.Popen([sys.executable, "-m", "ir_exec", *arguments], stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)  # it has been waited for
+    if process.returncode != 0:
         raise SystemExit(f"the command fails: ir-exec {' '.join(arguments)}")
     return Usage(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
 
@@ -88,20 +90,16 @@ def main() -> int:
     options = parser.parse_args()
     sizes = [int(text) for text in options.sizes.split(",")]
     steep = []
-    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # a pipe or a terminal
     print(f"{'command':10}" + "".join(f"{f'{size:,} layers':>24}" for size in sizes) + f"{'exponent':>10}")
-    with tempfile.TemporaryDirectory() as folder, open(os.devnull, "w") as nothing:
+    with tempfile.TemporaryDirectory() as folder:
         for size in (FEW_LAYERS, *sizes):
             write_encoder(Path(folder, f"encoder{size}.xml"), size)
-        output = os.dup(1)
         for name, command in COMMANDS.items():
             rows = []
-            os.dup2(nothing.fileno(), 1)
             for size in (FEW_LAYERS, *sizes):
                 model = Path(folder, f"encoder{size}.xml")
                 text = command.format(model=model, inputs=model.with_suffix(".npz"), folder=folder)
                 rows.append(measure_command(text.split()))
-            os.dup2(output, 1)
             start, *measured = rows
             growth = exponent(sizes, [row.seconds for row in measured], start.seconds)
             steep += [name] * (options.most is not None and growth > options.most)

@@ -59,20 +59,10 @@ class OrderedLayers(Mapping[str, Layer]):
     def __init__(self, layers: Iterable[Layer]) -> None:
         self._layers = {layer.id: layer for layer in layers}
         self._ranks = {id: GAP * position for position, id in enumerate(self._layers)}
-        self._next: dict[str, str | None] = {}
-        self._first: str | None = None
-        self._last: str | None = None
-        for id in self._layers:
-            self._link(id)
-
-    def _link(self, id: str) -> None:
-        """Append an id to the list of layers."""
-        if self._last is None:
-            self._first = id
-        else:
-            self._next[self._last] = id
-        self._next[id] = None
-        self._last = id
+        ids: list[str | None] = [*self._layers, None]
+        self._next = dict(zip(self._layers, ids[1:], strict=True))
+        self._first = ids[0]
+        self._last = next(reversed(self._layers), None)
 
     def __getitem__(self, id: str) -> Layer:
         return self._layers[id]

@@ -1,4 +1,4 @@
-"""Whether runs expand weights or keep them in their file: the argument `weight_mode` of `compile_model`."""
+"""Weights in runs, expanded or kept in their file: the argument `weight_mode` of `compile_model`."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def echo(text: str, *, to_stderr: bool = False) -> None:
 
 
 def write(text: str, **how: Any) -> None:
-    """Print text as it is, in place of a progress display; `how` are keywords of `click.echo`."""
+    """Print text as it is, in place of a progress display, with the keywords `how` of `click.echo`."""
     end_progress()
     click.echo(text, **how)
 

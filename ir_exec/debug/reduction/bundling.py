@@ -280,7 +280,7 @@ def _write(target: Path, named: Mapping[str, Path], about: Bundle) -> None:
 def _is_compressible(file: BinaryIO) -> bool:
     """Return True if samples of a file, at fixed positions, are smaller when they are compressed.
 
-    Trained weights are not: compressing them takes most of the time of a bundle, and saves a few %.
+    Trained weights are not: compressing them takes most of the time of a bundle, and saves less than a tenth of them.
     """
     size = file.seek(0, os.SEEK_END)
     steps = range(0, size, max(size // _SAMPLES, _SAMPLE_BYTES)) if size else ()

@@ -33,7 +33,7 @@ _RANDOM = {"RandomUniform", "Multinomial"}
 
 
 class Outcome(NamedTuple):
-    """How a row came out. engine: who ran the model. is_refused: the export refused it, with a reason in `faults`."""
+    """The result of a row. engine: the program that ran the model. is_refused: the export refused it, with a reason in `faults`."""
 
     case: Case
     faults: list[str]
@@ -113,7 +113,7 @@ def _narrow(actual: Array, expected: Array) -> Array:
 
 
 def summary(rows: Sequence[Outcome]) -> Counter[str]:
-    """How many rows are right, by engine, refused and wrong."""
+    """The numbers of rows that are right by engine, refused and wrong."""
     return Counter(
         outcome.engine if outcome.is_right else "refused" if outcome.is_refused else "wrong" for outcome in rows
     )
