@@ -33,7 +33,7 @@ _RANDOM = {"RandomUniform", "Multinomial"}
 
 
 class Outcome(NamedTuple):
-    """The result of a row. engine: the program that ran the model. is_refused: the export refused it, with a reason in `faults`."""
+    """The result of a row, the program that ran it (`engine`), and whether the export refused it, as in `faults`."""
 
     case: Case
     faults: list[str]
