@@ -11,6 +11,13 @@ from ir_exec.debug.reduction.bundling import (
 from ir_exec.debug.reduction.command import Command as Command
 from ir_exec.debug.diffs.diffing import NetworkDiff as NetworkDiff
 from ir_exec.debug.diffs.diffing import diff as diff
+from ir_exec.debug.weights.diffing_weights import diff_weights as diff_weights
+from ir_exec.debug.weights.records import (
+    AccountedTensor as AccountedTensor,
+    AccountedWeight as AccountedWeight,
+    WeightFault as WeightFault,
+    WeightsDiff as WeightsDiff,
+)
 from ir_exec.debug.drawing import drawn_inputs as drawn_inputs
 from ir_exec.debug.reduction.extracting import (
     Extracted as Extracted,
