@@ -24,7 +24,7 @@ from ir_exec.debug.comparison.references.reference import (
     kinds_of,
 )
 from ir_exec.debug.comparison.report import Comparison
-from ir_exec.debug.drawing import Drawn, checked_inputs, drawn_inputs
+from ir_exec.debug.inputs.drawing import Drawn, checked_inputs, drawn_inputs
 from ir_exec.debug.traces.tracing import INDEX, Trace
 from ir_exec.debug.values.entries import Key, entries_of
 from ir_exec.errors import EvaluationError, IRError

@@ -17,7 +17,7 @@ from ir_exec.debug.device.isolating import Isolator
 from ir_exec.debug.device.records import Isolation, IsolationVerdict, RunPart
 from ir_exec.debug.device.text import part_note
 from ir_exec.debug.device.together import WrongTogether
-from ir_exec.debug.drawing import Drawn, checked_inputs
+from ir_exec.debug.inputs.drawing import Drawn, checked_inputs
 from ir_exec.debug.traces.walk import Walker
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.graph import Node

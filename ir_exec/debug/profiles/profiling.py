@@ -16,7 +16,7 @@ from time import perf_counter_ns
 from typing import Any, Literal, NamedTuple
 
 from ir_exec.codes import Code
-from ir_exec.debug.drawing import drawn_inputs
+from ir_exec.debug.inputs.drawing import drawn_inputs
 from ir_exec.debug.profiles.blocks import measure_in_blocks
 from ir_exec.debug.profiles.engine_profile import profile_engine
 from ir_exec.debug.profiles.profile_report import (
