@@ -117,7 +117,7 @@ def compare(
         message = f"lowered requires an .onnx file, and expected the reference {' or '.join(_RUNTIMES)}"
         raise EvaluationError(message, code=Code.unknown_input)
     if isolate:
-        from ir_exec.debug.device.api import compare_isolated  # it imports the records of comparisons
+        from ir_exec.debug.device.isolating import compare_isolated  # it imports the records of comparisons
 
         settings = Settings(
             rtol=_general(rtol),
