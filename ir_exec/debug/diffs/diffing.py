@@ -9,9 +9,8 @@ from collections.abc import Iterator, Sequence
 
 from ir_exec.debug.comparison.metrics import Difference, Tolerance, difference, difference_text, same_bits
 from ir_exec.debug.comparison.pairing.structure import Side, is_generated, pair_layers, plain_attributes
-from ir_exec.debug.comparison.rounded import WeightsNote
+from ir_exec.debug.comparison.rounded import StoredWeights, WeightsNote
 from ir_exec.debug.diffs.listing import opened
-from ir_exec.debug.diffs.stored import StoredWeights
 from ir_exec.debug.precision.activations import QuantizedRange
 from ir_exec.debug.precision.weights import (
     QuantizedWeight,
