@@ -31,7 +31,10 @@ CASES = [
         note="the example of the specification",
     )
 ]
-CASES += [select(condition(2, 3), numbered(2, 3, kind=kind), numbered(2, 3, kind=kind, start=9)) for kind in KINDS]
+CASES += [
+    select(condition(2, 3), numbered(2, 3, element_type=kind), numbered(2, 3, element_type=kind, start=9))
+    for kind in KINDS
+]
 CASES += [
     select(condition(*cond), numbered(*then), numbered(*else_, start=50), mode="numpy")
     for cond, then, else_ in [

@@ -19,15 +19,15 @@ CASES += [
     for kind in ("i32", "i64")
     for shape in [(2, 3, 224, 2), (), (0, 5)]
 ]
-CASES += [Case("ShapeOf", 1, (numbered(2, 3, kind=kind),)) for kind in KINDS if kind != "f32"]
+CASES += [Case("ShapeOf", 1, (numbered(2, 3, element_type=kind),)) for kind in KINDS if kind != "f32"]
 
 
 def unsqueeze(data: Array, axes: Array, **fields: object) -> Case:
     return Case("Unsqueeze", 1, (data, axes), **{"constants": {1}, **fields})  # type: ignore[arg-type]  # as a caller
 
 
-CASES += [unsqueeze(numbered(2, 3, kind=kind), ints(0, 3)) for kind in KINDS]
-CASES += [unsqueeze(numbered(2, 3), ints(1, kind=kind)) for kind in INDEX_KINDS]
+CASES += [unsqueeze(numbered(2, 3, element_type=kind), ints(0, 3)) for kind in KINDS]
+CASES += [unsqueeze(numbered(2, 3), ints(1, element_type=kind)) for kind in INDEX_KINDS]
 CASES += [
     unsqueeze(numbered(2, 3), np.array(1)),
     unsqueeze(numbered(2, 3), ints(-1)),
@@ -48,8 +48,8 @@ def squeeze(opset: int, data: Array, *axes: Array, **fields: object) -> Case:
     return Case("Squeeze", opset, (data, *axes), **{"constants": constants, **fields})  # type: ignore[arg-type]  # as a caller
 
 
-CASES += [squeeze(1, numbered(1, 3, 1, 2, kind=kind), ints(0, 2)) for kind in KINDS]
-CASES += [squeeze(1, numbered(1, 3, 1), ints(2, kind=kind)) for kind in INDEX_KINDS]
+CASES += [squeeze(1, numbered(1, 3, 1, 2, element_type=kind), ints(0, 2)) for kind in KINDS]
+CASES += [squeeze(1, numbered(1, 3, 1), ints(2, element_type=kind)) for kind in INDEX_KINDS]
 for opset in (1, 15):
     CASES += [
         squeeze(opset, numbered(1, 3, 1, 2)),
@@ -80,8 +80,8 @@ def reshape(data: Array, shape: Array, special_zero: bool = False, **fields: obj
     return Case("Reshape", 1, (data, shape), {"special_zero": special_zero}, **fields)  # type: ignore[arg-type]  # as a caller
 
 
-CASES += [reshape(numbered(2, 3, 4, kind=kind), ints(4, 6)) for kind in KINDS]
-CASES += [reshape(numbered(2, 6), ints(3, 4, kind=kind)) for kind in INDEX_KINDS]
+CASES += [reshape(numbered(2, 3, 4, element_type=kind), ints(4, 6)) for kind in KINDS]
+CASES += [reshape(numbered(2, 6), ints(3, 4, element_type=kind)) for kind in INDEX_KINDS]
 CASES += [
     reshape(numbered(2, 5, 5, 0), ints(0, 4)),
     reshape(numbered(2, 5, 5, 24), ints(0, -1, 4), True),

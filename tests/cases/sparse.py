@@ -39,7 +39,7 @@ for type, opset in (("EmbeddingBagOffsetsSum", 3), ("EmbeddingBagOffsets", 15)):
     CASES += [case(type, opset, (table(5, 2), INDICES, np.array(offsets, I32))) for offsets in ([0], [3], [1, 4, 6])]
     CASES += [case(type, opset, (table(5, 2), INDICES.astype(I64), OFFSETS.astype(I64), scalar(2, I64)))]
     CASES += [case(type, opset, (table(5, 2), INDICES, OFFSETS), constants=(0, 2))]
-    CASES += [case(type, opset, (table(5, 3, kind=kind), INDICES, OFFSETS)) for kind in KINDS]
+    CASES += [case(type, opset, (table(5, 3, element_type=kind), INDICES, OFFSETS)) for kind in KINDS]
     CASES += [
         case(type, opset, (np.array([[100, 3], [90, 2]], kind), np.array([0, 0, 0, 1], I32), np.array([0, 3], I32)))
         for kind in (np.int8, np.uint8)
@@ -63,7 +63,7 @@ for type, opset in (("EmbeddingBagOffsetsSum", 3), ("EmbeddingBagOffsets", 15)):
         ),
     ]
 CASES += [
-    case("EmbeddingBagOffsets", 15, (table(5, 2, kind=kind), INDICES, OFFSETS), {"reduction": reduction})
+    case("EmbeddingBagOffsets", 15, (table(5, 2, element_type=kind), INDICES, OFFSETS), {"reduction": reduction})
     for kind in ("f32", "i32", "f16")
     for reduction in ("mean", "MEAN", "sum")
 ]
@@ -75,7 +75,7 @@ for type, opset in (("EmbeddingBagPackedSum", 3), ("EmbeddingBagPacked", 15)):
     CASES += [case(type, opset, (table(5, 2), PACKED, table(4, 3)))]
     CASES += [case(type, opset, (table(5, 2), PACKED, table(4, 3)), constants=(0, 1))]
     CASES += [case(type, opset, (table(5, 2), PACKED[:, :1].astype(I64)))]
-    CASES += [case(type, opset, (table(5, 3, kind=kind), PACKED)) for kind in KINDS]
+    CASES += [case(type, opset, (table(5, 3, element_type=kind), PACKED)) for kind in KINDS]
     CASES += [
         case(
             type,
@@ -94,7 +94,7 @@ for type, opset in (("EmbeddingBagPackedSum", 3), ("EmbeddingBagPacked", 15)):
         ),
     ]
 CASES += [
-    case("EmbeddingBagPacked", 15, (table(5, 2, kind=kind), PACKED), {"reduction": reduction})
+    case("EmbeddingBagPacked", 15, (table(5, 2, element_type=kind), PACKED), {"reduction": reduction})
     for kind in ("f32", "i32", "f16")
     for reduction in ("mean", "Mean", "sum")
 ]
@@ -112,7 +112,7 @@ CASES += [segments(table(5, 2), INDICES, SEGMENTS, scalar(6), constants=constant
 CASES += [segments(table(5, 2), INDICES, SEGMENTS, scalar(6), scalar(default)) for default in (0, 4)]
 CASES += [segments(table(5, 2), INDICES, SEGMENTS, scalar(6), scalar(1), WEIGHTS)]
 CASES += [segments(table(5, 2), *(x.astype(I64) for x in (INDICES, SEGMENTS, scalar(6))), scalar(2, I64))]
-CASES += [segments(table(5, 3, kind=kind), INDICES, SEGMENTS, scalar(5)) for kind in KINDS]
+CASES += [segments(table(5, 3, element_type=kind), INDICES, SEGMENTS, scalar(5)) for kind in KINDS]
 CASES += [segments(table(5, 2), np.zeros(0, I32), np.zeros(0, I32), scalar(3))]
 CASES += [
     segments(

@@ -34,7 +34,7 @@ CASES += [
     greatest(VALUES, IDS, scalar(7, dtype), constants=constants) for dtype in (I32, I64) for constants in ((), (1,))
 ]
 CASES += [greatest(table(8, 2), IDS.astype(I64), constants=(1,))]
-CASES += [greatest(table(8, 2, kind=kind), IDS, rtol=1e-6 if kind == "f64" else 0.0) for kind in KINDS]
+CASES += [greatest(table(8, 2, element_type=kind), IDS, rtol=1e-6 if kind == "f64" else 0.0) for kind in KINDS]
 CASES += [greatest(VALUES, np.array([0, 0, 0, 1, 1, 2, 2, 2], I32), fill=fill) for fill in ("lowest", "LOWEST", "ZERO")]
 CASES += [
     greatest(

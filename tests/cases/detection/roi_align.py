@@ -20,7 +20,7 @@ IMAGES = np.array([0, 1, 1, 0, 0, 1])
 
 def align(opset: int, kind: str = "f32", index: str = "i64", boxes: Array = BOXES, **attributes: object) -> Case:
     given = {"pooled_h": 2, "pooled_w": 3, "sampling_ratio": 2, "spatial_scale": 1.0, "mode": "avg"} | attributes
-    data = numbers(2, 3, 4, 6, low=-1, kind=kind)
+    data = numbers(2, 3, 4, 6, low=-1, element_type=kind)
     inputs = (data, boxes.astype(data.dtype), IMAGES[: len(boxes)].astype(ElementType[index].dtype))
     return case("ROIAlign", opset, inputs, given)
 
@@ -63,7 +63,7 @@ for clockwise in (True, False):
             inputs = (numbers(2, 3, 4, 6, low=-1), TURNED, IMAGES[:5])
             CASES += [case("ROIAlignRotated", 15, inputs, attributes | {"clockwise_mode": clockwise})]
 CASES += [
-    case("ROIAlignRotated", 15, (numbers(1, 2, 4, 6, kind=kind), TURNED[:1].astype(dtype), IMAGES[:1]),
+    case("ROIAlignRotated", 15, (numbers(1, 2, 4, 6, element_type=kind), TURNED[:1].astype(dtype), IMAGES[:1]),
          {"pooled_h": 2, "pooled_w": 2, "sampling_ratio": 2, "spatial_scale": 1.0})
     for kind, dtype in (("f16", np.float16), ("f64", np.float64))
 ]  # fmt: skip

@@ -29,7 +29,7 @@ for opset in (1, 2):
 for kind in TYPES[1:3]:
     dtype = ElementType[kind].dtype
     size = {"pooled_h": 2, "pooled_w": 2, "spatial_scale": 1.0}
-    data = numbers(2, 3, 4, 6, kind=kind)
+    data = numbers(2, 3, 4, 6, element_type=kind)
     CASES += [
         case("ROIPooling", 2, (data, REGIONS.astype(dtype)), size),
         case("ROIPooling", 2, (data, (PARTS[:1] / 2).astype(dtype)), size | {"method": "bilinear"}),
@@ -44,7 +44,8 @@ CASES += [
 CORNERS = np.random.default_rng(4).integers(0, 9, (40, 4))
 MANY = np.concatenate([np.arange(40)[:, np.newaxis] % 2, CORNERS[:, :2] // 3, 5 + CORNERS[:, 2:]], 1).astype(np.float32)
 CASES += [
-    case("ROIPooling", 2, (numbers(2, channels, 11, 13, low=-1, kind=kind), MANY.astype(ElementType[kind].dtype)),
+    case("ROIPooling", 2, (numbers(2, channels, 11, 13, low=-1, element_type=kind),
+                           MANY.astype(ElementType[kind].dtype)),
          {"pooled_h": high, "pooled_w": wide, "spatial_scale": 1.0})
     for kind in ("f32", "f16")
     for channels, high, wide in ((1, 1, 1), (3, 2, 1), (2, 1, 3), (1, 2, 2), (2, 3, 2))
@@ -53,7 +54,7 @@ CASES += [
 
 # PSROIPooling
 def sensitive(regions: Array, channels: int, dim: int, group: int, kind: str = "f32", **attributes: object) -> Case:
-    data = numbers(2, channels, 5, 6, low=-1, kind=kind)
+    data = numbers(2, channels, 5, 6, low=-1, element_type=kind)
     given = {"output_dim": dim, "group_size": group, "spatial_scale": 1.0, "mode": "average"} | attributes
     if given["mode"] == "bilinear":
         # OpenVINO does not know the defaults of the specification.
@@ -88,11 +89,11 @@ CASES += [
 
 # DeformablePSROIPooling
 def deformable(group: int, part: int, classes: int | None, kind: str = "f32", **attributes: object) -> Case:
-    data = numbers(2, 4 * group**2, 5, 6, low=-1, kind=kind)
+    data = numbers(2, 4 * group**2, 5, 6, low=-1, element_type=kind)
     given = {"output_dim": 4, "group_size": group, "part_size": part, "spatial_scale": 1.0} | attributes
     inputs = [data, REGIONS.astype(data.dtype)]
     if classes is not None:
-        inputs.append(numbers(5, 2 * classes, part, part, low=-0.5, high=0.5, seed=4, kind=kind))
+        inputs.append(numbers(5, 2 * classes, part, part, low=-0.5, high=0.5, seed=4, element_type=kind))
     return case("DeformablePSROIPooling", 1, tuple(inputs), given)
 
 

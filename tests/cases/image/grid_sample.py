@@ -22,7 +22,7 @@ for mode in ("bilinear", "nearest", "bicubic"):
                 case("GridSample", 9, (data[:1, :2, :, :1], grid[:1] / 3), attributes),
             ]
     for kind in ("f16", "bf16", "f64"):
-        inputs = (numbers(1, 2, 4, 6, kind=kind), numbers(1, 2, 3, 2, low=-1, seed=2, kind="f32"))
+        inputs = (numbers(1, 2, 4, 6, element_type=kind), numbers(1, 2, 3, 2, low=-1, seed=2, element_type="f32"))
         CASES += [case("GridSample", 9, inputs, {"mode": mode})]
 for kind in ("f16", "f64"):
     inputs = (
@@ -31,7 +31,7 @@ for kind in ("f16", "f64"):
     )
     CASES += [case("GridSample", 9, inputs, {"mode": "bilinear"})]
 for kind in ("i32", "u8", "i8"):
-    data = numbers(1, 2, 4, 6, high=120, kind=kind) - ElementType[kind].dtype.type(0 if kind == "u8" else 60)
+    data = numbers(1, 2, 4, 6, high=120, element_type=kind) - ElementType[kind].dtype.type(0 if kind == "u8" else 60)
     for mode in ("bilinear", "nearest"):
         CASES += [case("GridSample", 9, (data, numbers(1, 3, 5, 2, low=-1.2, high=1.2, seed=3)), {"mode": mode})]
 corners = np.array([[[[-1, -1], [1, 1]], [[0, 0], [1, -1]]]], np.float32)

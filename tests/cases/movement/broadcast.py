@@ -76,10 +76,14 @@ PDPD = [
     ((1,), (4,)),
 ]
 
-CASES = [broadcast(opset, numbered(3, 1, kind=kind), ints(2, 3, 4), "numpy") for opset in (1, 3) for kind in KINDS]
+CASES = [
+    broadcast(opset, numbered(3, 1, element_type=kind), ints(2, 3, 4), "numpy") for opset in (1, 3) for kind in KINDS
+]
 CASES += [
     # The plugin reads i8 and u8 targets beyond their end.
-    broadcast(3, numbered(3), ints(2, 3, kind=kind), "numpy", oracle="reference" if kind in ("i8", "u8") else "plugin")
+    broadcast(
+        3, numbered(3), ints(2, 3, element_type=kind), "numpy", oracle="reference" if kind in ("i8", "u8") else "plugin"
+    )
     for kind in INDEX_KINDS
     if kind != "i64"
 ]
@@ -96,7 +100,13 @@ for opset in (1, 3):
         broadcast(opset, numbered(3), ints(2, 3), constants=()),
         broadcast(opset, numbered(3), ints(2, 3, 2), "explicit", ints(1), constants=(), oracle="reference"),
         broadcast(
-            opset, numbered(3), ints(2, 3, 2), "explicit", ints(1, kind="i32"), constants={2}, oracle="reference"
+            opset,
+            numbered(3),
+            ints(2, 3, 2),
+            "explicit",
+            ints(1, element_type="i32"),
+            constants={2},
+            oracle="reference",
         ),
         broadcast(opset, numbered(3), ints(2, 3, 2), "none", ints(1), note="explicit as OpenVINO writes it"),
     ]
@@ -126,8 +136,8 @@ def tile(data: Array, repeats: Array, **fields: object) -> Case:
     return Case("Tile", 1, (data, repeats), **{"constants": {1}, **fields})  # type: ignore[arg-type]  # as a caller
 
 
-CASES += [tile(numbered(2, 3, kind=kind), ints(2, 2)) for kind in KINDS]
-CASES += [tile(numbered(2, 3), ints(1, 2, kind=kind)) for kind in INDEX_KINDS]
+CASES += [tile(numbered(2, 3, element_type=kind), ints(2, 2)) for kind in KINDS]
+CASES += [tile(numbered(2, 3), ints(1, 2, element_type=kind)) for kind in INDEX_KINDS]
 CASES += [
     tile(numbered(2, 3, 4), ints(1, 2, 3)),
     tile(numbered(2, 3, 4), ints(5, 1, 2, 3)),

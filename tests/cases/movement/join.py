@@ -15,8 +15,10 @@ def concat(axis: int, *data: Array, **fields: object) -> Case:
     return Case("Concat", 1, data, {"axis": axis}, **fields)  # type: ignore[arg-type]  # as a caller
 
 
-CASES = [concat(1, numbered(2, 3, kind=kind), numbered(2, 2, kind=kind, start=7)) for kind in KINDS]
-CASES += [concat(-1, numbered(1200, 2, kind=kind), numbered(1200, 3, kind=kind, start=7)) for kind in KINDS]
+CASES = [concat(1, numbered(2, 3, element_type=kind), numbered(2, 2, element_type=kind, start=7)) for kind in KINDS]
+CASES += [
+    concat(-1, numbered(1200, 2, element_type=kind), numbered(1200, 3, element_type=kind, start=7)) for kind in KINDS
+]
 CASES += [concat(axis, numbered(30, 50, 2, 2), numbered(30, 50, 2, 2, start=50)) for axis in (2, 3, -2, -1)]
 CASES += [concat(2, numbered(30, 50, 2, 2), numbered(30, 50, 1, 2, start=50), numbered(30, 50, 0, 2))]
 CASES += [concat(axis, numbered(2, 3, 4), numbered(2, 3, 4, start=50)) for axis in (0, 1, 2, -1, -2, -3)]
@@ -39,7 +41,7 @@ def split(data: Array, axis: Array, count: int, **fields: object) -> Case:
     return Case("Split", 1, (data, axis), {"num_splits": count}, **fields)  # type: ignore[arg-type]  # as a caller
 
 
-CASES += [split(numbered(2, 6, kind=kind), np.array(1), 3) for kind in KINDS]
+CASES += [split(numbered(2, 6, element_type=kind), np.array(1), 3) for kind in KINDS]
 CASES += [split(numbered(2, 6), np.array(-1).astype(kind), 2) for kind in ("int8", "int16", "int32", "int64")]
 CASES += [split(numbered(6, 2), np.array(0).astype(kind), 2) for kind in ("uint8", "uint16", "uint32", "uint64")]
 CASES += [
@@ -59,8 +61,10 @@ def variadic_split(data: Array, axis: Array, lengths: Array, **fields: object) -
     return Case("VariadicSplit", 1, (data, axis, lengths), **fields)  # type: ignore[arg-type]  # as a caller
 
 
-CASES += [variadic_split(numbered(6, 2, kind=kind), np.array(0), ints(1, 2, 3)) for kind in KINDS]
-CASES += [variadic_split(numbered(6, 2), ints(0, kind=kind), ints(4, 2, kind=kind)) for kind in KINDS[1:9]]
+CASES += [variadic_split(numbered(6, 2, element_type=kind), np.array(0), ints(1, 2, 3)) for kind in KINDS]
+CASES += [
+    variadic_split(numbered(6, 2), ints(0, element_type=kind), ints(4, 2, element_type=kind)) for kind in KINDS[1:9]
+]
 CASES += [
     variadic_split(numbered(6, 12, 2), np.array(0), ints(1, 2, 3)),
     variadic_split(numbered(6, 12, 2), np.array(0), ints(-1, 2)),

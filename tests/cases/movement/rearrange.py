@@ -112,7 +112,7 @@ for held in ((1, 2, 3), (1,), ()):
         for shape, block, begin, end in SPACES
     ]
 for kind in KINDS:
-    numbers = (ints(1, 2, 1, kind="i32"), ints(0, 1, 0, kind="i32"), ints(0, 0, 1, kind="i32"))
+    numbers = (ints(1, 2, 1, element_type="i32"), ints(0, 1, 0, element_type="i32"), ints(0, 0, 1, element_type="i32"))
     CASES += [
         Case("BatchToSpace", 2, (numbered(2, 2, 3, kind=kind), *numbers), constants={1, 2, 3}),
         Case("SpaceToBatch", 2, (numbered(2, 3, 3, kind=kind), *numbers), constants={1, 2, 3}),
@@ -198,6 +198,7 @@ CASES += [
     fold((1, 4, 6), (3, 4), (2, 2), constants={2}),
 ]  # fmt: skip
 CASES += [
-    Case("SpaceToBatch", 2, (numbered(2, 3, 3), ints(1, 2, 1), ints(0, 1, 0, kind="i32"), ints(0, 0, 1, kind="u8")),
+    Case("SpaceToBatch", 2, (numbered(2, 3, 3), ints(1, 2, 1), ints(0, 1, 0, element_type="i32"),
+                             ints(0, 0, 1, element_type="u8")),
          constants={1, 2, 3}),
 ]  # fmt: skip

@@ -18,8 +18,8 @@ def transpose(data: Array, order: Array, **fields: object) -> Case:
 
 CASES: list[Case] = []
 
-CASES += [transpose(numbered(2, 3, 4, kind=kind), ints(2, 0, 1)) for kind in KINDS]
-CASES += [transpose(numbered(2, 3), ints(1, 0, kind=kind)) for kind in INDEX_KINDS]
+CASES += [transpose(numbered(2, 3, 4, element_type=kind), ints(2, 0, 1)) for kind in KINDS]
+CASES += [transpose(numbered(2, 3), ints(1, 0, element_type=kind)) for kind in INDEX_KINDS]
 CASES += [
     transpose(numbered(2, 3, 4), ints(0, 1, 2)),
     transpose(numbered(2, 1, 4), ints(1, 2, 0)),
