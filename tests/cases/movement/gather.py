@@ -58,19 +58,21 @@ INDEX_TYPES = (
 DATA = np.array([[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]], np.float32)
 
 
-def gather(since: int, data: Array, indices: Array, axis: Array, batch_dims: int | None = None, **rest: object) -> Case:
+def gather(
+    since: int, data: Array, indices: Array, axis: Array, batch_dims: int | None = None, **fields: object
+) -> Case:
     attributes = {} if batch_dims is None else {"batch_dims": batch_dims}
-    rest = {"constants": {2}, **rest}
-    return Case("Gather", since, (data, indices, axis), attributes, **rest)  # type: ignore[arg-type]  # as a caller
+    fields = {"constants": {2}, **fields}
+    return Case("Gather", since, (data, indices, axis), attributes, **fields)  # type: ignore[arg-type]  # as a caller
 
 
-def elements(data: Array, indices: Array, axis: int, **rest: object) -> Case:
-    return Case("GatherElements", 6, (data, indices), {"axis": axis}, **rest)  # type: ignore[arg-type]  # as a caller
+def elements(data: Array, indices: Array, axis: int, **fields: object) -> Case:
+    return Case("GatherElements", 6, (data, indices), {"axis": axis}, **fields)  # type: ignore[arg-type]  # as a caller
 
 
-def nd(since: int, data: Array, indices: Array, batch_dims: int | None = None, **rest: object) -> Case:
+def nd(since: int, data: Array, indices: Array, batch_dims: int | None = None, **fields: object) -> Case:
     attributes = {} if batch_dims is None else {"batch_dims": batch_dims}
-    return Case("GatherND", since, (data, indices), attributes, **rest)  # type: ignore[arg-type]  # as a caller
+    return Case("GatherND", since, (data, indices), attributes, **fields)  # type: ignore[arg-type]  # as a caller
 
 
 CASES: list[Case] = []

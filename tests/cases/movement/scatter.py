@@ -36,23 +36,23 @@ def distinct(shape: tuple[int, ...], size: int, seed: int) -> Array:
     return np.random.default_rng(seed).permutation(size)[: prod(shape)].reshape(shape)
 
 
-def update(data: Array, indices: Array, updates: Array, axis: Array, **rest: object) -> Case:
-    rest = {"constants": {3}, **rest}
-    return Case("ScatterUpdate", 3, (data, indices, updates, axis), **rest)  # type: ignore[arg-type]  # as a caller
+def update(data: Array, indices: Array, updates: Array, axis: Array, **fields: object) -> Case:
+    fields = {"constants": {3}, **fields}
+    return Case("ScatterUpdate", 3, (data, indices, updates, axis), **fields)  # type: ignore[arg-type]  # as a caller
 
 
-def elements(since: int, data: Array, indices: Array, updates: Array, axis: Array, **rest: object) -> Case:
+def elements(since: int, data: Array, indices: Array, updates: Array, axis: Array, **fields: object) -> Case:
     """`reduction` and `use_init_val` among the rest are attributes."""
-    attributes = {name: rest.pop(name) for name in ("reduction", "use_init_val") if name in rest}
-    rest = {"constants": {3}, **rest}
+    attributes = {name: fields.pop(name) for name in ("reduction", "use_init_val") if name in fields}
+    fields = {"constants": {3}, **fields}
     inputs = (data, indices, updates, axis)
-    return Case("ScatterElementsUpdate", since, inputs, attributes, **rest)  # type: ignore[arg-type]  # as a caller
+    return Case("ScatterElementsUpdate", since, inputs, attributes, **fields)  # type: ignore[arg-type]  # as a caller
 
 
-def nd(since: int, data: Array, indices: Array, updates: Array, reduction: str | None = None, **rest: object) -> Case:
+def nd(since: int, data: Array, indices: Array, updates: Array, reduction: str | None = None, **fields: object) -> Case:
     attributes = {} if reduction is None else {"reduction": reduction}
     inputs = (data, indices, updates)
-    return Case("ScatterNDUpdate", since, inputs, attributes, **rest)  # type: ignore[arg-type]  # as a caller
+    return Case("ScatterNDUpdate", since, inputs, attributes, **fields)  # type: ignore[arg-type]  # as a caller
 
 
 CASES: list[Case] = []
@@ -150,14 +150,14 @@ CASES.append(elements(3, numbered(2), np.array([True, False]), below(2), scalar(
 MET = ints([0, 2, 1], [2, 2, -1], [0, -3, 1], [-1, 2, 1])
 for turn, reduction in enumerate(("none", "sum", "prod", "min", "max", "mean")):
     for number, name in enumerate(NUMBERS):
-        kind = ElementType[name]
-        low = -3 if kind.is_signed else 1
+        element_type = ElementType[name]
+        low = -3 if element_type.is_signed else 1
         data, updates = (
-            indices_of((3, 3), low, 4, 1).astype(kind.dtype),
-            indices_of((4, 3), low, 4, 2).astype(kind.dtype),
+            indices_of((3, 3), low, 4, 1).astype(element_type.dtype),
+            indices_of((4, 3), low, 4, 2).astype(element_type.dtype),
         )
         asked: dict[str, object] = {"use_init_val": (turn + number) % 2 == 0}
-        if reduction == "mean" and kind.is_integer and kind.is_signed:
+        if reduction == "mean" and element_type.is_integer and element_type.is_signed:
             if name not in IN_REFERENCE:
                 continue  # the plugin rounds towards zero, the reference kernel has none
             asked["oracle"] = "reference"
@@ -229,13 +229,13 @@ for seed, (shape, leading, length) in enumerate(NDS):
             CASES.append(nd(15, numbered(*shape), again, reduced, reduction))
 for turn, reduction in enumerate(("none", "sum", "sub", "prod", "min", "max")):
     for name in NUMBERS[turn % 2 :: 2]:
-        kind = ElementType[name]
-        low = -3 if kind.is_signed else 1
+        element_type = ElementType[name]
+        low = -3 if element_type.is_signed else 1
         data, updates = indices_of((3, 2), low + 3, 7, 3), indices_of((4, 2), low, 3, 4)
         if reduction == "sub":
             data = data + 9
         indices = ints([0], [2], [0], [-1]) if reduction != "none" else ints([0], [2], [1], [-3])[:3]
-        data, updates = data.astype(kind.dtype), updates[: len(indices)].astype(kind.dtype)
+        data, updates = data.astype(element_type.dtype), updates[: len(indices)].astype(element_type.dtype)
         CASES.append(nd(15, data, indices, updates, reduction))
     booleans = np.array([[True, False], [True, True], [False, False]])
     flags = np.array([[True, False], [True, True], [False, True], [True, True]])
@@ -270,17 +270,17 @@ CASES += [
 
 # Element types that are only moved.
 for name in MOVED:
-    data, updates, wanted = values_of(name, [0, 1, 2]), values_of(name, [3, 0]), values_of(name, [0, 0, 3])
-    CASES.append(update(data, ints(2, 1), updates, scalar(0), expected=(wanted,)))
-    CASES.append(elements(12, data, ints(-1, 1), updates, scalar(0), expected=(wanted,)))
-    CASES.append(nd(15, data, ints([-1], [1]), updates, "none", expected=(wanted,)))
+    data, updates, expected = values_of(name, [0, 1, 2]), values_of(name, [3, 0]), values_of(name, [0, 0, 3])
+    CASES.append(update(data, ints(2, 1), updates, scalar(0), expected=(expected,)))
+    CASES.append(elements(12, data, ints(-1, 1), updates, scalar(0), expected=(expected,)))
+    CASES.append(nd(15, data, ints([-1], [1]), updates, "none", expected=(expected,)))
 for name in OTHERS:
     codes = ([1, 1, 0], [1, 0], [1, 0, 1]) if name == "u1" else ([0, 1, 2], [3, 0], [0, 0, 3])
-    data, updates, wanted = (values_of(name, list(some)) for some in codes)
-    rest = {"oracle": "nobody", "expected": (wanted,), "note": "the plugin cannot"}
-    CASES.append(update(data, ints(2, 1), updates, scalar(0), **rest))
-    CASES.append(elements(12, data, ints(-1, 1), updates, scalar(0), **rest))
-    CASES.append(nd(15, data, ints([-1], [1]), updates, "none", **rest))
+    data, updates, expected = (values_of(name, list(some)) for some in codes)
+    fields = {"oracle": "nobody", "expected": (expected,), "note": "the plugin cannot"}
+    CASES.append(update(data, ints(2, 1), updates, scalar(0), **fields))
+    CASES.append(elements(12, data, ints(-1, 1), updates, scalar(0), **fields))
+    CASES.append(nd(15, data, ints([-1], [1]), updates, "none", **fields))
 # 4-bit integers wrap in four bits; small floats are added in f32 and rounded once.
 CASES += [
     elements(12, ints(7, -8, element_type="i4"), ints(0, 1), ints(1, -1, element_type="i4"), scalar(0), reduction="sum",
