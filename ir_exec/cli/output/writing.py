@@ -282,8 +282,11 @@ class _Protection:
         path = output.path
         if os.path.lexists(path) and not os.path.isdir(path):
             raise Unusable(f"{path} is not a folder, expected a folder")
-        for _, source in self._sources if output.format == "folder" else ():
-            if _contains(path, source):
+        if output.format != "folder" or not os.path.isdir(path):
+            return
+        outer = os.path.join(os.path.realpath(path), "")
+        for _, source in self._sources:
+            if os.path.join(os.path.realpath(source), "").startswith(outer):
                 raise Unusable(f"the folder {path} contains {source}, which the command reads, expected another folder")
 
 
@@ -347,12 +350,8 @@ def _files_named_in(text: str, parameter: click.Parameter) -> Iterator[str]:
             continue
         is_pattern = is_path and glob.has_magic(name) and not os.path.exists(name)
         for path in glob.glob(name, recursive=True) if is_pattern else [name]:
-            beside = f"{os.path.splitext(path)[0]}.bin"
-            yield from (
-                candidate
-                for candidate in (path, beside)
-                if os.path.exists(candidate) and (candidate == path or _is_xml(path))
-            )
+            partners = [f"{os.path.splitext(path)[0]}.bin"] if _is_xml(path) else []
+            yield from (candidate for candidate in (path, *partners) if os.path.exists(candidate))
 
 
 def _is_xml(path: str) -> bool:
