@@ -195,7 +195,7 @@ class ONNXRuntimeDevice:
         with temporary_folder() as name:
             folder = Path(name)
             try:
-                exported = lower_model(model, functions=False)
+                exported = lower_model(model, functions=False, sources=False)
                 write_exported(widen_model(exported) if self._precision == "f32" else exported, folder / "network.onnx")
             except IRError as error:
                 raise ChildRefused(error.message) from None

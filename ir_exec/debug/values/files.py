@@ -14,6 +14,7 @@ import tempfile
 import zipfile
 from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from math import prod
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -209,7 +210,12 @@ def _read_header(file: IO[bytes]) -> _Header:
     length = int.from_bytes(_read_exactly(file, width), "little")
     if length > _MOST_HEADER:
         raise ValueError(f"the header has {length:,} bytes, expected at most {_MOST_HEADER:,}")
-    text = _LONG.sub("", _read_exactly(file, length).decode(encoding))
+    return _parse_header(_LONG.sub("", _read_exactly(file, length).decode(encoding)))
+
+
+@lru_cache(maxsize=64)
+def _parse_header(text: str) -> _Header:
+    """Parse a header; files of one model repeat a few of them."""
     try:
         header = ast.literal_eval(text.strip())
         if not isinstance(header, dict) or header.keys() != _KEYS:
