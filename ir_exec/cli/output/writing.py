@@ -107,7 +107,11 @@ def folder_output(path: str | None, parameters: Mapping[str, Any]) -> Iterator[O
 
 
 def model_output(path: str | None, parameters: Mapping[str, Any]) -> Iterator[OutputFile]:
-    """Yield the files of an IR model; nothing for a name that the command refuses."""
+    """Yield the files of an IR or ONNX model; nothing for a name that the command refuses."""
+    if path is not None and path.lower().endswith(".onnx"):
+        yield OutputFile(path, "ONNX")
+        if parameters.get("external_data") in (True, "out"):
+            yield OutputFile(f"{path}.data", "ONNX data")
     if path is not None and path.lower().endswith(".xml"):
         yield OutputFile(path, "IR")
         yield OutputFile(f"{os.path.splitext(path)[0]}.bin", "weights")
@@ -117,7 +121,7 @@ def part_output(path: str | None, parameters: Mapping[str, Any]) -> Iterator[Out
     """Yield the files of a part of a model, with those of its inputs and outputs."""
     for output in model_output(path, parameters):
         yield output
-        if output.format == "IR":
+        if output.format in ("IR", "ONNX"):
             for name in ("inputs", "outputs"):
                 yield OutputFile(f"{os.path.splitext(output.path)[0]}.{name}.npz", "npz")
 
