@@ -93,6 +93,19 @@ class Loaded(NamedTuple):
     digest: WeightsDigest | None = None
     lowered_from: str | None = None
 
+    @classmethod
+    def of(cls, model: Model) -> Self:
+        """Return the content of a model that was read from a file of another format."""
+        return cls(
+            model.document,
+            model.graph,
+            model.weights,
+            model.document,
+            model.left_out,
+            model.stand_ins,
+            lowered_from=model.lowered_from,
+        )
+
     @property
     def version(self) -> int:
         """The IR version of the file."""
@@ -493,17 +506,7 @@ def load(
     reader = reader_of(source)
     if reader is not None:
         model: Model | None = reader.read(source, report=report, shapes=shapes)
-        if model is None:
-            return None
-        return Loaded(
-            model.document,
-            model.graph,
-            model.weights,
-            model.document,
-            model.left_out,
-            model.stand_ins,
-            lowered_from=model.lowered_from,
-        )
+        return None if model is None else Loaded.of(model)
     return _load_ir(source, weights, report)
 
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
@@ -37,6 +37,7 @@ __all__ = [
     "PortMapEntry",
     "RtInfo",
     "UnreadableId",
+    "compact",
     "id_number",
     "join_names",
     "source_info",
@@ -145,6 +146,33 @@ class _Model(BaseModel):
     def changed(self, **fields: Any) -> Self:
         """A copy with these fields replaced; raises pydantic's ValidationError for an invalid value."""
         return type(self).model_validate({**dict(self), **fields})
+
+
+_M = TypeVar("_M", bound=_Model)
+
+_FIELD_SETS: dict[frozenset[str], set[str]] = {}
+"""The sets of fields that models were created with; a few occur in all files."""
+
+
+def compact(model: _M) -> _M:
+    """Return an equal model in a fifth of the memory, for models that only this caller refers to.
+
+    Attributes that are set one by one share the keys of their dict with other models. Models with equal names of given
+    fields share the set of them, because it never changes in a frozen model.
+    """
+    fields = model.model_fields_set
+    small = object.__new__(type(model))
+    set_field = object.__setattr__
+    for name, value in vars(model).items():
+        if value and value.__class__ is tuple and isinstance(value[0], (Port, RtInfo)):
+            value = tuple([compact(part) for part in value])
+        elif value.__class__ is RtInfo and value is not NO_RT_INFO:
+            value = compact(value)
+        set_field(small, name, value)
+    set_field(small, "__pydantic_fields_set__", _FIELD_SETS.setdefault(frozenset(fields), fields))
+    set_field(small, "__pydantic_extra__", None)
+    set_field(small, "__pydantic_private__", None)
+    return small
 
 
 class RtInfo(_Model):

@@ -17,7 +17,7 @@ from ir_exec.debug.inputs.shaping import InputDim
 from tests.helpers.facts import mentions, naming
 from tests.helpers.network_text import NetworkText
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 NETWORKS = ROOT / "tests" / "networks"
 
 

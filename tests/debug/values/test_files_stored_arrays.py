@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from ir_exec import EvaluationError, IRError, ResourceError
 from ir_exec.codes import Code
-from ir_exec.debug.values import stored_arrays
-from ir_exec.debug.values.stored_arrays import read_npy, read_npz, read_stored
+from ir_exec.debug.values import files
+from ir_exec.debug.values.files import read_npy, read_npz, read_stored
 from ir_exec.types import Array
 from tests.helpers.facts import coded, fault_with
 
@@ -187,7 +187,7 @@ def test_packed_arrays_beyond_the_memory(tmp_path: Path, monkeypatch: pytest.Mon
     assert read_npz(tmp_path / "a.npz", most_bytes=20_000).keys() == {"a", "b"}
     with pytest.raises(ResourceError, check=coded(Code.limit_exceeded)):
         read_npz(tmp_path / "a.npz", most_bytes=19_999)
-    monkeypatch.setattr(stored_arrays, "default_budget", lambda: 19_999)
+    monkeypatch.setattr(files, "default_budget", lambda: 19_999)
     with pytest.raises(ResourceError, check=coded(Code.limit_exceeded)):
         read_stored(tmp_path / "a.npz")
 

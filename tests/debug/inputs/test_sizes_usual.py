@@ -51,7 +51,7 @@ def test_a_run_with_tokens_of_rank_1_and_a_mask_of_rank_3(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("shape", [[1] * 65, [0, 2**40, 2**40]])
 def test_shapes_that_no_array_has_are_an_error(shape: list[int]) -> None:
-    from ir_exec.debug.inputs.values import draw
+    from ir_exec.debug.inputs.roles import draw
     from ir_exec.errors import ResourceError
     from ir_exec.types import ElementType, Shape
 

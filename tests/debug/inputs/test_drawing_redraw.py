@@ -8,8 +8,7 @@ import pytest
 from ir_exec import Model, build, read_model
 from ir_exec.build import Value
 from ir_exec.debug import compare, drawn_inputs
-from ir_exec.debug.drawing import Drawer, Redraw, checked_inputs
-from ir_exec.debug.inputs.redraw import judge
+from ir_exec.debug.inputs.drawing import Drawer, Redraw, checked_inputs, judge
 from ir_exec.errors import EvaluationError
 from ir_exec.types import Array
 from tests.onnx.files import model as onnx_model

@@ -9,7 +9,7 @@ import ir_exec
 from ir_exec import build
 from ir_exec.codes import Code
 from ir_exec.debug import drawn_inputs
-from ir_exec.debug.drawing import draw
+from ir_exec.debug.inputs.roles import draw
 from ir_exec.model import ModelPort
 from ir_exec.types import Array, ElementType, Shape
 from tests.helpers.facts import naming
@@ -95,7 +95,7 @@ def test_what_does_not_fit_into_memory() -> None:
 
 
 def test_numbers_are_drawn_in_64_bits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ir_exec.debug.inputs.values.default_budget", lambda: 80)
+    monkeypatch.setattr("ir_exec.debug.inputs.roles.default_budget", lambda: 80)
     assert draw_values("10").shape == (10,)
     with pytest.raises(ir_exec.ResourceError):
         draw_values("11")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ir_exec import build
-from ir_exec.debug.precision.losses import LossKind, OutputLosses, kinds_of_outputs
+from ir_exec.debug.precision.effects import LossKind, OutputLosses, kinds_of_outputs
 from ir_exec.errors import EvaluationError
 from tests.helpers.facts import coded, naming
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from ir_exec.debug.profiles import blocks
-from ir_exec.debug.profiles.blocks import CALLS, PAUSE, measure_in_blocks
+from ir_exec.debug.profiles import engine_profile
+from ir_exec.debug.profiles.engine_profile import CALLS, PAUSE, measure_in_blocks
 
 
 class Recorded:
@@ -15,7 +15,7 @@ class Recorded:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.events: list[str | float] = []
-        monkeypatch.setattr(blocks, "sleep", self.events.append)
+        monkeypatch.setattr(engine_profile, "sleep", self.events.append)
 
     def contestant(self, name: str) -> Callable[[], str]:
         calls = iter(range(1000))
