@@ -27,8 +27,8 @@ class _Convolutional:
 
     def convolution(self, x: ov.Node, inputs: int, outputs: int, size: int, stride: int = 1) -> ov.Node:
         pads = [size // 2] * 2
-        found = ops.convolution(x, self.weights(outputs, inputs, size, size), [stride] * 2, pads, pads, [1, 1])
-        return self.shift(found, outputs)
+        result = ops.convolution(x, self.weights(outputs, inputs, size, size), [stride] * 2, pads, pads, [1, 1])
+        return self.shift(result, outputs)
 
     def depthwise(self, x: ov.Node, channels: int, stride: int) -> ov.Node:
         filters = self.weights(channels, 1, 1, 3, 3)

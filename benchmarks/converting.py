@@ -86,9 +86,9 @@ def main() -> None:
                     str(int(is_halved)),
                 ]
                 done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)
-                kind = "external data" if is_external else "weights inside"
+                storage = "external data" if is_external else "weights inside"
                 stored = "f16" if is_halved else "f32"
-                print(f"{options.megabytes} MB, {kind}, stored as {stored}: {int(done.stdout) / 1e6:.0f} MB")
+                print(f"{options.megabytes} MB, {storage}, stored as {stored}: {int(done.stdout) / 1e6:.0f} MB")
 
 
 if __name__ == "__main__":

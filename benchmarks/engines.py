@@ -170,22 +170,22 @@ def _fed(session: Any, model: Any, inputs: list[Array]) -> dict[str, Array]:
     for port, array in zip(model.inputs, inputs, strict=True):
         by_name.update(dict.fromkeys(port.names, array))
     names = [input.name for input in session.get_inputs()]
-    return {name: by_name.get(name, inputs[place]) for place, name in enumerate(names)}
+    return {name: by_name.get(name, inputs[position]) for position, name in enumerate(names)}
 
 
-def _differing(who: str, expected: list[Array], found: tuple[Array, ...]) -> list[str]:
+def _differing(who: str, expected: list[Array], actual: tuple[Array, ...]) -> list[str]:
     faults = []
-    for place, (ours, theirs) in enumerate(zip(expected, found, strict=True)):
+    for index, (ours, theirs) in enumerate(zip(expected, actual, strict=True)):
         if ours.dtype != theirs.dtype or ours.shape != theirs.shape:
-            faults.append(f"{who}: output {place} is {theirs.dtype}{theirs.shape}, expected {ours.dtype}{ours.shape}")
+            faults.append(f"{who}: output {index} is {theirs.dtype}{theirs.shape}, expected {ours.dtype}{ours.shape}")
         elif ours.dtype.kind in "fV":
             left, right = ours.astype(np.float64), theirs.astype(np.float64)
             finite = np.isfinite(left)
             limit = TOLERANCE * np.abs(left[finite]).max(initial=1e-6)
             if not np.allclose(left, right, rtol=TOLERANCE, atol=limit, equal_nan=True):
-                faults.append(f"{who}: output {place} differs by {np.nanmax(np.abs(left - right)):.3g}")
+                faults.append(f"{who}: output {index} differs by {np.nanmax(np.abs(left - right)):.3g}")
         elif not np.array_equal(ours, theirs):
-            faults.append(f"{who}: output {place} differs in {(ours != theirs).sum()} elements")
+            faults.append(f"{who}: output {index} differs in {(ours != theirs).sum()} elements")
     return faults
 
 

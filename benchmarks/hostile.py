@@ -150,7 +150,7 @@ def _damaged(count: int) -> Iterator[tuple[bytes, bytes]]:
     for number in range(count):
         path = random.choice(paths)
         raw = bytearray(path.read_bytes())
-        digits = [place for place, byte in enumerate(raw) if chr(byte).isdigit()]
+        digits = [position for position, byte in enumerate(raw) if chr(byte).isdigit()]
         for _ in range(random.randint(1, 8)):
             if number % 2:
                 raw[random.choice(digits)] = random.choice(b"0179-")

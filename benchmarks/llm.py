@@ -91,8 +91,12 @@ class Decoder:
         query = self.rotated(self.by_head(x, self.heads))
         key = self.cached(self.rotated(self.by_head(x, self.keys)), f"key{layer}")
         value = self.cached(self.by_head(x, self.keys), f"value{layer}")
-        found = build.scaled_dot_product_attention(query, self.repeated(key), self.repeated(value), mask, causal=False)
-        joined = build.reshape(build.transpose(found, np.array([0, 2, 1, 3])), np.array([0, 0, -1]), special_zero=True)
+        attended = build.scaled_dot_product_attention(
+            query, self.repeated(key), self.repeated(value), mask, causal=False
+        )
+        joined = build.reshape(
+            build.transpose(attended, np.array([0, 2, 1, 3])), np.array([0, 0, -1]), special_zero=True
+        )
         return self.product(joined, self.width)
 
     def by_head(self, x: Value, heads: int) -> Value:
@@ -107,9 +111,9 @@ class Decoder:
     def cached(self, x: Value, variable: str) -> Value:
         shape = [1, self.keys, None, HEAD]
         before = build.read_value(np.zeros((1, self.keys, 0, HEAD), np.float32), variable, shape=shape)
-        whole = build.concat([before, x], 2)
-        self.sinks.append(build.assign(whole, variable))
-        return whole
+        cache = build.concat([before, x], 2)
+        self.sinks.append(build.assign(cache, variable))
+        return cache
 
     def repeated(self, x: Value) -> Value:
         """Repeat the heads of keys or values for their queries."""
@@ -203,25 +207,25 @@ print(json.dumps({
 
 def measure(path: Path, prompt: int, tokens: int, runs: int) -> dict[str, list[dict[str, float]]]:
     """Return the figures of each library and run, after comparing the logits of both."""
-    found: dict[str, list[dict[str, float]]] = {"ir_exec": [], "OpenVINO": []}
-    logits = {library: path.with_name(f"{library}.npy") for library in found}
+    times_by_library: dict[str, list[dict[str, float]]] = {"ir_exec": [], "OpenVINO": []}
+    logits = {library: path.with_name(f"{library}.npy") for library in times_by_library}
     for _ in range(runs):
-        for library, times in found.items():
+        for library, times in times_by_library.items():
             command = [sys.executable, "-c", PROGRAM, library, path, str(prompt), str(tokens), logits[library]]
             environment = os.environ | {"PYTHONPATH": str(ROOT)}
             done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment)
             times.append(json.loads(done.stdout))
-    ours, theirs = (np.load(logits[library]) for library in found)
+    ours, theirs = (np.load(logits[library]) for library in times_by_library)
     error = float(np.abs(ours - theirs).max() / np.abs(theirs).max())
     print(f"{path.stem}: logits differ by at most {error:.1e} of the largest")
     # OpenVINO rounds the other factor of products with u4 to 8 bits on some processors.
     if not error < 0.2:
         raise SystemExit(f"{path.stem}: the logits differ")
-    return found
+    return times_by_library
 
 
-def compared(name: str, found: dict[str, list[dict[str, float]]], key: str) -> Paired:
-    ours, theirs = ([run[key] for run in runs] for runs in found.values())
+def compared(name: str, measurements: dict[str, list[dict[str, float]]], key: str) -> Paired:
+    ours, theirs = ([run[key] for run in runs] for runs in measurements.values())
     ratio = statistics.median(their / our for our, their in zip(ours, theirs, strict=True))
     return Paired(name, statistics.median(ours), statistics.median(theirs), ratio)
 
@@ -244,13 +248,13 @@ def main() -> None:
             path = Path(folder) / f"{weights}.xml"
             Decoder(weights, arguments.layers, arguments.width, arguments.vocabulary).write(path)
             sizes[weights] = size = path.with_suffix(".bin").stat().st_size
-            found = measure(path, arguments.prompt, arguments.tokens, arguments.runs)
-        say = partial(compared, found=found)
+            measurements = measure(path, arguments.prompt, arguments.tokens, arguments.runs)
+        say = partial(compared, measurements=measurements)
         own = [say(f"{weights}, one token", key="token"), say(f"{weights}, {arguments.prompt} tokens", key="prompt")]
         own += [say(f"{weights}, loading", key="loading"), say(f"{weights}, first prompt", key="first")]
         for row in own:
             print(f"{row.name:24} {row.ours * 1e3:9.1f} ms, OpenVINO {row.theirs * 1e3:9.1f} ms, ratio {row.ratio:.2f}")
-        memory = compared(f"{weights}, memory", found, "memory")
+        memory = compared(f"{weights}, memory", measurements, "memory")
         times = f"{memory.ours / size:.2f} of the file size, OpenVINO {memory.theirs / size:.2f}"
         print(f"{memory.name:24} {format_size(memory.ours)} for {format_size(size)}: {times}")
         rows += [*own, memory]

@@ -60,9 +60,9 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5, help="openings of each page")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        found = list(files(Path(folder)))
+        network_files = list(files(Path(folder)))
         rows = []
-        for name, path in found:
+        for name, path in network_files:
             page = html_of(view(path))
             path.with_suffix(".html").write_text(page)
             print(f"{name}: {len(page) / 1e6:.2f} MB", flush=True)
@@ -82,7 +82,7 @@ def main() -> None:
             print("no Chromium is installed: pages are not opened")
             return
         print("\nopening a page")
-        for name, file in found:
+        for name, file in network_files:
             for line in _opened(path, file.with_suffix(".html"), arguments):
                 print(f"{name}: {line}", flush=True)
 

@@ -12,12 +12,14 @@ from typing import Any, Literal, NamedTuple, Protocol, Self, TypeAlias
 
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, GraphError, IRError, ReportFault, raise_error
-from ir_exec.graph import Graph, Value, build_graph
+from ir_exec.graph import Graph, Node, Value, build_graph
 from ir_exec.graph.constants import Constants
+from ir_exec.graph.sources import find_sources
 from ir_exec.infer import Types, explained_by_weights, infer_types, inferred_or_declared, redeclare
 from ir_exec.ir import Document, Weights
 from ir_exec.ir.files import Source, WeightsSource, opened_weights, read_files
 from ir_exec.ir.pairing import WeightsDigest
+from ir_exec.ir.sources import CodeLocation
 from ir_exec.notebook import with_page
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.ports import (
@@ -203,6 +205,11 @@ class Model:
     def constants(self) -> Mapping[str, Array]:
         """The constants by layer name (`loop/body/name` in bodies); each is read on access."""
         return Constants(self.graph, self.weights)
+
+    @property
+    def sources(self) -> dict[Node, CodeLocation]:
+        """The line of Python of each node, also of nodes in bodies, where the file or a neighbor contains one."""
+        return find_sources(self.graph, self.document)
 
     def input(self, key: PortKey | None = None) -> ModelPort:
         """Return the input with this name or position, or the only input.

@@ -123,7 +123,7 @@ class TestPreCommit:
         assert not errors("pre-commit-config.json", example)
         (repository,) = example["repos"]
         assert errors("pre-commit-config.json", {"repos": [{**repository, "hooks": "all"}]})
-        assert [one["id"] for one in repository["hooks"]] == [hook["id"]]
+        assert [entry["id"] for entry in repository["hooks"]] == [hook["id"]]
 
 
 class TestAction:
@@ -161,13 +161,13 @@ class TestAction:
         (tools / "ir-exec").write_text(f"#!/bin/sh\n{tool}\n")
         for tool in tools.iterdir():
             tool.chmod(0o755)
-        given = {name: told["default"] for name, told in action["inputs"].items()} | inputs
+        values = {name: told["default"] for name, told in action["inputs"].items()} | inputs
         path = f"{tools}{os.pathsep}{os.environ['PATH']}"
         for step in action["runs"]["steps"]:
             if "run" not in step:
                 continue
             assert step["shell"] == "bash"
-            own = {name: self.filled(value, given) for name, value in step.get("env", {}).items()}
+            own = {name: self.filled(value, values) for name, value in step.get("env", {}).items()}
             environment = {
                 "PATH": path,
                 "GITHUB_ACTION_PATH": str(ROOT),
@@ -176,15 +176,15 @@ class TestAction:
                 **own,
             }
             # GitHub fills in scripts too, as text.
-            script = self.filled(step["run"], given)
+            script = self.filled(step["run"], values)
             command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script]
             done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
             if done.returncode:
                 break
         return done
 
-    def filled(self, value: str, given: dict[str, str]) -> str:
-        return re.sub(r"\$\{\{ inputs\.([\w-]+) \}\}", lambda match: given[match[1]], value)
+    def filled(self, value: str, values: dict[str, str]) -> str:
+        return re.sub(r"\$\{\{ inputs\.([\w-]+) \}\}", lambda match: values[match[1]], value)
 
     @pytest.fixture
     def folder(self, tmp_path: Path) -> Path:

@@ -27,9 +27,9 @@ ERROR = ShapeError(
 
 
 def caught(raise_it: Callable[[], None]) -> IRError:
-    with pytest.raises(IRError) as found:
+    with pytest.raises(IRError) as raised:
         raise_it()
-    return found.value
+    return raised.value
 
 
 def raise_placed() -> None:

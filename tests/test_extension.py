@@ -138,9 +138,9 @@ def test_without_a_class() -> None:
     with pytest.raises(ir_exec.UnsupportedError) as error:
         run(network("Other", "my_opset"))
     assert facts(error.value.message) == ["1", "1", "my_opset"]
-    (found,) = ir_exec.check_model(network("Other", "my_opset")).diagnostics
-    assert (found.code, found.severity) == ("IR902", "info")
-    assert facts(found.hint) == ["ir_exec.register_op"]
+    (diagnostic,) = ir_exec.check_model(network("Other", "my_opset")).diagnostics
+    assert (diagnostic.code, diagnostic.severity) == ("IR902", "info")
+    assert facts(diagnostic.hint) == ["ir_exec.register_op"]
 
 
 def test_types_that_openvino_does_not_have_may_be_in_an_opset() -> None:
@@ -259,9 +259,18 @@ def test_attributes_become_values() -> None:
     register_op("Attributes", version="extension")(Attributes)
     texts = {"count": "3", "factor": "1e2", "flag": "true", "name": "n", "mode": "exact", "sizes": "1, 2", "half": "-4"}
     model = ir_exec.read_model(network("Attributes", **texts, **{"keep-dims": "1"}))
-    found = next(node.op for node in model.graph.nodes if node.type == "Attributes")
-    assert isinstance(found, Attributes)
-    values = (found.count, found.factor, found.flag, found.name, found.mode, found.sizes, found.half, found.keep)
+    operator = next(node.op for node in model.graph.nodes if node.type == "Attributes")
+    assert isinstance(operator, Attributes)
+    values = (
+        operator.count,
+        operator.factor,
+        operator.flag,
+        operator.name,
+        operator.mode,
+        operator.sizes,
+        operator.half,
+        operator.keep,
+    )
     assert values == (3, 100.0, True, "n", "exact", (1, 2), -4, True)
 
 
@@ -334,9 +343,9 @@ def same(self: Op, data: Any) -> Any:
 )
 def test_faults_of_infer_are_told(infer: Any, fault: fault_with) -> None:
     made(infer, same)
-    (found,) = ir_exec.check_model(network("Made")).diagnostics
-    assert (found.code, found) == ("IR999", fault)
-    assert found.hint == mentions("Made")
+    (diagnostic,) = ir_exec.check_model(network("Made")).diagnostics
+    assert (diagnostic.code, diagnostic) == ("IR999", fault)
+    assert diagnostic.hint == mentions("Made")
     with pytest.raises(ir_exec.IRError) as error:
         run(network("Made"))
     assert error.value == fault

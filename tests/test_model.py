@@ -36,9 +36,9 @@ def test_models_show_their_inputs_and_outputs() -> None:
 def test_notebooks_show_a_table() -> None:
     model = ir_exec.read_model(SAMPLES / "gnn_step.xml")
     cells = ["input", "features", "f32[?,4]", "input", "edges", "i64[2,?]", "output", "hidden", "f32[?,8]"]
-    for thing, kind in ((model, "Model"), (ir_exec.compile_model(model), "CompiledModel")):
+    for thing, class_name in ((model, "Model"), (ir_exec.compile_model(model), "CompiledModel")):
         html = thing._repr_html_()
-        assert texts(html, "caption") == [mentions(kind, "gnn_step", 18, 4, 156)]
+        assert texts(html, "caption") == [mentions(class_name, "gnn_step", 18, 4, 156)]
         assert texts(html, "td") == cells
 
 
@@ -121,9 +121,9 @@ def test_arguments_of_the_wrong_kind(call: Callable[[], object], error: type[Exc
     ],
 )
 def test_arguments_of_a_check(arguments: dict[str, Any], code: str, words: fault_with) -> None:
-    (found,) = ir_exec.check_model(GATHER, **arguments).diagnostics
-    assert found.code == code
-    assert found == words
+    (diagnostic,) = ir_exec.check_model(GATHER, **arguments).diagnostics
+    assert diagnostic.code == code
+    assert diagnostic == words
 
 
 @pytest.mark.parametrize(

@@ -182,6 +182,6 @@ def test_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     call("convert", path, "-o", "out.xml")
     assert json.loads(call("inspect", path, "--summary", "--format", "json").stdout)["onnx"]["nodes"] == 1
     call("run", path, "--input", "x=x.npy", "--output", "found.npz")
-    with np.load("found.npz") as found:
-        assert found["y"].tolist() == [2, 6]
+    with np.load("found.npz") as outputs:
+        assert outputs["y"].tolist() == [2, 6]
     assert ir_exec.compile_model("out.xml")([X])["y"].tolist() == [2, 6]

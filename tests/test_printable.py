@@ -44,8 +44,8 @@ def test_no_line_is_a_command(line: str, shown: str) -> None:
 
 
 def test_errors_are_shown_on_the_lines_that_they_have() -> None:
-    place = Location("m\n.xml", 7, "1\n::error::x", "n\x1b", "T\u202e", "p\x85")
-    error = IRError("what\r\nelse", hint="say\x07", location=place)
+    location = Location("m\n.xml", 7, "1\n::error::x", "n\x1b", "T\u202e", "p\x85")
+    error = IRError("what\r\nelse", hint="say\x07", location=location)
     assert str(error) == (
         r'm\n.xml:7: layer 1\n::error::x "n\x1b" (T\u202e), port p\x85: what\r\nelse' + "\n" + r"hint: say\x07"
     )

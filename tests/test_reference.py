@@ -42,11 +42,11 @@ def resolved(path: str) -> Any:
 
 def shown_by(path: str) -> Iterator[Any]:
     """What `::: path` shows: a module what is in its `__all__`, unless a module in it has the same name."""
-    yield (found := resolved(path))
-    if inspect.ismodule(found):
-        for name in getattr(found, "__all__", []):
+    yield (target := resolved(path))
+    if inspect.ismodule(target):
+        for name in getattr(target, "__all__", []):
             if f"{path}.{name}" not in sys.modules:
-                yield getattr(found, name)
+                yield getattr(target, name)
 
 
 @pytest.mark.parametrize("name", PUBLIC)
@@ -121,10 +121,10 @@ def public_functions() -> Iterator[tuple[str, Any, str]]:
                 continue
             if inspect.isfunction(value) and not value.__module__.endswith("build.functions"):
                 both = dict.fromkeys((value, LIKE_OTHERS.get(value, value)))
-                yield f"{name}.{public}", value, "\n".join(inspect.getdoc(one) or "" for one in both)
+                yield f"{name}.{public}", value, "\n".join(inspect.getdoc(documented) or "" for documented in both)
             elif inspect.isclass(value) and not issubclass(value, Exception):
-                for method, found in vars(value).items():
-                    function = inspect.unwrap(getattr(found, "fget", None) or getattr(found, "__func__", found))
+                for method, member in vars(value).items():
+                    function = inspect.unwrap(getattr(member, "fget", None) or getattr(member, "__func__", member))
                     if inspect.isfunction(function) and (method == "__call__" or not method.startswith("_")):
                         yield f"{name}.{public}.{method}", function, f"{value.__doc__}\n{function.__doc__ or ''}"
 
@@ -153,6 +153,6 @@ def test_every_error_is_told() -> None:
         if function.__code__.co_filename.startswith("<"):
             continue  # what a dataclass has made
         raised = set(re.findall(r"\braise (\w+Error|IRError)\(", inspect.getsource(function)))
-        if left := sorted(kind for kind in raised if hasattr(errors, kind) and kind not in told):
+        if left := sorted(error for error in raised if hasattr(errors, error) and error not in told):
             missing[name] = left
     assert missing == {}

@@ -55,9 +55,9 @@ def test_valid_documents(schema: etree.XMLSchema, name: str) -> None:
     assert is_valid(schema, text.replace(old, new)), schema.error_log
 
 
-@pytest.mark.parametrize("kind", ElementType)
-def test_every_element_type_is_a_precision(schema: etree.XMLSchema, kind: ElementType) -> None:
-    assert is_valid(schema, RELU.replace("FP32", kind.precision)), schema.error_log
+@pytest.mark.parametrize("element_type", ElementType)
+def test_every_element_type_is_a_precision(schema: etree.XMLSchema, element_type: ElementType) -> None:
+    assert is_valid(schema, RELU.replace("FP32", element_type.precision)), schema.error_log
 
 
 EDGE = '<edge from-layer="1" from-port="1" to-layer="2" to-port="0" />'

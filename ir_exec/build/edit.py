@@ -10,14 +10,14 @@ from ir_exec.build.cutting import below, cut, region_at
 from ir_exec.build.draft import LayerDraft, LayerPort
 from ir_exec.build.level import Level, Path, Shared, parameter_data
 from ir_exec.build.operators import attribute_text
-from ir_exec.build.values import Value
+from ir_exec.build.values import Value, derived_from
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, GraphError, InvalidAttributeError, IRError, Location, raise_error
 from ir_exec.graph import Graph, Node, build_graph
 from ir_exec.graph import Value as GraphValue
 from ir_exec.hints import suggested
 from ir_exec.infer import infer_types, redeclare
-from ir_exec.ir import Layer
+from ir_exec.ir import NO_RT_INFO, Layer, RtInfo, source_info
 from ir_exec.ir.array_weights import ArrayWeights, reserve_offset, stored_size
 from ir_exec.model import Loaded, Model, ShapeLike, as_shape, numbered
 from ir_exec.ops import resolve
@@ -177,7 +177,8 @@ class Editor:
             readers = [reader for reader in readers if reader_level is level and reader.layer == target.id]
             if not readers:
                 raise GraphError(f"layer {before!r} does not read {level.draft.path + value!r}")
-        (inserted,) = level.splice([function(level.value(port))])
+        with derived_from(_source_of(level.draft.layers[port.layer])):
+            (inserted,) = level.splice([function(level.value(port))])
         if before is None:
             level.move_names(port, inserted)
         level.read_instead(readers, port, inserted)
@@ -193,7 +194,8 @@ class Editor:
         if element.is_parameter or element.is_result:
             raise GraphError(f"layer {layer!r} is a {element.type}, which cannot be replaced")
         inputs = [level.value(draft.sources[output]) for output in draft.inputs(element)]
-        returned = function(*inputs)
+        with derived_from(_source_of(element)):
+            returned = function(*inputs)
         values = [returned] if isinstance(returned, Value) else list(returned)
         if len(values) != len(element.outputs):
             raise GraphError(f"layer {layer!r} has {len(element.outputs)} outputs, but function returns {len(values)}")
@@ -310,6 +312,12 @@ def _value_at(node: Node, port: str) -> GraphValue:
     return next(
         value for value, layer_port in zip(node.outputs, node.layer.outputs, strict=True) if layer_port.id == port
     )
+
+
+def _source_of(layer: Layer) -> RtInfo:
+    """Return the line of Python of a layer, for the layers that are made from it."""
+    entries = layer.source_entries
+    return source_info(entries) if entries else NO_RT_INFO
 
 
 def _names_of(layer: Layer) -> set[str]:

@@ -138,7 +138,9 @@ class OnnxRuntime:
 
         holders = dict(_holders(part.model.graph))
         try:
-            exported = lower_model(part.model, target="onnxruntime", partial=True, functions=False, finite=True)
+            exported = lower_model(
+                part.model, target="onnxruntime", partial=True, functions=False, finite=True, sources=False
+            )
         except IRError as error:
             layer = error.location.layer_id
             blamed = {layer: error.message} if layer is not None else {}

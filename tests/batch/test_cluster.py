@@ -57,19 +57,19 @@ def test_the_same_as_here(client: Any, as_executor: bool, tmp_path: Path) -> Non
 
 @pytest.mark.broad
 def test_ten_thousand_small_items(client: Any) -> None:
-    taken = most = 0
+    consumed = most = 0
 
     def items() -> Iterator[Any]:
-        nonlocal taken
+        nonlocal consumed
         for item in arrays(10_000):
-            taken += 1
+            consumed += 1
             yield item
 
     for result in batch.run(weighed_network(), items(), client, chunk=100, ahead=1000):
         assert result.outputs is not None
         assert result.outputs[0][0, 0] == result.index * 18
-        most = max(most, taken - result.index)
-    assert taken == 10_000
+        most = max(most, consumed - result.index)
+    assert consumed == 10_000
     assert most <= 1000
 
 
@@ -101,10 +101,10 @@ def test_failing_items(client: Any) -> None:
 
 
 def test_what_workers_cannot_open_is_sent_to_them(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = models.Parcel.__init__
+    initialize = models.Parcel.__init__
 
     def hidden(self: models.Parcel, model: Any, options: Any, folder: Path, initializer: Any = None) -> None:
-        made(self, model, options, folder, initializer)
+        initialize(self, model, options, folder, initializer)
         (folder / "network.pickle").unlink()
         (folder / "weights.bin").unlink()
 

@@ -149,17 +149,17 @@ def test_an_iterator_takes_parts():
         sliced=[build.Sliced(x, axis=0)],
     )
     data = np.arange(6, dtype=np.float32).reshape(3, 2)
-    found = run(build.model([last, parts]), x=data)
-    assert np.array_equal(found[0], [[6, 9]])
-    assert np.array_equal(found[1], -data)
+    result = run(build.model([last, parts]), x=data)
+    assert np.array_equal(result[0], [[6, 9]])
+    assert np.array_equal(result[1], -data)
 
 
 def test_a_value_of_a_body_cannot_leave_it():
     x = build.parameter([2], name="x")
-    kept = []
-    build.if_(build.constant(True), lambda: kept.append(build.relu(x)) or kept[0], lambda: x)
+    values = []
+    build.if_(build.constant(True), lambda: values.append(build.relu(x)) or values[0], lambda: x)
     with pytest.raises(ir_exec.GraphError, check=coded("IR100")):
-        build.model(kept[0])
+        build.model(values[0])
 
 
 def test_variables_keep_values_between_runs():
@@ -173,11 +173,11 @@ def test_variables_keep_values_between_runs():
 
 def test_names_that_would_collide():
     x = build.parameter([2], name="x")
-    one = build.relu(x, name="same", tensor_names=["t"])
-    model = build.model(build.add(one, build.relu(one, name="same")))
+    first = build.relu(x, name="same", tensor_names=["t"])
+    model = build.model(build.add(first, build.relu(first, name="same")))
     assert [node.name for node in model.graph.nodes if node.type == "ReLU"] == ["same", "same_1"]
     with pytest.raises(ir_exec.GraphError, match=naming("t", "same", "Exp")):
-        build.model(build.add(one, build.exp(one, tensor_names=["t"])))
+        build.model(build.add(first, build.exp(first, tensor_names=["t"])))
     with pytest.raises(ir_exec.GraphError, match=naming("Parameter", "x")):
         build.model(build.add(x, build.parameter([2], name="x", tensor_names=["other"])))
 
@@ -202,8 +202,8 @@ def test_large_constants_are_not_copied():
     value = build.constant(large)
     assert np.shares_memory(value.constant, large)
     model = build.model(build.add(build.parameter([1]), value))
-    (found,) = (node for node in model.graph.nodes if node.type == "Const")
-    assert np.shares_memory(found.op.evaluate(weights=model.weights), large)
+    (constant,) = (node for node in model.graph.nodes if node.type == "Const")
+    assert np.shares_memory(constant.op.evaluate(weights=model.weights), large)
 
 
 def test_a_network_is_checked_as_it_is():
@@ -238,11 +238,11 @@ def test_an_input_that_nothing_reads_stays_where_it_is_asked_for():
 
 
 def test_random_layers_of_equal_attributes_draw_their_own_numbers():
-    one, other = (
+    first, other = (
         build.random_uniform([4], 0.0, 1.0, output_type="f32", global_seed=1, op_seed=2, name=name) for name in "ab"
     )
-    assert one.layer.op is not other.layer.op
-    assert build.relu(one).layer.op is build.relu(other).layer.op
+    assert first.layer.op is not other.layer.op
+    assert build.relu(first).layer.op is build.relu(other).layer.op
 
 
 def test_outputs_whose_number_only_the_caller_knows():
@@ -264,7 +264,7 @@ def test_a_result_may_be_read_like_its_value():
 
 
 @pytest.mark.parametrize(
-    ("given", "element_type", "expected"),
+    ("data", "element_type", "expected"),
     [
         (1, None, "i64[]"),
         (1.5, None, "f32[]"),
@@ -282,14 +282,14 @@ def test_a_result_may_be_read_like_its_value():
         (np.ones((2, 3), np.float32).T, None, "f32[3,2]"),
     ],
 )
-def test_constants(given, element_type, expected):
-    value = build.constant(given, element_type)
+def test_constants(data, element_type, expected):
+    value = build.constant(data, element_type)
     assert str(value.type) == expected
     assert not value.constant.flags.writeable
 
 
 @pytest.mark.parametrize(
-    ("given", "element_type", "told"),
+    ("data", "element_type", "told"),
     [
         (1.5, "i32", naming("float32", "i32")),
         (300, "u8", naming("int64", "u8")),
@@ -302,9 +302,9 @@ def test_constants(given, element_type, expected):
         (object(), None, naming("object")),
     ],
 )
-def test_what_is_no_constant(given, element_type, told):
+def test_what_is_no_constant(data, element_type, told):
     with pytest.raises(ir_exec.IRError, match=told):
-        build.constant(given, element_type)
+        build.constant(data, element_type)
 
 
 def test_small_constants_are_what_they_were_when_types_were_inferred():

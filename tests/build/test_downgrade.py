@@ -38,8 +38,10 @@ BOXES = np.array([[[0, 0, 1, 1], [0, 0, 1, 1.1], [0, 2, 1, 3], [2, 2, 3, 3]]], n
 
 
 def interpolated(target: list[float], way: str, **options: Any) -> build.Value:
-    kind = "i64" if way == "sizes" else "f32"
-    return build.interpolate(data(), build.constant(target, kind), [2, 3], shape_calculation_mode=way, **options)
+    element_type = "i64" if way == "sizes" else "f32"
+    return build.interpolate(
+        data(), build.constant(target, element_type), [2, 3], shape_calculation_mode=way, **options
+    )
 
 
 CASES: dict[str, tuple[Callable[[], build.Value], int, str]] = {
@@ -147,8 +149,8 @@ def test_what_no_older_version_says_is_named(name: str) -> None:
 def test_bodies_too() -> None:
     condition = build.parameter([], "boolean", name="condition")
     x = build.parameter([2], name="x")
-    found = build.if_(condition, lambda: build.squeeze(build.unsqueeze(x, 0), 0), lambda: build.relu(x))
-    model = build.model(build.result(found, name="y"))
+    output = build.if_(condition, lambda: build.squeeze(build.unsqueeze(x, 0), 0), lambda: build.relu(x))
+    model = build.model(build.result(output, name="y"))
     downgraded = downgrade_operators(model, up_to(14), "opset14")
     versions = {layer.version for layer in downgraded.document.all_layers() if layer.type == "Squeeze"}
     assert versions == {"opset1"}

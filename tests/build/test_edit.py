@@ -37,24 +37,24 @@ def saved(model: ir_exec.Model, folder: Path) -> ir_exec.Model:
     """The model from its file, which has no faults."""
     model.save(folder / "edited.xml")
     report = ir_exec.check_model(folder / "edited.xml")
-    assert [str(one) for one in (*report.errors, *report.warnings)] == []
+    assert [str(finding) for finding in (*report.errors, *report.warnings)] == []
     return ir_exec.read_model(folder / "edited.xml")
 
 
 def plain(layer: Layer) -> dict[str, object]:
     """A layer without the places of its elements and constants."""
-    found = layer.model_dump(exclude={"line", "data_line"})
-    for port in (*found["inputs"], *found["outputs"]):
+    record = layer.model_dump(exclude={"line", "data_line"})
+    for port in (*record["inputs"], *record["outputs"]):
         del port["line"]
-    found["data"].pop("offset", None)
-    return found
+    record["data"].pop("offset", None)
+    return record
 
 
 DATA = np.array([[1, -2, 3]], np.float32)
 
 
 def test_without_edits_nothing_changes() -> None:
-    for path in (one for one in SAMPLES.glob("*.xml") if one.stem != "broken"):
+    for path in (sample for sample in SAMPLES.glob("*.xml") if sample.stem != "broken"):
         model = ir_exec.read_model(path)
         again = Editor(model).model()
         assert again.document.layers == model.document.layers
@@ -126,12 +126,12 @@ def test_shapes_and_types_of_inputs(tmp_path: Path) -> None:
 def test_layers_are_inserted_behind_a_value(tmp_path: Path) -> None:
     again = saved(Editor(small()).insert("y", lambda y: build.negative(y)).model(), tmp_path)
     assert [port.name for port in again.outputs] == ["y", "largest"]
-    assert [found.tolist() for found in run(again, DATA)] == [[[-3, 0, -7]], [0]]
+    assert [output.tolist() for output in run(again, DATA)] == [[[-3, 0, -7]], [0]]
 
 
 def test_layers_are_inserted_before_one_layer(tmp_path: Path) -> None:
     again = saved(Editor(small()).insert("relu", lambda y: build.negative(y), before="largest").model(), tmp_path)
-    assert [found.tolist() for found in run(again, DATA)] == [[[3, 0, 7]], [0]]
+    assert [output.tolist() for output in run(again, DATA)] == [[[3, 0, 7]], [0]]
 
 
 def test_an_input_that_is_converted_keeps_its_name(tmp_path: Path) -> None:
@@ -184,8 +184,8 @@ def test_a_cut_takes_the_variables_along_that_it_reads(tmp_path: Path) -> None:
     x = build.parameter([2], name="x")
     sums = [build.add(build.read_value(np.zeros(2, np.float32), name), x) for name in ("a", "b")]
     model = build.model(
-        [build.result(one, name=name) for one, name in zip(sums, "ab", strict=True)],
-        sinks=[build.assign(one, name) for one, name in zip(sums, "ab", strict=True)],
+        [build.result(value, name=name) for value, name in zip(sums, "ab", strict=True)],
+        sinks=[build.assign(value, name) for value, name in zip(sums, "ab", strict=True)],
     )
     again = saved(Editor(model).cut(outputs=["b"]).model(), tmp_path)
     variables = [layer.data["variable_id"] for layer in again.document.layers if "variable_id" in layer.data]

@@ -88,7 +88,7 @@ EDITS: dict[str, tuple[Callable[[], ir_exec.Model], Callable[[Editor], object], 
     "remove in a TensorIterator": (parts, lambda e: e.remove("ti/body/exp"), [[1, 3]]),
     "in a body in a body": (
         nested,
-        lambda e: e.replace("loop/body/if/then_body/more", lambda value, one: build.multiply(value, 3.0)),
+        lambda e: e.replace("loop/body/if/then_body/more", lambda value, operand: build.multiply(value, 3.0)),
         [[9, 27]],
     ),
     "a value from outside": (
@@ -118,15 +118,15 @@ def test_openvino_runs_what_was_edited(name: str, oracle: Oracle, tmp_path: Path
     model.save(tmp_path / "edited.xml")
     again = ir_exec.read_model(tmp_path / "edited.xml")
     report = ir_exec.check_model(tmp_path / "edited.xml")
-    assert [str(one) for one in (*report.errors, *report.warnings)] == []
+    assert [str(item) for item in (*report.errors, *report.warnings)] == []
     assert again.types == model.types
-    wanted = [np.array(one, np.float32) for one in expected]
+    arrays = [np.array(item, np.float32) for item in expected]
     theirs = oracle.values(
         IRFile((tmp_path / "edited.xml").read_bytes(), (tmp_path / "edited.bin").read_bytes(), (DATA,))
     )
     assert not isinstance(theirs, Refused), theirs.reason
-    assert not value_faults(theirs, wanted)
-    assert not value_faults(list(ir_exec.compile_model(again)([DATA]).values()), wanted)
+    assert not value_faults(theirs, arrays)
+    assert not value_faults(list(ir_exec.compile_model(again)([DATA]).values()), arrays)
 
 
 def test_an_input_of_the_layer_around_is_made_once() -> None:

@@ -15,19 +15,21 @@ INDEX_KINDS = ["i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64"]
 # ShapeOf.
 CASES = [Case("ShapeOf", 1, (numbered(*shape),)) for shape in [(2, 3, 4), (), (1,), (0, 5), (7,)]]
 CASES += [
-    Case("ShapeOf", 3, (numbered(*shape),), {"output_type": kind})
-    for kind in ("i32", "i64")
+    Case("ShapeOf", 3, (numbered(*shape),), {"output_type": element_type})
+    for element_type in ("i32", "i64")
     for shape in [(2, 3, 224, 2), (), (0, 5)]
 ]
-CASES += [Case("ShapeOf", 1, (numbered(2, 3, kind=kind),)) for kind in KINDS if kind != "f32"]
+CASES += [
+    Case("ShapeOf", 1, (numbered(2, 3, element_type=element_type),)) for element_type in KINDS if element_type != "f32"
+]
 
 
 def unsqueeze(data: Array, axes: Array, **fields: object) -> Case:
     return Case("Unsqueeze", 1, (data, axes), **{"constants": {1}, **fields})  # type: ignore[arg-type]  # as a caller
 
 
-CASES += [unsqueeze(numbered(2, 3, kind=kind), ints(0, 3)) for kind in KINDS]
-CASES += [unsqueeze(numbered(2, 3), ints(1, kind=kind)) for kind in INDEX_KINDS]
+CASES += [unsqueeze(numbered(2, 3, element_type=element_type), ints(0, 3)) for element_type in KINDS]
+CASES += [unsqueeze(numbered(2, 3), ints(1, element_type=element_type)) for element_type in INDEX_KINDS]
 CASES += [
     unsqueeze(numbered(2, 3), np.array(1)),
     unsqueeze(numbered(2, 3), ints(-1)),
@@ -48,8 +50,8 @@ def squeeze(opset: int, data: Array, *axes: Array, **fields: object) -> Case:
     return Case("Squeeze", opset, (data, *axes), **{"constants": constants, **fields})  # type: ignore[arg-type]  # as a caller
 
 
-CASES += [squeeze(1, numbered(1, 3, 1, 2, kind=kind), ints(0, 2)) for kind in KINDS]
-CASES += [squeeze(1, numbered(1, 3, 1), ints(2, kind=kind)) for kind in INDEX_KINDS]
+CASES += [squeeze(1, numbered(1, 3, 1, 2, element_type=element_type), ints(0, 2)) for element_type in KINDS]
+CASES += [squeeze(1, numbered(1, 3, 1), ints(2, element_type=element_type)) for element_type in INDEX_KINDS]
 for opset in (1, 15):
     CASES += [
         squeeze(opset, numbered(1, 3, 1, 2)),
@@ -80,8 +82,8 @@ def reshape(data: Array, shape: Array, special_zero: bool = False, **fields: obj
     return Case("Reshape", 1, (data, shape), {"special_zero": special_zero}, **fields)  # type: ignore[arg-type]  # as a caller
 
 
-CASES += [reshape(numbered(2, 3, 4, kind=kind), ints(4, 6)) for kind in KINDS]
-CASES += [reshape(numbered(2, 6), ints(3, 4, kind=kind)) for kind in INDEX_KINDS]
+CASES += [reshape(numbered(2, 3, 4, element_type=element_type), ints(4, 6)) for element_type in KINDS]
+CASES += [reshape(numbered(2, 6), ints(3, 4, element_type=element_type)) for element_type in INDEX_KINDS]
 CASES += [
     reshape(numbered(2, 5, 5, 0), ints(0, 4)),
     reshape(numbered(2, 5, 5, 24), ints(0, -1, 4), True),
@@ -120,11 +122,11 @@ CASES += [
     reshape(numbered(0, 3), ints(5, 0, -1), dynamic=False, note="nothing of nothing is 1"),
 ]
 # Types that OpenVINO does not move: the answer is known all the same.
-for kind in ("u1", "u2", "u3", "u4", "i4", "u6", "nf4", "f4e2m1", "f8e4m3", "f8e5m2", "f8e8m0", "string"):
-    if kind == "string":
+for element_type in ("u1", "u2", "u3", "u4", "i4", "u6", "nf4", "f4e2m1", "f8e4m3", "f8e5m2", "f8e8m0", "string"):
+    if element_type == "string":
         row = np.array(["a", "bc", "", "d"], object)
     else:
-        row = np.array([1, 0, 1, 1], np.uint8).view(ElementType[kind].dtype)
+        row = np.array([1, 0, 1, 1], np.uint8).view(ElementType[element_type].dtype)
     square = row.reshape(2, 2)
     CASES += [
         reshape(row, ints(2, 2), expected=(square,), oracle="nobody"),

@@ -58,7 +58,7 @@ def condition() -> IRFile:
 
 
 def respelled(xml: bytes, spell: Callable[[str], str]) -> bytes:
-    return re.sub(rb'(?<= )type="(\w+)" version=', lambda found: spelled(found[1], spell), xml)
+    return re.sub(rb'(?<= )type="(\w+)" version=', lambda match: spelled(match[1], spell), xml)
 
 
 def spelled(type_name: bytes, spell: Callable[[str], str]) -> bytes:
@@ -66,7 +66,7 @@ def spelled(type_name: bytes, spell: Callable[[str], str]) -> bytes:
 
 
 def faults(file: IRFile) -> list[str]:
-    return [str(found) for found in ir_exec.check_model(file.xml, weights=file.weights).errors]
+    return [str(error) for error in ir_exec.check_model(file.xml, weights=file.weights).errors]
 
 
 def output_of(file: IRFile) -> Array:
@@ -89,8 +89,8 @@ def test_networks_in_lower_case(name: str) -> None:
     weights = path.with_suffix(".bin")
     other = respelled(path.read_bytes(), str.lower)
     assert b'type="parameter"' in other
-    expected, found = (ir_exec.check_model(source, weights=weights) for source in (path, other))
-    assert [diagnostic.code for diagnostic in found.diagnostics] == [
+    expected, actual = (ir_exec.check_model(source, weights=weights) for source in (path, other))
+    assert [diagnostic.code for diagnostic in actual.diagnostics] == [
         diagnostic.code for diagnostic in expected.diagnostics
     ]
-    assert found.layers_checked == expected.layers_checked
+    assert actual.layers_checked == expected.layers_checked

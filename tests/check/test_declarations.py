@@ -15,12 +15,12 @@ KIND, RANK, DIMS = Code.declared_element_type, Code.declared_rank, Code.declared
 
 
 def type_of(text: str) -> TensorType:
-    kind, _, dims = text.partition("[")
-    return TensorType(ElementType[kind], Shape.parse(dims.removesuffix("]")))
+    element_type, _, dims = text.partition("[")
+    return TensorType(ElementType[element_type], Shape.parse(dims.removesuffix("]")))
 
 
 @pytest.mark.parametrize(
-    ("declared", "found"),
+    ("declared", "actual"),
     [
         ("f32[2,3]", "f32[2,3]"),
         ("f32[2,?]", "f32[2,3]"),
@@ -38,12 +38,12 @@ def type_of(text: str) -> TensorType:
         ("f32[]", "f32[]"),
     ],
 )
-def test_types_that_fit(declared: str, found: str) -> None:
-    assert fits(type_of(declared), type_of(found))
+def test_types_that_fit(declared: str, actual: str) -> None:
+    assert fits(type_of(declared), type_of(actual))
 
 
 @pytest.mark.parametrize(
-    ("declared", "found", "code", "message"),
+    ("declared", "actual", "code", "message"),
     [
         ("f32[2,3]", "f16[2,3]", KIND, mentions("f16", "f32")),
         ("f32[2,3]", "f16[2,4]", KIND, mentions("f16", "f32", 1, 4, 3)),
@@ -59,8 +59,8 @@ def test_types_that_fit(declared: str, found: str) -> None:
         ("f32[?,9..]", "f32[5,8]", DIMS, mentions(1, 8, 9)),
     ],
 )
-def test_types_that_contradict_each_other(declared: str, found: str, code: Code, message: mentions) -> None:
-    types = type_of(declared), type_of(found)
+def test_types_that_contradict_each_other(declared: str, actual: str, code: Code, message: mentions) -> None:
+    types = type_of(declared), type_of(actual)
     assert not fits(*types)
     assert not fits(*reversed(types))
     assert contradiction(*types) == code
@@ -131,14 +131,14 @@ def test_the_pooled_values_are_not_excused() -> None:
     assert ("error", Code.declared_element_type, "1") in found(xml)
 
 
-def detected(kind: str, declared: str) -> bytes:
+def detected(element_type: str, declared: str) -> bytes:
     data = (
         'num_classes="2" keep_top_k="3" nms_threshold="0.5" code_type="caffe.PriorBoxParameter.CENTER_SIZE" top_k="3"'
     )
     data += ' share_location="1" normalized="1" confidence_threshold="0.1" background_label_id="0"'
     shapes = [(1, 12), (1, 6), (1, 2, 12)]
-    inputs = [parameter(index, kind, shape) for index, shape in enumerate(shapes)]
-    ports = [port(index, kind, shape) for index, shape in enumerate(shapes)]
+    inputs = [parameter(index, element_type, shape) for index, shape in enumerate(shapes)]
+    ports = [port(index, element_type, shape) for index, shape in enumerate(shapes)]
     boxes = layer(3, "DetectionOutput", data=data, inputs=ports, outputs=[port(3, declared, (1, 1, 3, 7))])
     ends = [*((index, 0, 3, index) for index in range(3)), (3, 3, 4, 0)]
     return net([*inputs, boxes, result(4, declared, (1, 1, 3, 7))], ends)
@@ -210,6 +210,6 @@ def test_a_layer_that_reads_itself_says_nothing_about_its_output() -> None:
 
 def test_a_result_that_cannot_be_read_is_there() -> None:
     relu = layer(1, "ReLU", inputs=[port(0, dims=(3,))], outputs=[port(1, dims=(3,))])
-    whole = net([parameter(0, dims=(3,)), relu, result(2, dims=(3,))], [(0, 0, 1, 0), (1, 1, 2, 0)]).decode()
-    report = check_model(whole.replace('type="Result" version="opset1"', 'type="Result"').encode())
+    xml = net([parameter(0, dims=(3,)), relu, result(2, dims=(3,))], [(0, 0, 1, 0), (1, 1, 2, 0)]).decode()
+    report = check_model(xml.replace('type="Result" version="opset1"', 'type="Result"').encode())
     assert [error.code for error in report.errors] == [Code.missing_markup]

@@ -86,8 +86,8 @@ class TestDeclare:
         assert (result.reason, result.left) == (None, ())
         assert check_model(result.after).ok
         assert result.after.count(b"<data") == result.before.count(b"<data")
-        kept = [line for line in result.before.split(b"\n") if b"<dim>" not in line]
-        assert [line for line in result.after.split(b"\n") if b"<dim>" not in line] == kept
+        unchanged = [line for line in result.before.split(b"\n") if b"<dim>" not in line]
+        assert [line for line in result.after.split(b"\n") if b"<dim>" not in line] == unchanged
 
     def test_everything_below(self, tmp_path: Path) -> None:
         path = self.edited("conv_zoo", tmp_path, (b'shape="1,4,9,10,8"', b'shape="1,4,9,12,8"'))
@@ -141,9 +141,9 @@ def test_broken_declarations_of_real_networks(network: str, tmp_path: Path) -> N
     places = [index for index, line in enumerate(lines) if line.strip().startswith(b"<dim>") and b"-1" not in line]
     for _ in range(8):
         changed = list(lines)
-        place = random.choice(places)
-        size = int(changed[place].strip()[5:-6])
-        changed[place] = changed[place].replace(b">%d<" % size, b">%d<" % (size + random.choice([1, 3])))
+        line_index = random.choice(places)
+        size = int(changed[line_index].strip()[5:-6])
+        changed[line_index] = changed[line_index].replace(b">%d<" % size, b">%d<" % (size + random.choice([1, 3])))
         path.write_bytes(b"\n".join(changed))
         result = fix(path)
         assert result.reason is None
@@ -174,8 +174,8 @@ def test_one_line_crlf_and_encodings(tmp_path: Path) -> None:
 def test_at_a_tie_what_the_layer_gives_is_declared(tmp_path: Path) -> None:
     """One of two readers agrees with the port and one with the layer."""
 
-    def relu(id: int, given: int, declared: int) -> str:
-        return layer(id, "ReLU", inputs=[port(0, "f32", (given,))], outputs=[port(1, "f32", (declared,))])
+    def relu(id: int, actual: int, declared: int) -> str:
+        return layer(id, "ReLU", inputs=[port(0, "f32", (actual,))], outputs=[port(1, "f32", (declared,))])
 
     layers = [
         parameter(0, dims=(3,)),
@@ -195,8 +195,8 @@ def test_at_a_tie_what_the_layer_gives_is_declared(tmp_path: Path) -> None:
 
 
 class TestDeclareLeavesAlone:
-    def relu(self, id: int, given: int, declared: int) -> str:
-        return layer(id, "ReLU", inputs=[port(0, "f32", (2, given))], outputs=[port(1, "f32", (2, declared))])
+    def relu(self, id: int, actual: int, declared: int) -> str:
+        return layer(id, "ReLU", inputs=[port(0, "f32", (2, actual))], outputs=[port(1, "f32", (2, declared))])
 
     def test_a_file_whose_layers_cannot_take_what_is_declared_again(self, tmp_path: Path) -> None:
         ends = [port(0, "f32", (2, 5)), port(1, "f32", (2, 5))]

@@ -21,12 +21,12 @@ BAD = Path(__file__).parents[1] / "bad"
 RELU = (BAD / "IR119-newer-than-target.xml").read_text("utf-8")
 
 
-def relu(opset: str, *, version: str = "11", kind: str = "f32") -> bytes:
-    precision = {"f32": "FP32", "f8e4m3": "F8E4M3"}[kind]
+def relu(opset: str, *, version: str = "11", element_type: str = "f32") -> bytes:
+    precision = {"f32": "FP32", "f8e4m3": "F8E4M3"}[element_type]
     text = RELU.replace('version="opset15"', f'version="{opset}"').replace(
         'net" version="11"', f'net" version="{version}"'
     )
-    return text.replace('"f32"', f'"{kind}"').replace('"FP32"', f'"{precision}"').encode()
+    return text.replace('"f32"', f'"{element_type}"').replace('"FP32"', f'"{precision}"').encode()
 
 
 # What the table of OpenVINO's documentation says of opsets 1 to 15.
@@ -56,8 +56,8 @@ def test_the_newest_opset_counts(opset: str, release: str) -> None:
 def test_every_opset_has_a_release() -> None:
     releases = [check_model(relu(f"opset{number}")).requires for number in range(1, LAST_OPSET + 1)]
     assert all(requires is not None for requires in releases)
-    found = [Release.parse(requires.release) for requires in releases if requires is not None]
-    assert found == sorted(found)
+    parsed = [Release.parse(requires.release) for requires in releases if requires is not None]
+    assert parsed == sorted(parsed)
 
 
 def net(type_name: str, opset: int, attributes: str = "", inputs: int = 1, dim: int = 2) -> bytes:
@@ -68,10 +68,10 @@ def net(type_name: str, opset: int, attributes: str = "", inputs: int = 1, dim: 
         f'<output><port id="0" {port}</output></layer>'
         for i in range(inputs)
     ]
-    taken = "".join(f'<port id="{i}" {port}' for i in range(inputs))
+    input_ports = "".join(f'<port id="{i}" {port}' for i in range(inputs))
     layers += [
         f'<layer id="50" name="layer" type="{type_name}" version="opset{opset}"><data {attributes}/>'
-        f'<input>{taken}</input><output><port id="{inputs}" {port}</output></layer>',
+        f'<input>{input_ports}</input><output><port id="{inputs}" {port}</output></layer>',
         f'<layer id="51" name="result" type="Result" version="opset1"><input><port id="0" {port}</input></layer>',
     ]
     edges = [f'<edge from-layer="{i}" from-port="0" to-layer="50" to-port="{i}"/>' for i in range(inputs)]
@@ -142,8 +142,8 @@ def test_opsets_grow_for_a_few_releases(type_name: str, opset: int, release: str
     ],
 )
 def test_attributes_and_inputs_demand_releases(xml: bytes, release: str, what: mentions) -> None:
-    found, demands = needed(xml)
-    assert found == release
+    actual, demands = needed(xml)
+    assert actual == release
     assert what in demands
     lower = re.sub(rb'(name="layer" type=")(\w+)', lambda parts: parts[1] + parts[2].lower(), xml)
     assert lower != xml
@@ -241,7 +241,7 @@ def test_demands_name_the_first_layer_and_count() -> None:
 
 
 def test_element_types_demand_releases() -> None:
-    requires = check_model(relu("opset1", kind="f8e4m3")).requires
+    requires = check_model(relu("opset1", element_type="f8e4m3")).requires
     assert requires is not None
     assert requires.release == "2024.0"
     assert requires.demands

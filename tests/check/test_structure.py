@@ -92,9 +92,9 @@ KNOWN = ["decompression", "fused_names", "layout", "memory_type", "old_api_map_o
 FUSED = '<attribute name="fused_names" version="0" value="a"/>'
 
 
-def marked(marks: str, version: int = 11, place: bytes = b'type="ReLU" version="opset1">') -> bytes:
+def marked(marks: str, version: int = 11, anchor: bytes = b'type="ReLU" version="opset1">') -> bytes:
     xml = net([given(0, "x"), relu(1, "y"), result(2)], [IN, OUT], version=version)
-    return xml.replace(place, place + f"<rt_info>{marks}</rt_info>".encode())
+    return xml.replace(anchor, anchor + f"<rt_info>{marks}</rt_info>".encode())
 
 
 @pytest.mark.parametrize("name", [*KNOWN, "primitives_priority", "our_own", "strides_prop", "fused_names_0"])
@@ -112,10 +112,10 @@ def test_an_element_type_twice(oracle: Oracle) -> None:
 
 def test_at_a_port(oracle: Oracle) -> None:
     mark = '<attribute name="layout" version="0" layout="[N,C]"/>'
-    at_port = marked(mark * 2, place=b'<port id="1" precision="FP32">')
+    at_port = marked(mark * 2, anchor=b'<port id="1" precision="FP32">')
     assert is_refused(oracle, at_port)
     assert places(at_port, Code.repeated_rt_info) == ["1"]
-    assert not places(marked(mark, place=b'<port id="1" precision="FP32">'), Code.repeated_rt_info)
+    assert not places(marked(mark, anchor=b'<port id="1" precision="FP32">'), Code.repeated_rt_info)
 
 
 @pytest.mark.parametrize(
@@ -138,16 +138,16 @@ TEXT = (BAD / "IR208-nan-in-weights.xml").read_text("utf-8")
 
 def check(array: Array, *, offset: int = 0, everything: bool = False) -> Report:
     """A network that adds a constant to x of two rows."""
-    kind = ElementType.of(array)
+    element_type = ElementType.of(array)
     count, size = array.size, array.nbytes
     text = TEXT.replace('shape="3" offset="0" size="12"', f'shape="{count}" offset="{offset}" size="{size}"')
     text = text.replace("2,3", f"2,{count}").replace("<dim>3</dim>", f"<dim>{count}</dim>")
-    text = text.replace('"f32"', f'"{kind}"').replace('"FP32"', f'"{kind.precision}"')
+    text = text.replace('"f32"', f'"{element_type}"').replace('"FP32"', f'"{element_type.precision}"')
     return check_model(text.encode(), weights=b"\0" * offset + array.tobytes(), weights_values=everything)
 
 
 def codes(report: Report) -> list[str]:
-    return [found.code for found in report.diagnostics]
+    return [diagnostic.code for diagnostic in report.diagnostics]
 
 
 @pytest.mark.parametrize("name", ["f16", "bf16", "f32", "f64"])
@@ -201,8 +201,8 @@ def constants(*ranges: tuple[int, int], sizes: int = 64) -> list[tuple[str, str]
         layers.append(result(2 * index + 1, "u8", (size,)))
         edges.append((2 * index, 0, 2 * index + 1, 0))
     report = check_model(net(layers, edges), weights=bytes(sizes))
-    found = [diagnostic for diagnostic in report.diagnostics if diagnostic.code == Code.overlapping_constants]
-    return [(one.severity, one.location.layer_id or "") for one in found]
+    overlaps = [diagnostic for diagnostic in report.diagnostics if diagnostic.code == Code.overlapping_constants]
+    return [(diagnostic.severity, diagnostic.location.layer_id or "") for diagnostic in overlaps]
 
 
 class TestOverlappingConstants:

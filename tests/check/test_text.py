@@ -44,9 +44,9 @@ def test_a_block() -> None:
     path = BAD / "IR601-declared-dims.xml"
     report = check_model(path)
     lines = path.read_text().splitlines()
-    head, *place, hint, last = "\n".join(render(report, lines_of=lambda path: lines)).split("\n")
+    head, *location, hint, last = "\n".join(render(report, lines_of=lambda path: lines)).split("\n")
     assert head == mentions("error[IR601 declared-dims]", "f32[2,5]", "f32[2,3]", 1, 3, 5)
-    assert place == [
+    assert location == [
         f'  --> {path}:21  layer 1 "relu" (ReLU), port output',
         "   |",
         '21 | <port id="1" precision="FP32">',
@@ -63,8 +63,8 @@ def test_a_report_shows_its_counts_and_in_notebooks_its_findings() -> None:
     assert repr(check_model(b"")) == mentions("bytes", 0)
     html = report._repr_html_()
     assert texts(html, "caption") == [repr(report)]
-    place = 'm.xml:7: layer 1 "name" (Type)'
-    assert texts(html, "td")[:4] == ["error", "IR303 unknown-attribute", place, "a < b"]
+    location = 'm.xml:7: layer 1 "name" (Type)'
+    assert texts(html, "td")[:4] == ["error", "IR303 unknown-attribute", location, "a < b"]
     assert len(texts(html, "tr")) == 3
 
 
@@ -80,13 +80,13 @@ def test_bytes_have_no_path() -> None:
 
 
 def test_summary() -> None:
-    one = report_of(found("warning", "a", "1"), found("error", "b", "1"), found("error", "c", "1"))
-    assert summary_line(Summary.of([one])) == mentions(1, 1, 0, 2, 1)
+    report = report_of(found("warning", "a", "1"), found("error", "b", "1"), found("error", "c", "1"))
+    assert summary_line(Summary.of([report])) == mentions(1, 1, 0, 2, 1)
     told = report_of(found("info", "a", "1"), found("info", "b", "1"))
     assert summary_line(Summary.of([told])) == mentions(1, 1, 0, 0, 0, 2)
     assert summary_line(Summary.of([])) == mentions(0, 0, 0, 0, 0)
     big = Report(path=None, diagnostics=(), layers_checked=410, layers_not_checked=7)
-    assert summary_line(Summary.of([one, one, big])) == mentions(3, 412, 7, 4, 2)
+    assert summary_line(Summary.of([report, report, big])) == mentions(3, 412, 7, 4, 2)
 
 
 def test_warnings_that_say_the_same_make_one_block() -> None:
@@ -200,8 +200,8 @@ def excerpt(line: str, width: int | None, severity: str = "error") -> list[str]:
     """The line of the file and what is marked under it, without their margins."""
     report = report_of(found(severity, "attribute mode='x': wrong", "1"))
     block = list(render(report, lines_of=lambda path: [""] * 6 + [line], width=width))
-    place = next(index for index, text in enumerate(block) if text.startswith(" 7 | "))
-    return [block[place].removeprefix(" 7 | "), block[place + 1].removeprefix("   | ")]
+    number_line = next(index for index, text in enumerate(block) if text.startswith(" 7 | "))
+    return [block[number_line].removeprefix(" 7 | "), block[number_line + 1].removeprefix("   | ")]
 
 
 def test_excerpts_fit_the_terminal() -> None:
@@ -227,18 +227,18 @@ def test_what_is_marked_is_shown_however_far_it_lies_to_the_right() -> None:
 
 def test_text_goes_on_below_where_the_terminal_ends() -> None:
     words = "word " * 30
-    one = found("error", words, "1", hint=words)
-    lines = list(render(report_of(one), width=60))
+    diagnostic = found("error", words, "1", hint=words)
+    lines = list(render(report_of(diagnostic), width=60))
     assert all(len(line) <= 60 for line in lines)
     assert sum(line.count("word") for line in lines) == 60
     assert "\n".join(lines).replace("\n", " ").count("word") == 60
-    placed = one.model_copy(update={"location": replace(one.location, layer_name="many words " * 8)})
+    placed = diagnostic.model_copy(update={"location": replace(diagnostic.location, layer_name="many words " * 8)})
     lines = list(render(report_of(placed), width=60))
     first, second = next((line, lines[n + 1]) for n, line in enumerate(lines) if "-->" in line)
     assert len(second) - len(second.lstrip()) == first.index("-->") + 4
     name = "n" * 200
     assert any(name in line for line in render(report_of(found("error", f"a {name} b", "1")), width=60))
-    assert len(list(render(report_of(one)))) == 4
+    assert len(list(render(report_of(diagnostic)))) == 4
 
 
 FORMER_NAMES = {

@@ -44,14 +44,14 @@ def main() -> int:
     return 1 if failed else 0
 
 
-def _chosen(parser: argparse.ArgumentParser, wanted: list[str]) -> list[str]:
+def _chosen(parser: argparse.ArgumentParser, prefixes: list[str]) -> list[str]:
     """The modules of these names, and those in folders of these names; all where there is no name."""
     chosen = []
-    for name in wanted:
-        found = [family for family in families() if f"{family}.".startswith(f"{name}.")]
-        if not found:
+    for name in prefixes:
+        matches = [family for family in families() if f"{family}.".startswith(f"{name}.")]
+        if not matches:
             parser.error(f"there is no family {name}")
-        chosen += found
+        chosen += matches
     return chosen or families()
 
 

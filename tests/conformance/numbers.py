@@ -39,9 +39,9 @@ def mixed(seed: str) -> dict[str, float]:
 
 
 def _other(name: str, number: int, most: int) -> float:
-    known = NUMBERS[name]
-    if isinstance(known, float):
-        return known
+    default = NUMBERS[name]
+    if isinstance(default, float):
+        return default
     if name.startswith("MOST_"):
         return most
     return number * 1e-3 if name.endswith("_NANOSECONDS") and number < HUGE else number
@@ -67,5 +67,5 @@ def _set(numbers: Mapping[str, float]) -> None:
 def _forgetting(modules: int) -> list[Callable[[], None]]:
     """What empties the caches of kernels, while there are so many modules."""
     kernels = [module for name, module in sys.modules.items() if name.startswith("ir_exec.kernels.")]
-    held = [kept for module in kernels for kept in vars(module).values()]
-    return [kept.cache_clear for kept in held if hasattr(kept, "cache_clear")]
+    members = [member for module in kernels for member in vars(module).values()]
+    return [member.cache_clear for member in members if hasattr(member, "cache_clear")]

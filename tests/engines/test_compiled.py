@@ -31,18 +31,18 @@ def network() -> Model:
 
 
 def compiled(model: Model | str | Path, **options: object) -> EngineModel:
-    found = compile_model(model, engine="other", **options)  # type: ignore[arg-type]  # options of compile_model
-    assert isinstance(found, EngineModel)
-    return found
+    engine_model = compile_model(model, engine="other", **options)  # type: ignore[arg-type]  # options of compile_model
+    assert isinstance(engine_model, EngineModel)
+    return engine_model
 
 
 @pytest.mark.parametrize("refuses", [(), ("Tanh",), ("Exp", "Cos")])
 def test_the_outputs_are_those_of_the_interpreter(register: Register, refuses: tuple[str, ...]) -> None:
     engine = register(OtherEngine(refuses=refuses))
-    found, expected = compiled(network())([X]), compile_model(network())([X])
+    actual, expected = compiled(network())([X]), compile_model(network())([X])
     for name in ("y", "m"):
-        np.testing.assert_allclose(found[name], expected[name], rtol=1e-6)
-        found[name][...] = 0  # it is the caller's
+        np.testing.assert_allclose(actual[name], expected[name], rtol=1e-6)
+        actual[name][...] = 0  # it is the caller's
     assert engine.parts
 
 
@@ -60,7 +60,7 @@ def test_the_partition_says_who_runs_what(register: Register) -> None:
     assert (report.engine, report.layers, report.on_engine, report.crossings) == ("other 1.0", 7, 6, 3)
     assert [part.engine for part in report.parts] == [True, False, True]
     assert report.parts[1].layers == ("middle",)
-    assert [(one.name, one.type, one.reason) for one in report.interpreted] == [("middle", "Tanh", "refused")]
+    assert [(layer.name, layer.type, layer.reason) for layer in report.interpreted] == [("middle", "Tanh", "refused")]
     assert len(str(report).splitlines()) == 5
 
 
@@ -69,7 +69,7 @@ def test_what_turns_out_to_be_refused_is_interpreted(register: Register, names: 
     register(OtherEngine(late=["Tanh"], names=names))
     model = compiled(network())
     np.testing.assert_allclose(model([X])["y"], compile_model(network())([X])["y"], rtol=1e-6)
-    assert "Tanh" in {one.type for one in model.partition.interpreted}
+    assert "Tanh" in {layer.type for layer in model.partition.interpreted}
     assert model.partition.on_engine == (6 if names else 0)
 
 
@@ -80,8 +80,8 @@ def test_constants_that_are_refused_are_computed_once(register: Register) -> Non
         build.result(build.abs(build.sqrt(build.multiply(x, build.exp(scale, name="raised")))), name="y")
     )
     engine = register(OtherEngine(refuses=["Tanh"]))
-    found = compiled(model)([X[0]])["y"]
-    np.testing.assert_allclose(found, np.sqrt(X[0] * np.exp(np.tanh(np.float32(0.5)))), rtol=1e-6)
+    actual = compiled(model)([X[0]])["y"]
+    np.testing.assert_allclose(actual, np.sqrt(X[0] * np.exp(np.tanh(np.float32(0.5)))), rtol=1e-6)
     assert len(engine.parts) == 1
     assert "raised" in engine.parts[0].layers
 
@@ -104,9 +104,9 @@ def test_variables_live_between_calls(register: Register, refuses: tuple[str, ..
     assert model([x])["y"].tolist() == [8, 15]
     other = model.session()
     assert other([x])["y"].tolist() == [6, 12]
-    kept = model.snapshot()
+    snapshot = model.snapshot()
     assert model([x])["y"].tolist() == [10, 18]
-    model.restore(kept)
+    model.restore(snapshot)
     state = model.state["v"]
     assert state is not None
     assert state.tolist() == [8, 15]
@@ -176,10 +176,10 @@ def test_outputs_that_are_inputs_and_constants(register: Register) -> None:
     x = build.parameter([4], name="x")
     constant = build.result(build.constant(np.arange(3, dtype=np.int32)), name="c")
     model = build.model([build.result(x, name="same"), constant, build.result(build.abs(x), name="y")])
-    found = compiled(model)([X[0]])
-    assert found["c"].tolist() == [0, 1, 2]
-    np.testing.assert_array_equal(found["same"], X[0])
-    assert not np.may_share_memory(found["same"], X)
+    outputs = compiled(model)([X[0]])
+    assert outputs["c"].tolist() == [0, 1, 2]
+    np.testing.assert_array_equal(outputs["same"], X[0])
+    assert not np.may_share_memory(outputs["same"], X)
 
 
 def test_what_cannot_be_asked_for() -> None:
@@ -195,13 +195,13 @@ def test_networks_in_many_parts(register: Register, name: str, refuses: tuple[st
     register(OtherEngine(refuses=refuses))
     with np.load(NETWORKS / f"{name}.inputs.npz") as stored:
         inputs = dict(stored)
-    found = compiled(NETWORKS / f"{name}.xml")(inputs)
+    actual = compiled(NETWORKS / f"{name}.xml")(inputs)
     expected = ir_exec.compile_model(NETWORKS / f"{name}.xml")(inputs)
     for key in expected:
         if expected[key].dtype.kind == "f":
-            np.testing.assert_allclose(found[key], expected[key], rtol=1e-3, atol=1e-3)
+            np.testing.assert_allclose(actual[key], expected[key], rtol=1e-3, atol=1e-3)
         else:
-            np.testing.assert_array_equal(found[key], expected[key])
+            np.testing.assert_array_equal(actual[key], expected[key])
 
 
 class OneByOne(OtherEngine):

@@ -26,9 +26,9 @@ def inputs() -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize("jobs", [None, 2])
 def test_batch(jobs: int | None) -> None:
-    given = inputs()
-    expected = ir_exec.compile_model(SAMPLE)(given)
-    items = [given, given, {}]
+    arrays = inputs()
+    expected = ir_exec.compile_model(SAMPLE)(arrays)
+    items = [arrays, arrays, {}]
     results = list(ir_exec.batch.run(SAMPLE, items, jobs=jobs, engine="onnxruntime"))
     for result in results[:2]:
         assert result.outputs is not None
@@ -50,8 +50,8 @@ def test_dask() -> None:
     x = build.parameter([None, 4], name="x")
     model = build.model(build.result(build.relu(build.multiply(build.abs(x), 2.0)), name="y"))
     values = np.arange(24, dtype=np.float32).reshape(6, 4)
-    found = ir_exec.dask.apply(model, array.from_array(values, chunks=(2, 4)), engine="onnxruntime")
-    np.testing.assert_array_equal(found.compute(scheduler="synchronous"), values * 2)
+    result = ir_exec.dask.apply(model, array.from_array(values, chunks=(2, 4)), engine="onnxruntime")
+    np.testing.assert_array_equal(result.compute(scheduler="synchronous"), values * 2)
     with pytest.raises(EvaluationError):
         ir_exec.dask.apply(model, array.from_array(values, chunks=(2, 4)), engine="nothing")
 
@@ -67,8 +67,8 @@ def test_the_plan_shows_the_partition(register: Callable[[OtherEngine], OtherEng
     plan = json.loads(result.stdout)
     partition = plan.pop("partition")
     assert PlanReport.model_validate(plan).steps > 0
-    refused = [one for one in partition["interpreted"] if one["type"] == "ReduceMean"]
-    assert [one["reason"] for one in refused] == ["refused"]
+    refused = [entry for entry in partition["interpreted"] if entry["type"] == "ReduceMean"]
+    assert [entry["reason"] for entry in refused] == ["refused"]
     assert partition["parts"][0]["engine"] is True
     text = CliRunner().invoke(main, [*arguments, "--all"], env={"COLUMNS": "200"}).stdout
     assert "other 1.0" in text

@@ -33,9 +33,9 @@ RANDOM = np.random.default_rng(0)
 
 
 def compiled(model: Model | Path, **options: Any) -> EngineModel:
-    found = compile_model(model, engine="onnxruntime", **options)
-    assert isinstance(found, EngineModel)
-    return found
+    engine_model = compile_model(model, engine="onnxruntime", **options)
+    assert isinstance(engine_model, EngineModel)
+    return engine_model
 
 
 def inputs_of(path: Path) -> list[Array]:
@@ -43,13 +43,13 @@ def inputs_of(path: Path) -> list[Array]:
         return [stored[f"in{i}"] for i in range(len(stored.files))]
 
 
-def assert_close(found: Array, expected: Array) -> None:
-    assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+def assert_close(actual: Array, expected: Array) -> None:
+    assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape)
     if expected.dtype.kind != "f":
-        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(actual, expected)
         return
     finite = np.abs(expected[np.isfinite(expected)].astype(np.float64)).max(initial=0)
-    np.testing.assert_allclose(found.astype(np.float64), expected.astype(np.float64), rtol=2e-3, atol=1e-3 * finite)
+    np.testing.assert_allclose(actual.astype(np.float64), expected.astype(np.float64), rtol=2e-3, atol=1e-3 * finite)
 
 
 @pytest.mark.parametrize("path", NETWORKS, ids=lambda path: path.stem)
@@ -57,8 +57,8 @@ def test_networks(path: Path) -> None:
     inputs = inputs_of(path)
     ours, engine = compile_model(path), compiled(path)
     for _ in range(2):
-        for found, expected in zip(engine(inputs).to_tuple(), ours(inputs).to_tuple(), strict=True):
-            assert_close(found, expected)
+        for actual, expected in zip(engine(inputs).to_tuple(), ours(inputs).to_tuple(), strict=True):
+            assert_close(actual, expected)
         ours.reset_state()
         engine.reset_state()
     assert engine.partition.failures == ()
@@ -69,11 +69,11 @@ def test_most_layers_are_on_the_engine() -> None:
     assert sum(report.on_engine for report in reports) > 0.8 * sum(report.layers for report in reports)
 
 
-def linear(kind: str = "f32") -> Model:
+def linear(element_type: str = "f32") -> Model:
     weights = RANDOM.normal(size=(4, 64)).astype(np.float32)
-    x = build.parameter([None, 4], kind, name="x")
-    y = build.matmul(x, build.constant(weights, kind))
-    return build.model(build.result(build.relu(build.add(y, build.constant(weights[0], kind))), name="y"))
+    x = build.parameter([None, 4], element_type, name="x")
+    y = build.matmul(x, build.constant(weights, element_type))
+    return build.model(build.result(build.relu(build.add(y, build.constant(weights[0], element_type))), name="y"))
 
 
 def test_any_size_runs_in_the_same_session(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,17 +83,17 @@ def test_any_size_runs_in_the_same_session(monkeypatch: pytest.MonkeyPatch) -> N
         assert model([X[:rows]])["y"].shape == (rows, 64)
 
 
-@pytest.mark.parametrize("kind", ["f16", "bf16"])
-def test_short_floats_are_computed_in_f32(kind: str) -> None:
+@pytest.mark.parametrize("element_type", ["f16", "bf16"])
+def test_short_floats_are_computed_in_f32(element_type: str) -> None:
     # A sum that f16 cannot hold on the way to a small difference.
-    x = build.parameter([2], kind, name="x")
-    large = build.multiply(x, build.constant(np.array([300, 300], np.float32), kind))
+    x = build.parameter([2], element_type, name="x")
+    large = build.multiply(x, build.constant(np.array([300, 300], np.float32), element_type))
     square = build.multiply(large, large)
     model = build.model(build.result(build.divide(square, build.multiply(large, x)), name="y"))
     values = np.array([1, 2], np.float32)
-    found, expected = compiled(model)([values])["y"], compile_model(model)([values])["y"]
-    assert found.dtype == expected.dtype
-    assert found.astype(np.float32).tolist() == expected.astype(np.float32).tolist() == [300, 300]
+    actual, expected = compiled(model)([values])["y"], compile_model(model)([values])["y"]
+    assert actual.dtype == expected.dtype
+    assert actual.astype(np.float32).tolist() == expected.astype(np.float32).tolist() == [300, 300]
 
 
 def test_outputs_are_the_callers() -> None:
@@ -159,42 +159,44 @@ def gathering(function: str) -> Model:
 )
 @pytest.mark.parametrize("index", [5, -6, 2**31, -(2**62)])
 def test_indices_out_of_range_are_as_the_interpreter_has_them(function: str, index: int) -> None:
-    model, given = gathering(function), [np.arange(1, 6, dtype=np.float32), np.array([index])]
-    expected, found = [outcome(one, given) for one in (compile_model(model), compiled(model))]
-    assert found == expected
+    model, arguments = gathering(function), [np.arange(1, 6, dtype=np.float32), np.array([index])]
+    expected, actual = [outcome(network, arguments) for network in (compile_model(model), compiled(model))]
+    assert actual == expected
 
 
-def outcome(model: CompiledModel, given: list[Array]) -> object:
+def outcome(model: CompiledModel, arguments: list[Array]) -> object:
     """The output as a list, or what the error is and where."""
     try:
-        found: object = model(given)["y"].tolist()
+        result: object = model(arguments)["y"].tolist()
     except IRError as error:
         return type(error), error.code, error.location.layer_name
-    return found
+    return result
 
 
 @pytest.mark.parametrize("function", ["divide", "mod", "floor_mod"])
-@pytest.mark.parametrize("kind", ["i32", "u8", "i64"])
-def test_integers_divided_by_what_may_be_zero_are_interpreted(function: str, kind: str) -> None:
-    x, y = build.parameter([None], kind, name="x"), build.parameter([None], kind, name="y")
+@pytest.mark.parametrize("element_type", ["i32", "u8", "i64"])
+def test_integers_divided_by_what_may_be_zero_are_interpreted(function: str, element_type: str) -> None:
+    x, y = build.parameter([None], element_type, name="x"), build.parameter([None], element_type, name="y")
     model = build.model(build.result(getattr(build, function)(x, y, name="quotient"), name="z"))
-    found = compiled(model)
-    assert [one.name for one in found.partition.interpreted] == ["quotient"]
+    engine_model = compiled(model)
+    assert [layer.name for layer in engine_model.partition.interpreted] == ["quotient"]
     with pytest.raises(IRError):
-        found([[1], [0]])
-    known = build.abs(build.convert(getattr(build, function)(x, build.constant([3], kind)), destination_type="f32"))
-    partition = compiled(build.model(build.result(build.relu(known)))).partition
+        engine_model([[1], [0]])
+    quotient = build.abs(
+        build.convert(getattr(build, function)(x, build.constant([3], element_type)), destination_type="f32")
+    )
+    partition = compiled(build.model(build.result(build.relu(quotient)))).partition
     assert partition.on_engine == partition.layers
 
 
 def test_a_size_that_follows_from_values_is_interpreted() -> None:
     x, sizes = build.parameter([1], name="x"), build.parameter([1], "i64", name="sizes")
     model = build.model(build.result(build.abs(build.relu(build.tile(x, sizes, name="large"))), name="y"))
-    found = compiled(model, max_memory=10**8)
-    assert "large" in [one.name for one in found.partition.interpreted]
+    engine_model = compiled(model, max_memory=10**8)
+    assert "large" in [layer.name for layer in engine_model.partition.interpreted]
     with pytest.raises(ResourceError):
-        found([X[0, :1], np.array([2**40])])
-    assert found([X[0, :1], np.array([3])])["y"].shape == (3,)
+        engine_model([X[0, :1], np.array([2**40])])
+    assert engine_model([X[0, :1], np.array([3])])["y"].shape == (3,)
 
 
 def _resize(x: Value, sizes: Value) -> Value:
@@ -251,11 +253,11 @@ def test_the_time_is_limited() -> None:
 
 def test_threads_share_a_model() -> None:
     model = compiled(linear())
-    given = [RANDOM.normal(size=(rows, 4)).astype(np.float32) for rows in range(1, 30)]
-    alone = [model([x])["y"] for x in given]
+    inputs = [RANDOM.normal(size=(rows, 4)).astype(np.float32) for rows in range(1, 30)]
+    alone = [model([x])["y"] for x in inputs]
     with ThreadPoolExecutor(4) as pool:
-        for found, known in zip(pool.map(lambda x: model([x])["y"], given), alone, strict=True):
-            np.testing.assert_array_equal(found, known)
+        for actual, expected in zip(pool.map(lambda x: model([x])["y"], inputs), alone, strict=True):
+            np.testing.assert_array_equal(actual, expected)
 
 
 def test_compressed_weights() -> None:
@@ -267,8 +269,8 @@ def test_compressed_weights() -> None:
     model = build.model(build.result(build.matmul(x, decoded, transpose_b=True), name="y"))
     values = RANDOM.normal(size=(2, 64)).astype(np.float32)
     for mode in ("expand", "keep"):
-        found = compiled(model, weight_mode=mode)([values])["y"]
-        np.testing.assert_allclose(found, values @ ((codes.astype(np.float32) - 8) * scale).T, rtol=1e-4, atol=1e-4)
+        actual = compiled(model, weight_mode=mode)([values])["y"]
+        np.testing.assert_allclose(actual, values @ ((codes.astype(np.float32) - 8) * scale).T, rtol=1e-4, atol=1e-4)
 
 
 def test_its_own_times_have_the_names_of_the_layers() -> None:
@@ -343,7 +345,7 @@ def test_a_session_that_cannot_be_made_is_interpreted_with_the_reason(
     model = compiled(summing())
     np.testing.assert_array_equal(model([X])["y"], compile_model(summing())([X])["y"])
     assert model.partition.on_engine == 0
-    assert any(message in one.reason for one in model.partition.interpreted if one.name == "total")
+    assert any(message in layer.reason for layer in model.partition.interpreted if layer.name == "total")
 
 
 def test_a_folder_for_the_profile_that_cannot_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -399,13 +401,13 @@ def test_a_profile_that_is_cut_off_is_one_error(monkeypatch: pytest.MonkeyPatch)
     assert caught.value.code == "IR700"
 
 
-@pytest.mark.parametrize("kind", ["f8e4m3", "f8e5m2", "bf16", "i4", "u4"])
-def test_outputs_have_their_element_types(kind: str) -> None:
+@pytest.mark.parametrize("element_type", ["f8e4m3", "f8e5m2", "bf16", "i4", "u4"])
+def test_outputs_have_their_element_types(element_type: str) -> None:
     """onnxruntime returns f8e4m3 as bytes."""
     x = build.parameter([3], "f32", name="x")
-    network = build.model([build.result(build.convert(build.abs(x), kind), name="y")])
+    network = build.model([build.result(build.convert(build.abs(x), element_type), name="y")])
     data = np.array([0, 1, 3], np.float32)
     expected = compile_model(network, precision="file")([data])[0]
-    found = compile_model(network, precision="file", engine="onnxruntime")([data])[0]
-    assert found.dtype == expected.dtype
-    np.testing.assert_array_equal(found.astype(np.float32), expected.astype(np.float32))
+    actual = compile_model(network, precision="file", engine="onnxruntime")([data])[0]
+    assert actual.dtype == expected.dtype
+    np.testing.assert_array_equal(actual.astype(np.float32), expected.astype(np.float32))

@@ -83,12 +83,14 @@ def test_layers_on_constants_are_in_every_part_that_reads_them() -> None:
 def test_every_part_reads_what_is_there(path: Path, types: tuple[str, ...]) -> None:
     model = read_model(path)
     partition = refused(model, *types)
-    known = {value for node in model.graph.nodes if isinstance(node.op, Parameter | Const) for value in node.outputs}
-    known |= {value for node in model.graph.nodes if node.type == "ReadValue" for value in node.outputs}
+    available = {
+        value for node in model.graph.nodes if isinstance(node.op, Parameter | Const) for value in node.outputs
+    }
+    available |= {value for node in model.graph.nodes if node.type == "ReadValue" for value in node.outputs}
     seen = set()
     for part in partition.parts:
-        assert known.issuperset(part.inputs)
-        known.update(part.outputs)
+        assert available.issuperset(part.inputs)
+        available.update(part.outputs)
         assert seen.isdisjoint(part.nodes)
         seen.update(part.nodes)
         assert part.on_engine == (part.nodes != () and not any(node in partition.reasons for node in part.nodes))

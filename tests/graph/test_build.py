@@ -256,8 +256,8 @@ def test_a_renamed_variable_is_one_fault(read, assigned, expected):
 )
 def test_of_two_layers_with_one_id_the_one_out_of_order_is_named(ids, odd):
     """Whichever of the two comes first in the file."""
-    given = zip("abcdefgh", ids.split(), strict=False)
-    text = "".join(f'<layer id="{id}" name="{name}" type="Parameter" version="opset1"/>' for name, id in given)
+    layers = zip("abcdefgh", ids.split(), strict=False)
+    text = "".join(f'<layer id="{id}" name="{name}" type="Parameter" version="opset1"/>' for name, id in layers)
     report: list[IRError] = []
     document = read_document(f'<net version="11"><layers>{text}</layers><edges/></net>'.encode(), report=report.append)
     assert document is not None

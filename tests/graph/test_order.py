@@ -44,7 +44,7 @@ def test_outputs_that_no_node_reads_die_where_they_are_made() -> None:
 def cyclic(count: int, first: int = 0) -> bytes:
     """Layers in a circle, of which each takes the output of the one before."""
     relus = [layer(id, "ReLU", inputs=[port(0)], outputs=[port(1)]) for id in range(first, first + count)]
-    edges = [(first + place, 1, first + (place + 1) % count, 0) for place in range(count)]
+    edges = [(first + index, 1, first + (index + 1) % count, 0) for index in range(count)]
     return net([*relus, result(99)], [*edges, (first + count - 1, 1, 99, 0)])
 
 
@@ -53,9 +53,9 @@ def test_a_cycle_is_told_from_its_first_layer_on(count: int) -> None:
     """Of more than twelve layers the first six and the last five."""
     document = read_document(cyclic(count, first=3))
     assert document is not None
-    found: list[IRError] = []
-    build_graph(document, None, report=found.append)
-    (fault,) = [one for one in found if one.code == Code.cycle]
+    errors: list[IRError] = []
+    build_graph(document, None, report=errors.append)
+    (fault,) = [error for error in errors if error.code == Code.cycle]
     ids = [str(id) for id in range(3, 3 + count)]
     shown = [f'layer {id} "layer{id}"' for id in ids]
     if count > 12:

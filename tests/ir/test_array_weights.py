@@ -26,20 +26,20 @@ ARRAYS = [
 
 
 def held(*arrays):
-    found = {reserve_offset(stored_size(array)): array for array in arrays}
-    return ArrayWeights(found), list(found)
+    by_offset = {reserve_offset(stored_size(array)): array for array in arrays}
+    return ArrayWeights(by_offset), list(by_offset)
 
 
 @pytest.mark.parametrize("array", ARRAYS, ids=lambda array: f"{array.dtype}{list(array.shape)}")
 def test_arrays_and_their_bytes(array):
     weights, (offset,) = held(array)
-    kind = ElementType.of(array)
-    for one in (weights, pickle.loads(pickle.dumps(weights))):
-        found = one.read(kind, array.shape, offset, stored_size(array))
-        assert found.dtype == array.dtype
-        assert np.array_equal(found, array)
-        assert not found.flags.writeable
-        assert bytes(one.slice(offset, stored_size(array))) == encode(array)
+    element_type = ElementType.of(array)
+    for source in (weights, pickle.loads(pickle.dumps(weights))):
+        actual = source.read(element_type, array.shape, offset, stored_size(array))
+        assert actual.dtype == array.dtype
+        assert np.array_equal(actual, array)
+        assert not actual.flags.writeable
+        assert bytes(source.slice(offset, stored_size(array))) == encode(array)
 
 
 def test_an_array_is_not_copied():
@@ -70,9 +70,9 @@ def test_a_file_below_the_arrays():
 
 def test_what_is_not_held():
     weights, (offset,) = held(ARRAYS[0])
-    for place, size in ((offset + 16, 24), (offset + 2**30, 24), (0, 24)):
+    for start, size in ((offset + 16, 24), (offset + 2**30, 24), (0, 24)):
         with pytest.raises(WeightsError) as caught:
-            weights.read(ElementType.f32, (2, 3), place, size)
+            weights.read(ElementType.f32, (2, 3), start, size)
         assert caught.value.code == Code.weights_short
 
 

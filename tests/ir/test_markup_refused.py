@@ -23,9 +23,9 @@ def refused(source: bytes | str | os.PathLike[str]) -> IRError:
     """The one error, which a collecting report gets as well."""
     with pytest.raises(IRError) as caught:
         read_document(source)
-    found: list[IRError] = []
-    assert read_document(source, report=found.append) is None
-    assert [(error.code, error.message) for error in found] == [(caught.value.code, caught.value.message)]
+    errors: list[IRError] = []
+    assert read_document(source, report=errors.append) is None
+    assert [(error.code, error.message) for error in errors] == [(caught.value.code, caught.value.message)]
     return caught.value
 
 
@@ -224,13 +224,13 @@ def test_bodies_nest_to_a_limit() -> None:
         inner = "<layers/><edges/>"
         return f'<net version="11">{opening * depth}{inner}{closing * depth}</net>'.encode()
 
-    found: list[IRError] = []
-    document = read_document(nested(MAX_BODY_DEPTH), report=found.append)
-    assert found == []
+    errors: list[IRError] = []
+    document = read_document(nested(MAX_BODY_DEPTH), report=errors.append)
+    assert errors == []
     assert document is not None
     assert len(list(document.all_layers())) == MAX_BODY_DEPTH
-    assert read_document(nested(MAX_BODY_DEPTH + 1), report=found.append) is not None
-    assert [error.code for error in found] == ["IR006"]
+    assert read_document(nested(MAX_BODY_DEPTH + 1), report=errors.append) is not None
+    assert [error.code for error in errors] == ["IR006"]
 
 
 def test_texts_have_a_limit() -> None:

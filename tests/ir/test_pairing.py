@@ -38,7 +38,7 @@ def _first(path: Path) -> float:
 
 
 def codes(path: Path, **options: bool) -> set[str]:
-    return {found.code for found in check_model(path, **options).errors}
+    return {error.code for error in check_model(path, **options).errors}
 
 
 @pytest.fixture
@@ -63,11 +63,11 @@ def test_a_pair_is_read(path: Path) -> None:
 
 
 def test_weights_of_another_writing_are_refused(pairs: tuple[Path, Path]) -> None:
-    one, other = pairs
-    shutil.copy(other.with_suffix(".bin"), one.with_suffix(".bin"))
-    with pytest.raises(WeightsError, check=coded(Code.weights_digest, path=str(one.with_suffix(".bin")))):
-        ir_exec.read_model(one)
-    assert codes(one) == {Code.weights_digest}
+    first, other = pairs
+    shutil.copy(other.with_suffix(".bin"), first.with_suffix(".bin"))
+    with pytest.raises(WeightsError, check=coded(Code.weights_digest, path=str(first.with_suffix(".bin")))):
+        ir_exec.read_model(first)
+    assert codes(first) == {Code.weights_digest}
 
 
 def test_weights_of_another_size_are_refused(path: Path) -> None:
@@ -79,8 +79,8 @@ def test_weights_of_another_size_are_refused(path: Path) -> None:
 
 
 def test_weights_that_are_named_are_not_compared(pairs: tuple[Path, Path]) -> None:
-    one, other = pairs
-    model = ir_exec.read_model(one, weights=other.with_suffix(".bin"))
+    first, other = pairs
+    model = ir_exec.read_model(first, weights=other.with_suffix(".bin"))
     assert all(np.all(constant == 2.0) for constant in model.constants.values())
 
 

@@ -108,7 +108,7 @@ def test_checking_fetches_only_the_constants_it_looks_at(memory: Any, monkeypatc
     # A copy with a large constant that nothing asks for, in the middle of a file of 40 blocks.
     large = np.zeros(20 * BLOCK // 4, np.float32).tobytes()
     offsets = {int(number) for number in re.findall(rb'offset="(\d+)"', xml)}
-    moved = re.sub(rb'offset="(\d+)"', lambda found: b'offset="%d"' % (int(found[1]) + 20 * BLOCK), xml)
+    moved = re.sub(rb'offset="(\d+)"', lambda match: b'offset="%d"' % (int(match[1]) + 20 * BLOCK), xml)
     memory.pipe("/net/lstm.xml", moved)
     memory.pipe("/net/lstm.bin", large + content)
     fetched = Fetched(memory, monkeypatch)
@@ -189,10 +189,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_error(404)
             return
         content = path.read_bytes()
-        found = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
-        is_part = found is not None and server.has_ranges
-        if found is not None and server.has_ranges:
-            content = content[int(found[1]) : int(found[2]) + 1]
+        match = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
+        is_part = match is not None and server.has_ranges
+        if match is not None and server.has_ranges:
+            content = content[int(match[1]) : int(match[2]) + 1]
         server.asked.append((self.command, self.path, len(content)))
         if server.answer is not None:
             server.answer(self, content, with_content)
@@ -231,7 +231,7 @@ def test_a_network_over_http(server: Any, has_ranges: bool, has_versions: bool) 
     assert np.array_equal(run(url), expected)
     assert any(command == "GET" for command, *_ in server.asked) == (not has_versions), "fetched anew without a version"
     missing = ir_exec.check_model(url.replace("lstm", "nothing"))
-    assert [found.code for found in missing.errors] == ["IR001"]
+    assert [error.code for error in missing.errors] == ["IR001"]
     assert "No such file" in missing.errors[0].message
 
 
@@ -241,11 +241,11 @@ def test_an_archive_over_http(server: Any, has_ranges: bool, tmp_path: Path) -> 
     with zipfile.ZipFile(tmp_path / "net.zip", "w") as archive:
         for suffix in (".xml", ".bin"):
             archive.write(LSTM.with_suffix(suffix), f"lstm{suffix}")
-    place = f"http://127.0.0.1:{server.server_port}/net.zip"
-    assert np.array_equal(run(f"zip://lstm.xml::{place}"), run(str(LSTM.with_suffix(".xml"))))
-    (error,) = ir_exec.check_model(f"zip://nothing.xml::{place}").errors
+    url = f"http://127.0.0.1:{server.server_port}/net.zip"
+    assert np.array_equal(run(f"zip://lstm.xml::{url}"), run(str(LSTM.with_suffix(".xml"))))
+    (error,) = ir_exec.check_model(f"zip://nothing.xml::{url}").errors
     assert "No such file" in error.message
-    (error,) = ir_exec.check_model(f"zip://lstm.xml::{place.replace('net', 'nothing')}").errors
+    (error,) = ir_exec.check_model(f"zip://lstm.xml::{url.replace('net', 'nothing')}").errors
     assert "No such file" in error.message
 
 
@@ -383,7 +383,7 @@ def test_a_slow_response(server: Any, tmp_path: Path, monkeypatch: pytest.Monkey
 def test_a_missing_bin(memory: Any) -> None:
     memory.rm("/net/lstm.bin")
     report = ir_exec.check_model("memory://net/lstm.xml")
-    assert {found.code for found in report.errors} == {"IR201"}
+    assert {error.code for error in report.errors} == {"IR201"}
     with pytest.raises(WeightsError, check=coded("IR201")):
         Weights.open("memory://net/lstm.bin")
 
@@ -409,14 +409,14 @@ def test_a_kind_that_nobody_knows() -> None:
 
 def test_folders_and_data_on_the_command_line(memory: Any, tmp_path: Path) -> None:
     memory.pipe("/net/.hidden/lstm.xml", b"<net/>")
-    found = CliRunner().invoke(main, ["check", "memory://net", "--quiet"])
-    assert found.exit_code == 0, found.output
-    assert found.output.startswith("1 file: ")
+    result = CliRunner().invoke(main, ["check", "memory://net", "--quiet"])
+    assert result.exit_code == 0, result.output
+    assert result.output.startswith("1 file: ")
     out = tmp_path / "out"
     for inputs in ("memory://net", "memory://net/*.npz"):
         arguments = ["--inputs", inputs, "--output", str(out / str(len(inputs)))]
-        found = CliRunner().invoke(main, ["run", "memory://net/lstm.xml", *arguments])
-        assert found.exit_code == 0, found.output
+        result = CliRunner().invoke(main, ["run", "memory://net/lstm.xml", *arguments])
+        assert result.exit_code == 0, result.output
         with np.load(out / str(len(inputs)) / "lstm.inputs.npz") as outputs:
             assert np.array_equal(outputs[outputs.files[0]], run(str(LSTM.with_suffix(".xml"))))
     assert Path(local_path("memory://net/lstm.inputs.npz")).suffix == ".npz"

@@ -128,7 +128,7 @@ class Bench:
                 if code.co_filename.startswith(folder)
             }
 
-        found, shared = [], set()
+        measured, shared = [], set()
         threading.settrace(note)  # it returns None: no lines are traced
         outcomes = self.outcomes(self.load(source))
         while True:
@@ -140,8 +140,8 @@ class Bench:
             if test is None:
                 break
             shared |= functions(of_setup=True)
-            found.append(Reached(test, time.process_time() - start, passes, frozenset(functions(of_setup=False))))
-        return [Reached(one.test, one.seconds, one.passes, one.functions | shared) for one in found]
+            measured.append(Reached(test, time.process_time() - start, passes, frozenset(functions(of_setup=False))))
+        return [Reached(entry.test, entry.seconds, entry.passes, entry.functions | shared) for entry in measured]
 
     # What pytest calls.
 

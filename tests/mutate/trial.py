@@ -77,7 +77,11 @@ class Workshop:
         for stage in stages(self._root, change.path):
             if stage.is_open and self._is_quick:
                 continue
-            chosen = [one for one in self._reach.chosen(stage, change, self._seconds) if self._is_sound(one.test)]
+            chosen = [
+                candidate
+                for candidate in self._reach.chosen(stage, change, self._seconds)
+                if self._is_sound(candidate.test)
+            ]
             if chosen and patchable:
                 failed = self._failure(change, chosen)
                 patchable = failed != UNPATCHABLE
@@ -107,12 +111,12 @@ class Workshop:
     def _sound_failure(self, chosen: Sequence[Reached], run: Any) -> str | None:
         """Of these tests the first that notices a change and does not fail without it, by `run`."""
         while chosen:
-            failed: Test | str | None = run([one.test for one in chosen], _limits(chosen))
+            failed: Test | str | None = run([candidate.test for candidate in chosen], _limits(chosen))
             if not isinstance(failed, Test):
                 return failed
             if self._is_sound(failed, anew=True):
                 return failed.name
-            chosen = [one for one in chosen if one.test != failed]
+            chosen = [candidate for candidate in chosen if candidate.test != failed]
         return None
 
     @contextlib.contextmanager
@@ -132,8 +136,8 @@ class Workshop:
         return self._sound.get(test, True)
 
     def _measured(self, source: str) -> list[Reached]:
-        found: list[Reached] | None = self._ask("measure", source, Limits(MAPPING_SECONDS))
-        return found or []
+        measured: list[Reached] | None = self._ask("measure", source, Limits(MAPPING_SECONDS))
+        return measured or []
 
     def _ask(self, *question: object) -> Any:
         """What the process answers that has everything imported; it is started for the first question."""
@@ -160,16 +164,18 @@ def _answer(root: Path, folder: Path, connection: Connection, bench: Bench) -> N
     functions = None
     with contextlib.suppress(EOFError):
         while True:
-            question, *rest, limits = connection.recv()
-            sources = [rest[0]] if question == "measure" else list(dict.fromkeys(test.source for test in rest[1]))
+            question, *arguments, limits = connection.recv()
+            sources = (
+                [arguments[0]] if question == "measure" else list(dict.fromkeys(test.source for test in arguments[1]))
+            )
             for source in sources:
                 bench.load(source)
             if question == "measure":
-                ended = in_child(partial(bench.reached, *rest), limits, folder / "session.told")
+                ended = in_child(partial(bench.reached, *arguments), limits, folder / "session.told")
                 connection.send(None if isinstance(ended, Ended) else ended)
                 functions = None
                 continue
-            change, tests = rest
+            change, tests = arguments
             if change is not None:
                 import_changed(change)
             if functions is None:
@@ -191,7 +197,7 @@ def _run_changed(bench: Bench, functions: Functions, change: Change | None, test
 def _run_anew(root: Path, folder: Path, tests: list[Test]) -> Test | str | None:
     """Import everything anew and run these tests; one that is not there fails."""
     be_in(root, folder / "output")
-    found: list[Test | str | None] = ["pytest ended"]
+    failure: list[Test | str | None] = ["pytest ended"]
     sources = list(dict.fromkeys(test.source for test in tests))
 
     def work(bench: Bench) -> None:
@@ -201,14 +207,14 @@ def _run_anew(root: Path, folder: Path, tests: list[Test]) -> Test | str | None:
             # The change may have renamed it: then all that come from the same function are run.
             same = [test] if test in there else [other for other in there if other.function == test.function]
             if not same:
-                found[0] = test
+                failure[0] = test
                 return
             chosen |= dict.fromkeys(same)
-        found[0] = bench.first_failure(list(chosen))
+        failure[0] = bench.first_failure(list(chosen))
 
     # A file that is none is not collected.
     Bench(root, [source for source in sources if source.endswith(".py")] or ["tests/mutate/bench.py"], work).main()
-    return found[0]
+    return failure[0]
 
 
 def _told(ended: Ended | Test | str | None) -> Test | str | None:
@@ -216,7 +222,7 @@ def _told(ended: Ended | Test | str | None) -> Test | str | None:
 
 
 def _limits(chosen: Sequence[Reached]) -> Limits:
-    return Limits(10.0 + 4.0 * sum(one.seconds for one in chosen))
+    return Limits(10.0 + 4.0 * sum(candidate.seconds for candidate in chosen))
 
 
 def _since(start: float) -> float:

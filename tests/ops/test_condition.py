@@ -27,7 +27,7 @@ PDPD1 = make("Select", 1, **{"auto_broadcast": "pdpd", "auto_broadcast.auto_broa
 
 # What OpenVINO 2026.4.1 infers.
 @pytest.mark.parametrize(
-    ("operator", "cond", "then", "else_", "wanted"),
+    ("operator", "cond", "then", "else_", "expected"),
     [
         (NUMPY, "[?,3]", "[2,3]", "[1]", "[2,3]"),
         (NUMPY, "[2,3]", "[?,3]", "[1,3]", "[2,3]"),
@@ -41,9 +41,9 @@ PDPD1 = make("Select", 1, **{"auto_broadcast": "pdpd", "auto_broadcast.auto_broa
         (PDPD1, "[3]", "[2,3,4]", "[3]", "[2,3,4]"),
     ],
 )
-def test_what_OpenVINO_infers_too(operator: Op, cond: str, then: str, else_: str, wanted: str) -> None:
+def test_what_OpenVINO_infers_too(operator: Op, cond: str, then: str, else_: str, expected: str) -> None:
     types = [typed(cond, "boolean"), typed(then), typed(else_)]
-    assert str(operator.infer(*types)) == f"f32{wanted}"
+    assert str(operator.infer(*types)) == f"f32{expected}"
 
 
 def test_the_known_element_type_is_taken() -> None:
@@ -96,7 +96,7 @@ def test_shapes_that_do_not_broadcast(
 def test_element_types_and_attributes() -> None:
     for types in [("u8", "f32", "f32"), ("boolean", "f32", "f16")]:
         with pytest.raises(ElementTypeError):
-            NUMPY.check_inputs([typed("[2]", kind) for kind in types], raise_error)
+            NUMPY.check_inputs([typed("[2]", element_type) for element_type in types], raise_error)
     with pytest.raises(InvalidAttributeError, match=naming("auto_broadcast", "explicit")):
         make("Select", 1, auto_broadcast="explicit")
 
@@ -115,13 +115,13 @@ def test_Select_is_a_loop(data: st.DataObject) -> None:
     else_ = -1 - np.arange(np.prod(parts[2], dtype=int)).reshape(parts[2])
     output = run(NUMPY, cond, then, else_)
     views = [np.broadcast_to(array, output.shape) for array in (cond, then, else_)]
-    for place in np.ndindex(output.shape):
-        assert output[place] == (views[1][place] if views[0][place] else views[2][place])
+    for index in np.ndindex(output.shape):
+        assert output[index] == (views[1][index] if views[0][index] else views[2][index])
     types = [TensorType(ElementType.of(array), draw_wider(data.draw, array.shape)) for array in (cond, then, else_)]
     assert_holds(NUMPY, types, [cond, then, else_])
-    whole = [view.copy() for view in views]
-    assert np.array_equal(run(NONE, *whole), output)
-    assert np.array_equal(run(PDPD, *whole), output)
+    copies = [view.copy() for view in views]
+    assert np.array_equal(run(NONE, *copies), output)
+    assert np.array_equal(run(PDPD, *copies), output)
 
 
 NUMBERS = st.integers(-5, 5)
@@ -130,9 +130,9 @@ NUMBERS = st.integers(-5, 5)
 @given(boundaries=st.lists(NUMBERS, max_size=9), data=st.lists(NUMBERS, max_size=9), right=st.booleans())
 def test_buckets_are_those_of_bisection(boundaries: list[int], data: list[int], right: bool) -> None:
     boundaries = sorted(set(boundaries))
-    found = Bucketize(with_right_bound=right).evaluate(np.array(data, np.int32), np.array(boundaries, np.float32))
+    result = Bucketize(with_right_bound=right).evaluate(np.array(data, np.int32), np.array(boundaries, np.float32))
     search = bisect_left if right else bisect_right
-    assert found.tolist() == [search(boundaries, value) for value in data]
+    assert result.tolist() == [search(boundaries, value) for value in data]
 
 
 def test_boundaries_are_a_vector() -> None:
@@ -189,20 +189,20 @@ def of_branches(then: str, else_: str) -> TensorType:
     net = NetworkText()
     inputs = [net.parameter("", "boolean")]
     for text in (then, else_):
-        kind, _, shape = text.partition(":")
-        inputs.append(net.parameter(shape, kind))
+        element_type, _, shape = text.partition(":")
+        inputs.append(net.parameter(shape, element_type))
     ties, parts = [], [NetworkText(net), NetworkText(net)]
     for position, body in enumerate(parts, start=1):
         x = body.parameter("...", "dynamic")
         ties.append([tied_input(position, x), tied_output(3, body.result(x))])
     (output,) = net.branch(1, inputs, parts[0], ties[0], parts[1], ties[1])
     net.result(output)
-    (found,) = ir_exec.read_model(net.file().xml, weights=b"").outputs
-    return TensorType(found.element_type, found.shape)
+    (result,) = ir_exec.read_model(net.file().xml, weights=b"").outputs
+    return TensorType(result.element_type, result.shape)
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "expected"),
+    ("left", "right", "expected"),
     [
         ("f32:2,3", "f32:2,3", "f32[2,3]"),
         ("f32:2,3", "f32:5,3", "f32[2..5,3]"),
@@ -217,8 +217,8 @@ def of_branches(then: str, else_: str) -> TensorType:
         ("f32:", "f32:...", "f32[...]"),
     ],
 )
-def test_an_If_gives_what_either_body_gives(one: str, other: str, expected: str) -> None:
-    assert str(of_branches(one, other)) == str(of_branches(other, one)) == expected
+def test_an_If_gives_what_either_body_gives(left: str, right: str, expected: str) -> None:
+    assert str(of_branches(left, right)) == str(of_branches(right, left)) == expected
 
 
 def test_the_bodies_of_an_If_give_one_element_type() -> None:

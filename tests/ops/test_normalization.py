@@ -39,16 +39,16 @@ def test_one_element_type_for_all_of_batch_norm(operator: type[Op], wrong: str) 
 
 
 def test_the_channels_of_batch_norm() -> None:
-    five, one = BatchNormInference5(epsilon=0.0), BatchNormInference1(epsilon=0.0)
+    five, version_1 = BatchNormInference5(epsilon=0.0), BatchNormInference1(epsilon=0.0)
     data, vector, unknown = typed("2,?,4"), typed("3"), typed("...")
     assert five.infer(data, unknown, vector, unknown, typed("?")) == typed("2,3,4")
-    assert one.infer(vector, unknown, data, unknown, unknown) == typed("2,3,4")
+    assert version_1.infer(vector, unknown, data, unknown, unknown) == typed("2,3,4")
     assert five.infer(unknown, vector, vector, vector, vector) == unknown
     fault = fault_with("data", "variance", actual="3 and 4", expected="equal dims")
     assert refused(five, data, vector, vector, vector, typed("4")) == ("IR502", fault)
     fault = fault_with("data", "[3]", actual=1, expected="2 or more")
     assert refused(five, vector, vector, vector, vector, vector) == ("IR501", fault)
-    assert refused(one, typed("3,1"), vector, data, vector, vector)[0] == "IR501"
+    assert refused(version_1, typed("3,1"), vector, data, vector, vector)[0] == "IR501"
 
 
 def test_epsilon_is_not_negative() -> None:
@@ -83,14 +83,14 @@ def test_lrn_divides_by_what_is_around(shape: list[int], size: int, which: int, 
     data = np.random.default_rng(seed).uniform(-2, 2, shape)
     axes = [axis for axis in range(len(shape)) if which >> axis & 1]
     operator = LRN(alpha=0.5, beta=0.75, bias=1.5, size=size)
-    found = operator.evaluate(data, np.array(axes, np.int64))
+    result = operator.evaluate(data, np.array(axes, np.int64))
     reach = (size - 1) // 2
     for index in np.ndindex(*shape):
         window = tuple(
             slice(max(i - reach, 0), i + reach + 1) if axis in axes else slice(i, i + 1) for axis, i in enumerate(index)
         )
         total = np.sum(data[window] ** 2)
-        assert np.isclose(found[index], data[index] / (1.5 + 0.5 / size ** len(axes) * total) ** 0.75)
+        assert np.isclose(result[index], data[index] / (1.5 + 0.5 / size ** len(axes) * total) ** 0.75)
 
 
 def test_a_region_larger_than_the_data_costs_nothing_more() -> None:
@@ -177,5 +177,5 @@ def test_only_two_modes_of_eps() -> None:
 
 def test_a_large_mean_does_not_spoil_the_variance() -> None:
     data = (np.array([[-1, 1]]) + 4096).astype(np.float32)
-    found = MVN6(eps=0.0, normalize_variance=True, eps_mode="inside_sqrt").evaluate(data, np.array([1]))
-    assert found.tolist() == [[-1, 1]]
+    result = MVN6(eps=0.0, normalize_variance=True, eps_mode="inside_sqrt").evaluate(data, np.array([1]))
+    assert result.tolist() == [[-1, 1]]

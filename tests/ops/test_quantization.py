@@ -33,9 +33,9 @@ def problems(draw: st.DrawFn) -> tuple[list[Array], int, int]:
     generator = np.random.default_rng(draw(st.integers(0, 999)))
     arrays = [generator.integers(-8, 9, shape) / 4]
     for _ in range(4):
-        kept = [size if draw(st.booleans()) else 1 for size in shape]
-        first = draw(st.integers(-1, len(kept)))
-        limits = kept[first:] if first >= 0 else [1, *kept]
+        extents = [size if draw(st.booleans()) else 1 for size in shape]
+        first = draw(st.integers(-1, len(extents)))
+        limits = extents[first:] if first >= 0 else [1, *extents]
         arrays.append(generator.integers(-6, 7, limits) / 2)
     return arrays, draw(st.sampled_from([2, 3, 5, 9])), draw(st.sampled_from([1, 3, 2**16]))
 
@@ -57,12 +57,12 @@ def test_fake_quantize_is_its_formula(problem: tuple[list[Array], int, int]) -> 
     assert operator.infer(*[TensorType.of(array) for array in arrays]) == TensorType.of(arrays[0])
     with pytest.MonkeyPatch.context() as patch, np.errstate(all="ignore"):
         in_chunks(patch, "CHUNK_ELEMENTS", chunk)
-        found = operator.evaluate(*arrays)
+        result = operator.evaluate(*arrays)
     data, *limits = arrays
     limits = [limit.reshape(limit.shape[max(limit.ndim - data.ndim, 0) :]) for limit in limits]
     for index in np.ndindex(*data.shape):
         numbers = [np.broadcast_to(array, data.shape)[index] for array in (data, *limits)]
-        assert np.isclose(found[index], by_the_formula(*numbers, levels))
+        assert np.isclose(result[index], by_the_formula(*numbers, levels))
 
 
 SCALAR = typed("")
@@ -102,11 +102,11 @@ def test_every_number_of_the_short_type_stays(name: str, dtype: type) -> None:
     numbers = codes[np.isfinite(codes)]
     operator = FakeConvert.parse({"destination_type": name}, raise_error)
     assert operator is not None
-    for kind in ("f32", "f16", "bf16"):
-        data = numbers.astype(ElementType[kind].dtype)
-        found = operator.evaluate(data, np.array(1, data.dtype))
-        assert found.dtype == data.dtype
-        assert np.array_equal(found, data)
+    for element_type in ("f32", "f16", "bf16"):
+        data = numbers.astype(ElementType[element_type].dtype)
+        result = operator.evaluate(data, np.array(1, data.dtype))
+        assert result.dtype == data.dtype
+        assert np.array_equal(result, data)
 
 
 def test_fake_convert_refuses() -> None:
@@ -137,11 +137,11 @@ def test_constant_limits_are_used_once(problem: tuple[list[Array], int, int]) ->
     fake = FakeQuantize(levels=levels)
     kernel = fake.with_constants(dict(enumerate(limits, 1)))
     assert kernel is not None
-    for kind in (np.float64, np.float32, np.float16, np.int32, np.uint8):
+    for dtype in (np.float64, np.float32, np.float16, np.int32, np.uint8):
         with np.errstate(all="ignore"):  # as in a run
-            one = data.astype(kind)
-            result, expected = kernel(one, *limits), fake.evaluate(one, *limits)
-        assert result.dtype == kind
+            converted = data.astype(dtype)
+            result, expected = kernel(converted, *limits), fake.evaluate(converted, *limits)
+        assert result.dtype == dtype
         np.testing.assert_array_equal(result, expected)
 
 
@@ -163,13 +163,13 @@ def test_threads_share_large_data(axis: int | None) -> None:
     fake = FakeQuantize(levels=16)
     token = THREADS.set(3)
     try:
-        whole = fake.evaluate(data, *limits)
+        complete = fake.evaluate(data, *limits)
     finally:
         THREADS.reset(token)
     for row in range(0, 400, 100):
         some = slice(row, row + 100)
         cut = [limit[:, some] if axis == 1 else limit for limit in limits]
-        np.testing.assert_array_equal(whole[:, some], fake.evaluate(data[:, some], *cut))
+        np.testing.assert_array_equal(complete[:, some], fake.evaluate(data[:, some], *cut))
 
 
 @pytest.mark.parametrize("name", ["f8e4m3", "f8e5m2"])
@@ -182,6 +182,6 @@ def test_many_elements_are_converted_as_few_are(name: str, channels: int) -> Non
     data[:3, 0] = np.nan, np.inf, -np.inf
     scale, shift = (generator.standard_normal((2, channels)) + 3).astype(np.float32)
     with np.errstate(all="ignore"):
-        found = operator.evaluate(data, scale, shift)
-        wanted = np.concatenate([operator.evaluate(part, scale, shift) for part in np.split(data, 6)])
-    assert np.array_equal(found, wanted, equal_nan=True)
+        actual = operator.evaluate(data, scale, shift)
+        expected = np.concatenate([operator.evaluate(part, scale, shift) for part in np.split(data, 6)])
+    assert np.array_equal(actual, expected, equal_nan=True)

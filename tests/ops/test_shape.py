@@ -23,7 +23,7 @@ UNSQUEEZE, TRANSPOSE = make("Unsqueeze", 1), make("Transpose", 1)
 
 # What OpenVINO 2026.4.1 infers.
 @pytest.mark.parametrize(
-    ("operator", "shape", "value", "wanted"),
+    ("operator", "shape", "value", "expected"),
     [
         (RESHAPE, "[?,4,8]", known([-1, 8]), "[?,8]"),
         (RESHAPE, "[2..5,4,8]", known([-1, 8]), "[8..20,8]"),
@@ -60,12 +60,12 @@ UNSQUEEZE, TRANSPOSE = make("Unsqueeze", 1), make("Transpose", 1)
         (UNSQUEEZE, "[2,3]", typed("[2]", "i64"), "[...]"),
     ],
 )
-def test_what_OpenVINO_infers_too(operator: Op, shape: str, value: TensorType, wanted: str) -> None:
-    assert str(operator.infer(typed(shape), value)) == f"f32{wanted}"
+def test_what_OpenVINO_infers_too(operator: Op, shape: str, value: TensorType, expected: str) -> None:
+    assert str(operator.infer(typed(shape), value)) == f"f32{expected}"
 
 
 @pytest.mark.parametrize(
-    ("operator", "shape", "value", "wanted"),
+    ("operator", "shape", "value", "expected"),
     [
         # OpenVINO says 1.., as if a tensor of unknown rank could not be empty.
         (RESHAPE, "[...]", known([-1, 4]), "[?,4]"),
@@ -76,12 +76,12 @@ def test_what_OpenVINO_infers_too(operator: Op, shape: str, value: TensorType, w
         (UNSQUEEZE, "[2,3]", typed("[]", "i64"), "[?,?,?]"),
     ],
 )
-def test_where_we_infer_other_than_OpenVINO(operator: Op, shape: str, value: TensorType, wanted: str) -> None:
-    assert str(operator.infer(typed(shape), value)) == f"f32{wanted}"
+def test_where_we_infer_other_than_OpenVINO(operator: Op, shape: str, value: TensorType, expected: str) -> None:
+    assert str(operator.infer(typed(shape), value)) == f"f32{expected}"
 
 
 @pytest.mark.parametrize(
-    ("operator", "shape", "pattern", "wanted"),
+    ("operator", "shape", "pattern", "expected"),
     [
         (RESHAPE, "[?,64]", between([0, 8, 8], [UNBOUNDED, 8, 8]), "[?,8,8]"),
         (RESHAPE, "[?,64]", between([1, 4], [10, 4], "i32"), "[1..10,4]"),
@@ -94,8 +94,8 @@ def test_where_we_infer_other_than_OpenVINO(operator: Op, shape: str, value: Ten
         (RESHAPE, "[2..4,6]", between([-(2**63), 2], [UNBOUNDED, 2]), "[?,2]"),
     ],
 )
-def test_patterns_known_in_part(operator: Op, shape: str, pattern: TensorType, wanted: str) -> None:
-    assert str(operator.infer(typed(shape), pattern)) == f"f32{wanted}"
+def test_patterns_known_in_part(operator: Op, shape: str, pattern: TensorType, expected: str) -> None:
+    assert str(operator.infer(typed(shape), pattern)) == f"f32{expected}"
 
 
 def test_ShapeOf_knows_bounds() -> None:
@@ -219,9 +219,9 @@ def reshapes(draw: st.DrawFn) -> tuple[Op, Array, Array]:
     pattern = list(sizes)
     copying = draw(st.booleans())
     if copying:
-        pattern = [0 if place < len(shape) and shape[place] == size else size for place, size in enumerate(sizes)]
+        pattern = [0 if axis < len(shape) and shape[axis] == size else size for axis, size in enumerate(sizes)]
         # A dim of 0 that is not copied cannot be told where zeros copy.
-        copying = all(size != 0 for size, wanted in zip(pattern, sizes, strict=True) if wanted == 0 and size != 0)
+        copying = all(size != 0 for size, expected in zip(pattern, sizes, strict=True) if expected == 0 and size != 0)
     if pattern and data.size and draw(st.booleans()):
         pattern[draw(st.integers(0, len(pattern) - 1))] = -1
     elif not copying:
@@ -249,13 +249,15 @@ def test_Reshape_keeps_the_order_and_is_within_what_is_inferred(
 @given(st.data())
 def test_other_outputs_are_within_what_is_inferred(data: st.DataObject) -> None:
     array = np.zeros(draw_shape(data.draw, 0), np.int64)
-    kind = TensorType(known([0]).element_type, draw_wider(data.draw, array.shape))
+    tensor_type = TensorType(known([0]).element_type, draw_wider(data.draw, array.shape))
     order = np.array(data.draw(st.permutations(range(array.ndim))), np.int64)
-    assert_holds(TRANSPOSE, [kind, draw_unsure(data.draw, order) if array.ndim else known(np.zeros(0))], [array, order])
+    assert_holds(
+        TRANSPOSE, [tensor_type, draw_unsure(data.draw, order) if array.ndim else known(np.zeros(0))], [array, order]
+    )
     axes = np.array([data.draw(st.integers(-1, array.ndim))])
     assert_holds(
-        UNSQUEEZE, [kind, data.draw(st.sampled_from([TensorType.of(axes), typed("[1]", "i64")]))], [array, axes]
+        UNSQUEEZE, [tensor_type, data.draw(st.sampled_from([TensorType.of(axes), typed("[1]", "i64")]))], [array, axes]
     )
-    assert_holds(SQUEEZE, [kind], [array])
-    assert_holds(SQUEEZE15, [kind], [array])
-    assert_holds(make("ShapeOf", 3), [kind], [array])
+    assert_holds(SQUEEZE, [tensor_type], [array])
+    assert_holds(SQUEEZE15, [tensor_type], [array])
+    assert_holds(make("ShapeOf", 3), [tensor_type], [array])

@@ -26,7 +26,7 @@ SCALAR = typed("", ElementType.i64)
 
 
 @pytest.mark.parametrize(
-    ("operator", "types", "wanted"),
+    ("operator", "types", "expected"),
     [
         (DFT(), (typed("?,5,2"), known([1])), "?,5,2"),
         (DFT(), (typed("3,5,?"), VECTOR), "3,5,2"),
@@ -45,8 +45,8 @@ SCALAR = typed("", ElementType.i64)
         (IRDFT(), (typed("3,5,2"), known([0, 1]), between([-1, -1], [7, 3])), "..7,..8"),
     ],
 )
-def test_partly_known_transforms(operator: Op, types: tuple[TensorType, ...], wanted: str) -> None:
-    assert operator.infer(*types) == typed(wanted)
+def test_partly_known_transforms(operator: Op, types: tuple[TensorType, ...], expected: str) -> None:
+    assert operator.infer(*types) == typed(expected)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_inferred_shapes_hold_the_output(draw: st.DataObject) -> None:
     data = data[..., 0] if isinstance(operator, RDFT) else data
     types = [
         TensorType(ElementType.f32, draw.draw(st.composite(draw_wider)(data.shape))),
-        *[draw.draw(st.sampled_from([kind, kind.without_values()])) for kind in map(TensorType.of, (axes, sizes))],
+        *[draw.draw(st.sampled_from([type_, type_.without_values()])) for type_ in map(TensorType.of, (axes, sizes))],
     ]
     assert_holds(operator, types, [data, axes, sizes])
 
@@ -145,7 +145,7 @@ FRAMES = (typed("?"), SCALAR, SCALAR)
 
 
 @pytest.mark.parametrize(
-    ("types", "wanted"),
+    ("types", "expected"),
     [
         ((typed("2,20"), typed("?"), number(6), number(3)), "2,5,4,2"),
         ((typed("8..20"), typed("?"), number(6), number(3)), "1..5,4,2"),
@@ -154,12 +154,12 @@ FRAMES = (typed("?"), SCALAR, SCALAR)
         ((typed("..."), *FRAMES), "..."),
     ],
 )
-def test_partly_known_frames(types: tuple[TensorType, ...], wanted: str) -> None:
-    assert STFT(transpose_frames=False).infer(*types) == typed(wanted)
+def test_partly_known_frames(types: tuple[TensorType, ...], expected: str) -> None:
+    assert STFT(transpose_frames=False).infer(*types) == typed(expected)
 
 
 @pytest.mark.parametrize(
-    ("types", "wanted"),
+    ("types", "expected"),
     [
         ((typed("2,4,5,2"), typed("?"), number(6), number(3)), "2,18"),
         ((typed("4,2..5,2"), typed("?"), number(6), number(3)), "9..18"),
@@ -169,8 +169,8 @@ def test_partly_known_frames(types: tuple[TensorType, ...], wanted: str) -> None
         ((typed("2,?,?,?"), *FRAMES, between([3], [8])), "2,3..8"),
     ],
 )
-def test_partly_known_signals(types: tuple[TensorType, ...], wanted: str) -> None:
-    assert ISTFT(center=False, normalized=False).infer(*types) == typed(wanted)
+def test_partly_known_signals(types: tuple[TensorType, ...], expected: str) -> None:
+    assert ISTFT(center=False, normalized=False).infer(*types) == typed(expected)
 
 
 @pytest.mark.parametrize(
@@ -279,5 +279,5 @@ def test_frames_give_the_signal_back(size: int, step: int, more: int, batch: boo
 
 def test_no_frames_give_silence_as_long_as_one() -> None:
     data = np.ones((2, 4, 0, 2), np.float32)
-    found = ISTFT(center=False).evaluate(data, np.ones(6, np.float32), np.array(6), np.array(2))
-    assert found.tolist() == [[0] * 6] * 2
+    result = ISTFT(center=False).evaluate(data, np.ones(6, np.float32), np.array(6), np.array(2))
+    assert result.tolist() == [[0] * 6] * 2

@@ -62,16 +62,16 @@ def test_bags_are_summed_one_by_one(
     given_weights = () if weights is None else (np.array([w for ws in weights for w in ws]),)
     with pytest.MonkeyPatch.context() as patch:
         in_chunks(patch, "INTERMEDIATE_ELEMENTS", block)
-        found = EmbeddingBagOffsets(reduction="mean" if mean else "sum").evaluate(
+        actual = EmbeddingBagOffsets(reduction="mean" if mean else "sum").evaluate(
             table, indices, offsets, np.array(default), *given_weights
         )
-        np.testing.assert_allclose(found, expected, rtol=1e-12)
+        np.testing.assert_allclose(actual, expected, rtol=1e-12)
         if not mean:
             ids = np.repeat(np.arange(len(bags)), [len(bag) for bag in bags])
-            found = EmbeddingSegmentsSum().evaluate(
+            actual = EmbeddingSegmentsSum().evaluate(
                 table, indices, ids, np.array(len(bags)), np.array(default), *given_weights
             )
-            np.testing.assert_allclose(found, expected, rtol=1e-12)
+            np.testing.assert_allclose(actual, expected, rtol=1e-12)
 
 
 def test_what_stands_before_the_first_offset_is_in_no_bag() -> None:
@@ -82,8 +82,8 @@ def test_what_stands_before_the_first_offset_is_in_no_bag() -> None:
 @pytest.mark.parametrize("values", [(-7, -2), (7, 2)])
 def test_means_of_integers_are_cut_off(values: tuple[int, int]) -> None:
     table = np.array(values, np.int32)
-    found = EmbeddingBagPacked(reduction="mean").evaluate(table, np.array([[0, 1]]))
-    assert found.tolist() == [int(sum(values) / 2)]
+    result = EmbeddingBagPacked(reduction="mean").evaluate(table, np.array([[0, 1]]))
+    assert result.tolist() == [int(sum(values) / 2)]
 
 
 def kind(text: str, element_type: str = "i32") -> TensorType:
@@ -118,9 +118,9 @@ def test_types(operator: Any, types: list[TensorType], expected: str) -> None:
     ],
 )
 def test_types_of_sparse_rows(shape: TensorType, indices: TensorType, expected: list[str]) -> None:
-    found = SparseFillEmptyRows().infer(kind("4", "f32"), shape, indices, kind("", "f32"))
-    assert [str(type.shape) for type in found] == expected
-    assert [type.element_type.name for type in found] == ["i32", "f32", "boolean"]
+    output_types = SparseFillEmptyRows().infer(kind("4", "f32"), shape, indices, kind("", "f32"))
+    assert [str(type.shape) for type in output_types] == expected
+    assert [type.element_type.name for type in output_types] == ["i32", "f32", "boolean"]
 
 
 INDICES, OFFSETS = np.array([0, 1, 2]), np.array([0, 2])
@@ -261,11 +261,11 @@ def test_indices_share_an_element_type() -> None:
 def test_no_row_stays_empty(places: list[tuple[int, int]]) -> None:
     values = np.arange(len(places)) + 1.0
     indices = np.array(places, np.int32).reshape(-1, 2)
-    found, filled, empty = SparseFillEmptyRows().evaluate(values, np.array([5, 3], np.int32), indices, np.array(-1.0))
+    result, filled, empty = SparseFillEmptyRows().evaluate(values, np.array([5, 3], np.int32), indices, np.array(-1.0))
     rows = {row for row, _ in places}
     entries = [(row, column, number) for number, (row, column) in enumerate(places)]
     entries += [(row, 0, len(places)) for row in range(5) if row not in rows]
     entries.sort()
-    assert found.tolist() == [[row, column] for row, column, _ in entries]
+    assert result.tolist() == [[row, column] for row, column, _ in entries]
     assert filled.tolist() == [number + 1.0 if number < len(places) else -1.0 for _, _, number in entries]
     assert empty.tolist() == [row not in rows for row in range(5)]

@@ -90,5 +90,5 @@ def test_values_of_an_open_network_may_change_from_run_to_run() -> None:
     data = np.arange(12, dtype=np.float32)
     for shape in ([3, 4], [3, 4], [4, 3], [2, 6], [2, 6], [3, 4], [1, 2, 6], [1, 2, 6]):
         matrix = data.reshape(shape)
-        found = compiled([data, np.array(shape)])[0]
-        np.testing.assert_allclose(found, matrix @ np.tanh(matrix).swapaxes(-1, -2), rtol=1e-6)
+        actual = compiled([data, np.array(shape)])[0]
+        np.testing.assert_allclose(actual, matrix @ np.tanh(matrix).swapaxes(-1, -2), rtol=1e-6)

@@ -128,8 +128,8 @@ def test_what_is_larger_than_the_inputs_is_no_view_of_them(type, data, dims):
     """Operators that may hand on an input as it is take memory where they do not."""
     second = {"Interpolate": port(1, "i64", (2,)), "Concat": port(1, dims=(2, 2))}
     inputs = [port(0, dims=(2, 2)), *([second[type]] if type in second else [])]
-    made = layer(2, type, name="made", data=data, inputs=inputs, outputs=[port(2, dims=None)])
-    layers = [parameter(0, "f32", (2, 2), "x"), const(1, "i64", [2], 0, 16), made, result(3)]
+    middle = layer(2, type, name="made", data=data, inputs=inputs, outputs=[port(2, dims=None)])
+    layers = [parameter(0, "f32", (2, 2), "x"), const(1, "i64", [2], 0, 16), middle, result(3)]
     ends = [(0, 0, 2, 0), (2, 2, 3, 0)] + ([(0 if type == "Concat" else 1, 0, 2, 1)] if type in second else [])
     size = int(np.prod(dims)) * (8 if type == "Convert" else 4)
     weights = np.array(dims, np.int64).tobytes()
@@ -156,11 +156,14 @@ def test_weights_are_kept_small_when_that_is_asked_for():
     path = NETWORKS / "llama_int4_asym.xml"
     with np.load(path.with_suffix(".inputs.npz")) as stored:
         inputs = [stored[f"in{i}"] for i in range(len(stored.files))]
-    expanded, kept = ir_exec.compile_model(path, weight_mode="expand"), ir_exec.compile_model(path, weight_mode="keep")
-    for one, other in zip(expanded(inputs).values(), kept(inputs).values(), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+    expanded, compressed = (
+        ir_exec.compile_model(path, weight_mode="expand"),
+        ir_exec.compile_model(path, weight_mode="keep"),
+    )
+    for first, other in zip(expanded(inputs).values(), compressed(inputs).values(), strict=True):
+        np.testing.assert_allclose(first, other, rtol=1e-5, atol=1e-6)
     shapes = dict(enumerate(array.shape for array in inputs))
-    assert kept.memory_plan(shapes).constants < expanded.memory_plan(shapes).constants / 2
+    assert compressed.memory_plan(shapes).constants < expanded.memory_plan(shapes).constants / 2
 
 
 def test_a_value_that_is_still_needed_is_not_overwritten():
@@ -265,8 +268,8 @@ def test_what_may_be_a_view_of_several_buffers_is_free_when_all_of_them_are():
     """What Einsum gives may lie in either input; of the first pair one is read later on."""
     text = NetworkText()
     pairs = [[text.op("Exp", text.parameter("1,100")) for _ in range(2)] for _ in range(2)]
-    for one, other in pairs:
-        text.result(text.op("Negative", text.op("Einsum", one, other, opset=7, equation="ab,ab->ab")))
+    for left, other in pairs:
+        text.result(text.op("Negative", text.op("Einsum", left, other, opset=7, equation="ab,ab->ab")))
     text.result(text.op("Sqrt", pairs[0][0]))
     # Four Exp, Einsum, Negative, Einsum, Negative, Sqrt.
     buffers = buffers_of(text, "Exp", "Einsum", "Negative", "Sqrt")
@@ -284,15 +287,15 @@ def test_what_may_be_a_view_of_several_buffers_is_free_when_all_of_them_are():
     ids=["broadcast", "transposed", "strided", "read-only"],
 )
 def test_views_with_elements_that_are_not_their_own_are_no_place_for_results(array):
-    given = []
-    planning.overwrite_input(lambda *arrays, out: given.append(out), 1, np.ones(3), array)
-    assert given == [None]
+    buffers = []
+    planning.overwrite_input(lambda *arrays, out: buffers.append(out), 1, np.ones(3), array)
+    assert buffers == [None]
 
 
 def test_an_array_of_the_run_is_the_place_for_a_result():
-    array, given = np.ones((2, 3), np.float32), []
-    planning.overwrite_input(lambda *arrays, out: given.append(out), 1, np.ones(3), array)
-    assert given[0] is array
+    array, buffers = np.ones((2, 3), np.float32), []
+    planning.overwrite_input(lambda *arrays, out: buffers.append(out), 1, np.ones(3), array)
+    assert buffers[0] is array
 
 
 def test_values_are_freed_after_their_last_use():
@@ -332,15 +335,17 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 def test_a_run_takes_the_memory_that_the_run_before_left_behind(tmp_path):
     text = NetworkText()
     x = text.parameter("1000000")
-    branches = [text.op(kind, x) for kind in ("Exp", "Abs", "Sqrt", "Sin", "Cos", "Tan", "Negative", "Floor")]
+    branches = [
+        text.op(operator_type, x) for operator_type in ("Exp", "Abs", "Sqrt", "Sin", "Cos", "Tan", "Negative", "Floor")
+    ]
     text.result(text.op("Concat", *branches, axis=0))
     path = tmp_path / "branches.xml"
     path.write_bytes(text.file().xml)
     environment = {name: value for name, value in os.environ.items() if "MALLOC" not in name and "GLIBC" not in name}
     run = [sys.executable, "-c", FAULTS, str(path)]
-    found = subprocess.run(run, env=environment, capture_output=True, text=True, check=True)
+    process = subprocess.run(run, env=environment, capture_output=True, text=True, check=True)
     # A tensor of 4 MB has 977 pages.
-    assert int(found.stdout) < 100
+    assert int(process.stdout) < 100
 
 
 @pytest.mark.parametrize("answer", [None, ValueError("unrecognized configuration name")])

@@ -34,18 +34,18 @@ class Case(NamedTuple):
 
 def cases() -> dict[str, Case]:
     """Every network by the name of its snapshot."""
-    found = {}
+    all_cases = {}
     for path in sorted([*COPIES.glob("*.xml"), *(COPIES / "onnx").glob("*.onnx")]):
         name = path.stem if path.suffix == ".xml" else f"onnx_{path.stem}"
-        found[name] = Case(lambda path=path: _read(path), {})
-    found["llama_int4_asym_keep"] = Case(lambda: _read(COPIES / "llama_int4_asym.xml"), {"weight_mode": "keep"})
-    found["bert_tiny_fp16_plain"] = Case(lambda: _read(COPIES / "bert_tiny_fp16.xml"), {"optimize": False})
-    return found | {f"built_{name}": Case(make, {}) for name, make in _BUILT.items()}
+        all_cases[name] = Case(lambda path=path: _read(path), {})
+    all_cases["llama_int4_asym_keep"] = Case(lambda: _read(COPIES / "llama_int4_asym.xml"), {"weight_mode": "keep"})
+    all_cases["bert_tiny_fp16_plain"] = Case(lambda: _read(COPIES / "bert_tiny_fp16.xml"), {"optimize": False})
+    return all_cases | {f"built_{name}": Case(make, {}) for name, make in _BUILT.items()}
 
 
 def _read(path: Path) -> Made:
-    with np.load(path.with_suffix(".inputs.npz")) as held:
-        return ir_exec.read_model(path), [held[key] for key in held.files]
+    with np.load(path.with_suffix(".inputs.npz")) as stored:
+        return ir_exec.read_model(path), [stored[key] for key in stored.files]
 
 
 def _random(*shape: int) -> Array:

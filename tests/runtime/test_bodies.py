@@ -174,8 +174,8 @@ def nested(shape: str = "1,2", *, counted: bool = False) -> NetworkText:
     ties = [tied_input(2, value), tied_input(3, factor), tied_input(-1, number, purpose="current_iteration")]
     ties += [tied_output(4, total), tied_output(-1, inner_goes, purpose="execution_condition")]
     trips = outer.op("Add", count, outer.const(int64(1))) if counted else outer.const(int64(3))
-    (made,) = outer.loop(1, "Loop", [trips, outer.const(TRUE), x, row], inner, ties, [(total, value)])
-    result, goes = outer.result(made), outer.result(outer.const(TRUE))
+    (loop_output,) = outer.loop(1, "Loop", [trips, outer.const(TRUE), x, row], inner, ties, [(total, value)])
+    result, goes = outer.result(loop_output), outer.result(outer.const(TRUE))
     ties = [tied_input(2, x), tied_input(3, row, axis=0), tied_input(-1, count, purpose="current_iteration")]
     ties += [tied_output(4, result), tied_output(5, result, axis=0)]
     ties += [tied_output(-1, goes, purpose="execution_condition")]
@@ -275,10 +275,10 @@ def if_in_a_loop() -> NetworkText:
     for type in ("Add", "Multiply"):
         body = NetworkText(outer)
         value = body.parameter()
-        made = body.result(body.op(type, value, body.const(np.array([3], np.float32))))
-        parts += [body, [tied_input(1, value), tied_output(2, made)]]
-    (made,) = outer.branch(1, [before_two(outer, count), x], *parts)  # type: ignore[arg-type]  # two bodies and their ties
-    result, goes = outer.result(made), outer.result(outer.const(TRUE))
+        branch_output = body.result(body.op(type, value, body.const(np.array([3], np.float32))))
+        parts += [body, [tied_input(1, value), tied_output(2, branch_output)]]
+    (branch_output,) = outer.branch(1, [before_two(outer, count), x], *parts)  # type: ignore[arg-type]  # two bodies and their ties
+    result, goes = outer.result(branch_output), outer.result(outer.const(TRUE))
     ties = [tied_input(2, x), tied_input(-1, count, purpose="current_iteration"), tied_output(3, result)]
     ties += [tied_output(-1, goes, purpose="execution_condition")]
     (output,) = net.loop(1, "Loop", inputs, outer, ties, [(result, x)])
@@ -395,9 +395,9 @@ def test_what_the_body_knows_of_a_state_is_known_of_the_output(type: str, x: str
     answer = oracle.types(file)
     assert not isinstance(answer, Refused), answer.reason
     theirs = next(node.outputs for node in answer if node.type == type)
-    found = types_of(file)
-    assert type_faults(found, theirs, None) == []
-    assert found[0].rank is None or found[0].shape[1] == 4
+    types = types_of(file)
+    assert type_faults(types, theirs, None) == []
+    assert types[0].rank is None or types[0].shape[1] == 4
 
 
 @pytest.mark.parametrize(
@@ -427,8 +427,8 @@ def test_a_loop_that_does_not_run_gives_an_initial_value_of_another_shape(trips:
     ties = [tied_input(2, parameter), tied_output(3, result), tied_output(-1, goes, purpose="execution_condition")]
     (output,) = net.loop(1, "Loop", inputs, body, ties, [(result, parameter)])
     net.result(net.op("Relu", output))
-    (found,) = outputs_of(net.file(int64(trips), MATRIX[:3]))
-    assert found.tolist() == ([[1, 1]] if trips else MATRIX[:3].tolist())
+    (actual,) = outputs_of(net.file(int64(trips), MATRIX[:3]))
+    assert actual.tolist() == ([[1, 1]] if trips else MATRIX[:3].tolist())
 
 
 @each
@@ -479,10 +479,10 @@ def test_nothing_is_found_wrong(name: str) -> None:
 )
 def test_what_openvino_does_not_answer(net: NetworkText, inputs: list[Array], expected: list[object]) -> None:
     file = net.file(*inputs)
-    found = outputs_of(file)
-    for array, wanted in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(array, np.asarray(wanted, array.dtype), strict=True)
-    assert type_faults(types_of(file), None, found) == []
+    actual = outputs_of(file)
+    for array, values in zip(actual, expected, strict=True):
+        np.testing.assert_array_equal(array, np.asarray(values, array.dtype), strict=True)
+    assert type_faults(types_of(file), None, actual) == []
 
 
 @pytest.mark.parametrize(
@@ -728,8 +728,8 @@ def test_slices_by_the_counter(size: str) -> None:
     body = NetworkText(net)
     inputs = [net.const(int64(5)), net.const(TRUE), net.parameter(size)]
     data, count = body.parameter(size), body.parameter("1", "i64")
-    one = body.const(int64([1]))
-    row = body.op("Slice", data, count, body.op("Add", count, one), one, body.const(int64([0])), opset=8)
+    step = body.const(int64([1]))
+    row = body.op("Slice", data, count, body.op("Add", count, step), step, body.const(int64([0])), opset=8)
     total = body.op("ReduceSum", row, body.const(int64([0, 1])), keep_dims="false")
     results = [body.result(total), body.result(body.const(TRUE))]
     ties = [tied_input(2, data), tied_input(-1, count, purpose="current_iteration")]
@@ -744,12 +744,12 @@ def test_slices_by_the_counter(size: str) -> None:
 def test_outputs_of_a_body_are_the_callers_own() -> None:
     file = constants_and_invariants().file()
     compiled = ir_exec.compile_model(file.xml, weights=file.weights)
-    given = VECTOR.copy()
-    first = compiled([given])
+    data = VECTOR.copy()
+    first = compiled([data])
     for i in range(3):
         first[i][:] = -1
-    assert given.tolist() == [1, 2]
-    assert [compiled([given])[i].tolist() for i in range(3)] == [[1, 2], [7], [7, 7, 7]]
+    assert data.tolist() == [1, 2]
+    assert [compiled([data])[i].tolist() for i in range(3)] == [[1, 2], [7], [7, 7, 7]]
 
 
 def test_an_error_inside_of_a_body_names_the_inner_layer() -> None:
@@ -766,15 +766,15 @@ def test_deeply_nested_loops_are_typed_in_time() -> None:
     for _ in range(30):
         levels.append(NetworkText(levels[-1]))
     parameters = [net.parameter("1"), *(level.parameter() for level in levels[1:])]
-    made = levels[-1].op("Concat", parameters[-1], parameters[-1], axis=0)
+    output = levels[-1].op("Concat", parameters[-1], parameters[-1], axis=0)
     for level in range(29, -1, -1):
         outer, inner = levels[level], levels[level + 1]
-        result, goes = inner.result(made), inner.result(inner.const(TRUE))
+        result, goes = inner.result(output), inner.result(inner.const(TRUE))
         inputs = [outer.const(int64(1)), outer.const(TRUE), parameters[level]]
         ties = [tied_input(2, parameters[level + 1]), tied_output(3, result)]
         ties += [tied_output(-1, goes, purpose="execution_condition")]
-        (made,) = outer.loop(1, "Loop", inputs, inner, ties, [(result, parameters[level + 1])])
-    net.result(made)
+        (output,) = outer.loop(1, "Loop", inputs, inner, ties, [(result, parameters[level + 1])])
+    net.result(output)
     file = net.file(ONE)
     assert outputs_of(file)[0].tolist() == [1, 1]
 
@@ -836,5 +836,5 @@ def test_half_a_type_of_a_body_input_takes_the_place_of_the_declared_one(
     body.result(body.parameter("3", "f16"))
     xml = f'<?xml version="1.0"?><net name="body" version="11">{body.text()}</net>'
     model = ir_exec.read_model(xml.encode(), weights=b"")
-    (found,) = infer_body(model.graph, [typed(shape, element_type)], None)
-    assert str(found) == expected
+    (type_,) = infer_body(model.graph, [typed(shape, element_type)], None)
+    assert str(type_) == expected

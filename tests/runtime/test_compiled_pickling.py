@@ -38,10 +38,10 @@ def named_inputs(name: str) -> dict[str, Array]:
         return dict(stored)
 
 
-def assert_same(found: ir_exec.Results, expected: ir_exec.Results) -> None:
-    assert [*found] == [*expected]
+def assert_same(actual: ir_exec.Results, expected: ir_exec.Results) -> None:
+    assert [*actual] == [*expected]
     for name in expected:
-        np.testing.assert_array_equal(found[name], expected[name])
+        np.testing.assert_array_equal(actual[name], expected[name])
 
 
 @WAYS

@@ -104,12 +104,12 @@ def test_numbers_of_python_must_fit_the_element_type():
 
 def test_the_callers_arrays_are_neither_written_nor_handed_back():
     identity = net([parameter(0, "f32", (-1, 3), "x"), result(1, "f32", (-1, 3))], [(0, 0, 1, 0)])
-    given = X.copy()
-    given.flags.writeable = False
-    outputs = ir_exec.compile_model(identity)([given])
-    assert not np.shares_memory(outputs[0], given)
+    data = X.copy()
+    data.flags.writeable = False
+    outputs = ir_exec.compile_model(identity)([data])
+    assert not np.shares_memory(outputs[0], data)
     outputs[0][:] = -1
-    np.testing.assert_array_equal(given, X)
+    np.testing.assert_array_equal(data, X)
 
 
 def test_strided_and_read_only_arrays_work(compiled):
@@ -154,14 +154,14 @@ def test_an_error_in_a_layer_names_it():
     )
     with pytest.raises(ir_exec.EvaluationError) as caught:
         ir_exec.compile_model(xml)([X, np.array([[0, 5, 0]])])
-    place = caught.value.location
-    assert (place.layer_id, place.layer_name, place.layer_type, place.port) == (
+    location = caught.value.location
+    assert (location.layer_id, location.layer_name, location.layer_type, location.port) == (
         "2",
         "pick",
         "GatherElements",
         "indices",
     )
-    assert place.line == xml[: xml.index(b'name="pick"')].count(b"\n") + 1
+    assert location.line == xml[: xml.index(b'name="pick"')].count(b"\n") + 1
     assert caught.value.code == "IR701"
 
 
@@ -217,11 +217,11 @@ def test_an_observer_sees_outputs_that_no_layer_reads():
     text.result(values)
     file = text.file()
     seen = []
-    given = [np.arange(9, dtype=np.float32).reshape(1, 1, 3, 3)]
+    image = [np.arange(9, dtype=np.float32).reshape(1, 1, 3, 3)]
     compiled = ir_exec.compile_model(file.xml)
     for _ in range(2):
-        compiled(given)
-        compiled(given, observe=lambda node, inputs, outputs: seen.append([array.tolist() for array in outputs]))
+        compiled(image)
+        compiled(image, observe=lambda node, inputs, outputs: seen.append([array.tolist() for array in outputs]))
     assert seen == [[[[[[4, 5], [7, 8]]]]] * 2] * 2
 
 

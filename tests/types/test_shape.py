@@ -54,9 +54,9 @@ def test_meet_is_symmetric_and_within_both(a, b):
     met = a & b
     assert met == (b & a)
     if met is not None and met.dims is not None:
-        for whole in (a, b):
-            if whole.dims is not None:
-                assert all(part.lo >= dim.lo and part.hi <= dim.hi for part, dim in zip(met, whole, strict=True))
+        for shape in (a, b):
+            if shape.dims is not None:
+                assert all(part.lo >= dim.lo and part.hi <= dim.hi for part, dim in zip(met, shape, strict=True))
 
 
 @given(shapes, shapes)
@@ -120,11 +120,11 @@ def test_a_shape_is_a_sequence_of_sizes():
 
 
 def test_without_values_the_type_is_the_same() -> None:
-    known = TensorType.of(np.array([1, 2]))
-    found = known.without_values()
-    assert known.value is not None
-    assert (found.value, found.bounds) == (None, None)
-    assert (found.element_type, found.shape) == (known.element_type, known.shape)
+    type_ = TensorType.of(np.array([1, 2]))
+    without = type_.without_values()
+    assert type_.value is not None
+    assert (without.value, without.bounds) == (None, None)
+    assert (without.element_type, without.shape) == (type_.element_type, type_.shape)
 
 
 def test_a_type_without_values_is_left_as_it_is() -> None:

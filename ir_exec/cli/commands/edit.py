@@ -18,7 +18,7 @@ from ir_exec.cli.options import MODEL, FiniteRange, shape_option, shapes_by_inpu
 from ir_exec.cli.output.terminal import UNUSABLE, Unusable, check_hint, errors_as_messages, show_written
 from ir_exec.cli.output.writing import model_output, output_option
 from ir_exec.cli.weights import compress, read_compression, split_weights
-from ir_exec.debug.values.stored_arrays import read_npy
+from ir_exec.debug.values.files import read_npy
 from ir_exec.model import read_model
 from ir_exec.types import Array
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ir_exec.cli.commands.edit import LayerText
 from ir_exec.cli.output.onnx_ends import ends_of_proto
 from ir_exec.cli.output.terminal import UNUSABLE, Unusable, check_hint, errors_as_messages, show
-from ir_exec.debug.values.stored_arrays import read_npy
+from ir_exec.debug.values.files import read_npy
 from ir_exec.onnx.editing.checking import check_edit
 from ir_exec.onnx.editing.editor import NodeText, OnnxEditor
 from ir_exec.onnx.editing.sources import OnnxSource

@@ -24,7 +24,7 @@ from ir_exec.debug.comparison.references.reference import (
     kinds_of,
 )
 from ir_exec.debug.comparison.report import Comparison
-from ir_exec.debug.drawing import Drawn, checked_inputs, drawn_inputs
+from ir_exec.debug.inputs.drawing import Drawn, checked_inputs, drawn_inputs
 from ir_exec.debug.traces.tracing import INDEX, Trace
 from ir_exec.debug.values.entries import Key, entries_of
 from ir_exec.errors import EvaluationError, IRError
@@ -117,7 +117,7 @@ def compare(
         message = f"lowered requires an .onnx file, and expected the reference {' or '.join(_RUNTIMES)}"
         raise EvaluationError(message, code=Code.unknown_input)
     if isolate:
-        from ir_exec.debug.device.api import compare_isolated  # it imports the records of comparisons
+        from ir_exec.debug.device.isolating import compare_isolated  # it imports the records of comparisons
 
         settings = Settings(
             rtol=_general(rtol),

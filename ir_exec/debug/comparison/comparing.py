@@ -41,7 +41,7 @@ from ir_exec.debug.comparison.rounded import same_storage
 from ir_exec.debug.comparison.same_engine import floor_of
 from ir_exec.debug.comparison.sensitivity import Untested, driven_values, find_untested_reason
 from ir_exec.debug.comparison.value_comparer import MOST_INCLUDED
-from ir_exec.debug.inputs.record import Drawn
+from ir_exec.debug.inputs.drawing import Drawn
 from ir_exec.debug.precision.partners import FoldedWeights
 from ir_exec.debug.traces.walk import Visit, Walker, Where
 from ir_exec.debug.values.entries import Entry, Key, by_key, entries_of

@@ -8,8 +8,8 @@ from math import inf
 
 from ir_exec.debug.comparison.metrics import Difference, difference_text
 from ir_exec.debug.comparison.records import CONTRADICTION, ComparedLayer, ComparisonRecord, LayerFault
-from ir_exec.debug.device.text import isolation_lines
-from ir_exec.debug.precision.ranges import range_line
+from ir_exec.debug.device.records import isolation_lines
+from ir_exec.debug.precision.activations import range_line
 from ir_exec.debug.precision.weights import summary_of, weight_line
 from ir_exec.debug.values.entries import class_of_type
 from ir_exec.ops.infrastructure.values import Const

@@ -21,8 +21,8 @@ from ir_exec.debug.comparison.records import ComparedLayer, Status
 from ir_exec.debug.comparison.references.reference import Reference
 from ir_exec.debug.comparison.rounded import ROUNDED, RoundedWeights
 from ir_exec.debug.comparison.same_engine import compression_tolerance
+from ir_exec.debug.precision.activations import RangeCounter, range_line
 from ir_exec.debug.precision.partners import FoldedWeights
-from ir_exec.debug.precision.ranges import RangeCounter, range_line
 from ir_exec.debug.precision.weights import QuantizedNote, QuantizedWeight, weight_line
 from ir_exec.debug.traces.walk import Visit
 from ir_exec.debug.values.entries import Entry, Key

@@ -13,7 +13,7 @@ from ir_exec.debug.comparison.pairing.structure import Side, is_generated, pair_
 from ir_exec.debug.comparison.rounded import WeightsNote
 from ir_exec.debug.diffs.listing import is_onnx_source, opened
 from ir_exec.debug.diffs.stored import StoredWeights
-from ir_exec.debug.precision.ranges import QuantizedRange
+from ir_exec.debug.precision.activations import QuantizedRange
 from ir_exec.debug.precision.weights import (
     QuantizedWeight,
     as_reported,

@@ -85,9 +85,11 @@ class Lowerer(GraphLowerer):
         functions: Compositions of many nodes become model-local functions.
         not_representable: Layers that ONNX cannot express, with the reason.
         compressed: The compressed weights by value.
+        has_sources: Nodes carry the line of Python of their layers in their metadata.
     """
 
     functions: bool = True
+    has_sources: bool = True
     not_representable: list[tuple[Node, str]] = field(default_factory=list)
     compressed: dict[Value, Compressed] = field(default_factory=dict)
 
@@ -121,7 +123,8 @@ class Lowerer(GraphLowerer):
                 fused = vector_shape(node, op, readers, self.types) if self.writer.target == "onnxruntime" else None
                 self._constant(node, op, fused or op.shape.static)
                 continue
-            outputs = self._outputs(node)
+            with self.writer.derived_from(node.layer.source_entries if self.has_sources else {}):
+                outputs = self._outputs(node)
             for value, name in zip(node.outputs, outputs, strict=False):
                 self.names[value] = name
 
@@ -287,6 +290,7 @@ def lower_model(
     partial: bool = False,
     functions: bool = True,
     finite: bool = False,
+    sources: bool = True,
 ) -> Exported:
     """The ONNX model that computes the same as an IR model.
 
@@ -295,6 +299,7 @@ def lower_model(
         partial: Layers that ONNX cannot express become nodes of a custom domain.
         functions: Compositions of many nodes become model-local functions, for the target onnxruntime.
         finite: As for a Writer.
+        sources: Write the line of Python of each layer into the metadata of its nodes.
 
     Raises:
         UnsupportedError: Names every layer that ONNX cannot express, with the reason.
@@ -305,7 +310,7 @@ def lower_model(
     if not OLDEST_OPSET <= opset <= NEWEST:
         raise UnsupportedError("the opset is", actual=opset, expected=f"{OLDEST_OPSET} to {NEWEST}")
     writer = Writer(opset, target, finite=finite)
-    lowerer = Lowerer(writer, file_types(model), model.weights, functions=functions)
+    lowerer = Lowerer(writer, file_types(model), model.weights, functions=functions, has_sources=sources)
     graph = model.graph
     if not graph.results and not any(isinstance(node.op, AssignsVariable) for node in graph.nodes):
         raise UnsupportedError("the model has no tensors as outputs, which an ONNX graph requires")

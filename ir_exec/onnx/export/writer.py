@@ -60,6 +60,7 @@ class Writer:
         target: "" or "openvino" for any runtime, "onnxruntime" for its custom operators and model-local functions.
         finite: NaN and infinities in windows may differ from IR, if keeping them needs separate passes.
         reserved: Names preferred by values of the model.
+        source: The metadata of the nodes that are emitted.
     """
 
     def __init__(self, opset: int, target: str = "", *, finite: bool = False) -> None:
@@ -72,6 +73,7 @@ class Writer:
         self.functions: dict[str, Any] = {}
         self.domains: set[str] = set()
         self.scope = WriterScope()
+        self.source: Mapping[str, str] = {}
         self.reserved: set[str] = set()
         self._taken: set[str] = set()
         self._node_names: set[str] = set()
@@ -177,6 +179,8 @@ class Writer:
         for key, value in attributes.items():
             if value is not None:
                 proto.attribute.append(_attribute(key, value))
+        for key, text in self.source.items():
+            proto.metadata_props.add(key=key, value=text)
         if domain:
             self.domains.add(domain)
         self.scope.nodes.append(proto)
@@ -232,6 +236,16 @@ class Writer:
         self.node("Cast", [value], [output], name=self.node_name(f"{name}/Cast"), attributes={"to": code})
         self.codes[output] = code
         return output
+
+    @contextmanager
+    def derived_from(self, source: Mapping[str, str]) -> Iterator[None]:
+        """Give the nodes that are emitted in the block these entries of metadata, or else those of the block around."""
+        outer = self.source
+        self.source = source or outer
+        try:
+            yield
+        finally:
+            self.source = outer
 
     @contextmanager
     def inside(self) -> Iterator[WriterScope]:
@@ -326,6 +340,8 @@ def _copy_renamed(node: NodeProto, names: Mapping[str, str]) -> NodeProto:
     copied.CopyFrom(node)
     rename(copied, names)
     copied.name = ""
+    # The call of the function has the source, and functions of equal layers are shared.
+    del copied.metadata_props[:]
     return copied
 
 

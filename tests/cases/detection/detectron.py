@@ -32,8 +32,8 @@ CASES.append(cast(grid(3, (3, 4), (33, 50)), "f16", 0.02))
 part = grid(2, (3, 4), (32, 48), flatten=True, h=2, w=2, stride_x=8.0, stride_y=8.0)
 corners = [[4, 4], [12, 4], [4, 12], [12, 12]]
 filled = np.zeros((24, 4), np.float32)
-for place, corner in enumerate(corners):
-    filled[2 * place : 2 * place + 2] = part.inputs[0] + np.tile(np.array(corner, np.float32), 2)
+for index, corner in enumerate(corners):
+    filled[2 * index : 2 * index + 2] = part.inputs[0] + np.tile(np.array(corner, np.float32), 2)
 CASES.append(
     Case(
         part.type, 6, part.inputs, part.attributes, (), 1, (filled,), "nobody", 1e-6, 1e-6, note="what is left is open"
@@ -42,9 +42,9 @@ CASES.append(
 
 
 # ExperimentalDetectronROIFeatureExtractor.
-def extract(rois: Array, sizes: list[tuple[int, int]], channels: int = 2, **rest: Any) -> Case:
+def extract(rois: Array, sizes: list[tuple[int, int]], channels: int = 2, **options: Any) -> Case:
     scales = tuple(4 * 2**i for i in range(len(sizes)))
-    attributes = {"output_size": 3, "sampling_ratio": 2, "pyramid_scales": scales, **rest}
+    attributes = {"output_size": 3, "sampling_ratio": 2, "pyramid_scales": scales, **options}
     levels = tuple(uniform((1, channels, *size), -2, 2, 700 + i) for i, size in enumerate(sizes))
     return Case("ExperimentalDetectronROIFeatureExtractor", 6, (rois, *levels), attributes, (), 2, rtol=1e-4, atol=1e-5)
 
@@ -82,7 +82,7 @@ CASES += [
 
 
 # ExperimentalDetectronDetectionOutput.
-def detected(rois: int, classes: int, seed: int, **rest: Any) -> Case:
+def detected(rois: int, classes: int, seed: int, **options: Any) -> Case:
     attributes = {
         "score_threshold": 0.2,
         "nms_threshold": 0.4,
@@ -91,7 +91,7 @@ def detected(rois: int, classes: int, seed: int, **rest: Any) -> Case:
         "max_detections_per_image": 10,
         "max_delta_log_wh": 4.135,
         "deltas_weights": (10.0, 10.0, 5.0, 5.0),
-        **rest,
+        **options,
     }
     inputs = (
         boxes((rois,), seed),

@@ -12,10 +12,10 @@ TOLERANCE = {"f64": 1e-5, "f32": 1e-5, "f16": 4e-3, "bf16": 2e-2}
 
 def data_of(element_type: str, shape: tuple[int, ...], seed: int, low: int = -4, high: int = 5) -> Array:
     generator = np.random.default_rng(seed)
-    kind = ElementType[element_type]
-    if kind.is_integer:
-        return generator.integers(low if kind.is_signed else 0, high, shape).astype(kind.dtype)
-    return generator.uniform(-1, 1, shape).astype(kind.dtype)
+    type_ = ElementType[element_type]
+    if type_.is_integer:
+        return generator.integers(low if type_.is_signed else 0, high, shape).astype(type_.dtype)
+    return generator.uniform(-1, 1, shape).astype(type_.dtype)
 
 
 def turn_last(array: Array) -> Array:
@@ -23,12 +23,12 @@ def turn_last(array: Array) -> Array:
 
 
 def matmul(
-    a: tuple[int, ...], b: tuple[int, ...], turns: tuple[bool, bool] | None = (False, False), kind: str = "f32"
+    a: tuple[int, ...], b: tuple[int, ...], turns: tuple[bool, bool] | None = (False, False), element_type: str = "f32"
 ) -> Case:
     """turns: whether a and b are transposed; None leaves the attributes out."""
-    inputs = (data_of(kind, a, 1), data_of(kind, b, 2))
+    inputs = (data_of(element_type, a, 1), data_of(element_type, b, 2))
     attributes = {} if turns is None else {"transpose_a": turns[0], "transpose_b": turns[1]}
-    tolerance = TOLERANCE.get(kind, 0.0)
+    tolerance = TOLERANCE.get(element_type, 0.0)
     terms = [np.abs(array.astype(np.float64)) for array in inputs]
     terms = [turn_last(array) if turn else array for array, turn in zip(terms, turns or (False, False), strict=True)]
     summed = (np.matmul(*terms),)
@@ -100,12 +100,12 @@ CASES += [
 
 # Every element type: short floats are added in f32, integers exactly.
 CASES += [
-    matmul(turned((3, 7), turns[0]), turned((7, 5), turns[1]), turns, kind)
-    for kind in ("f64", "f16", "bf16", "i32", "i64", "u32", "u64", "i8", "u8", "i16", "u16")
+    matmul(turned((3, 7), turns[0]), turned((7, 5), turns[1]), turns, element_type)
+    for element_type in ("f64", "f16", "bf16", "i32", "i64", "u32", "u64", "i8", "u8", "i16", "u16")
     for turns in ((False, False), (True, True))
 ]
-CASES += [matmul((2, 3, 4), (4, 5), kind=kind) for kind in ("f16", "bf16", "i32", "u8")]
-CASES += [matmul((7,), (7, 2), kind=kind) for kind in ("bf16", "i64")]
+CASES += [matmul((2, 3, 4), (4, 5), element_type=element_type) for element_type in ("f16", "bf16", "i32", "u8")]
+CASES += [matmul((7,), (7, 2), element_type=element_type) for element_type in ("bf16", "i64")]
 CASES += [
     Case("MatMul", 1, (np.ones((1, 4096), dtype), np.ones((4096, 1), dtype)), note="sum beyond the type's precision")
     for dtype in (ElementType.f16.dtype, ElementType.bf16.dtype)

@@ -76,12 +76,22 @@ PDPD = [
     ((1,), (4,)),
 ]
 
-CASES = [broadcast(opset, numbered(3, 1, kind=kind), ints(2, 3, 4), "numpy") for opset in (1, 3) for kind in KINDS]
+CASES = [
+    broadcast(opset, numbered(3, 1, element_type=element_type), ints(2, 3, 4), "numpy")
+    for opset in (1, 3)
+    for element_type in KINDS
+]
 CASES += [
     # The plugin reads i8 and u8 targets beyond their end.
-    broadcast(3, numbered(3), ints(2, 3, kind=kind), "numpy", oracle="reference" if kind in ("i8", "u8") else "plugin")
-    for kind in INDEX_KINDS
-    if kind != "i64"
+    broadcast(
+        3,
+        numbered(3),
+        ints(2, 3, element_type=element_type),
+        "numpy",
+        oracle="reference" if element_type in ("i8", "u8") else "plugin",
+    )
+    for element_type in INDEX_KINDS
+    if element_type != "i64"
 ]
 for opset in (1, 3):
     CASES += [
@@ -96,7 +106,13 @@ for opset in (1, 3):
         broadcast(opset, numbered(3), ints(2, 3), constants=()),
         broadcast(opset, numbered(3), ints(2, 3, 2), "explicit", ints(1), constants=(), oracle="reference"),
         broadcast(
-            opset, numbered(3), ints(2, 3, 2), "explicit", ints(1, kind="i32"), constants={2}, oracle="reference"
+            opset,
+            numbered(3),
+            ints(2, 3, 2),
+            "explicit",
+            ints(1, element_type="i32"),
+            constants={2},
+            oracle="reference",
         ),
         broadcast(opset, numbered(3), ints(2, 3, 2), "none", ints(1), note="explicit as OpenVINO writes it"),
     ]
@@ -126,8 +142,8 @@ def tile(data: Array, repeats: Array, **fields: object) -> Case:
     return Case("Tile", 1, (data, repeats), **{"constants": {1}, **fields})  # type: ignore[arg-type]  # as a caller
 
 
-CASES += [tile(numbered(2, 3, kind=kind), ints(2, 2)) for kind in KINDS]
-CASES += [tile(numbered(2, 3), ints(1, 2, kind=kind)) for kind in INDEX_KINDS]
+CASES += [tile(numbered(2, 3, element_type=element_type), ints(2, 2)) for element_type in KINDS]
+CASES += [tile(numbered(2, 3), ints(1, 2, element_type=element_type)) for element_type in INDEX_KINDS]
 CASES += [
     tile(numbered(2, 3, 4), ints(1, 2, 3)),
     tile(numbered(2, 3, 4), ints(5, 1, 2, 3)),
@@ -145,11 +161,11 @@ CASES += [
 ]
 
 # Types that OpenVINO does not repeat: the answer is known all the same.
-for kind in ("u1", "u2", "u3", "u4", "i4", "u6", "nf4", "f4e2m1", "f8e4m3", "f8e5m2", "f8e8m0", "string"):
-    if kind == "string":
+for element_type in ("u1", "u2", "u3", "u4", "i4", "u6", "nf4", "f4e2m1", "f8e4m3", "f8e5m2", "f8e8m0", "string"):
+    if element_type == "string":
         row = np.array(["a", "bc"], object)
     else:
-        row = np.array([1, 0], np.uint8).view(ElementType[kind].dtype)
+        row = np.array([1, 0], np.uint8).view(ElementType[element_type].dtype)
     CASES += [
         broadcast(3, row, ints(2, 2), "numpy", expected=(np.array([row, row]),), oracle="nobody"),
         tile(row, ints(2), expected=(np.concatenate([row, row]),), oracle="nobody"),

@@ -58,19 +58,21 @@ INDEX_TYPES = (
 DATA = np.array([[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]], np.float32)
 
 
-def gather(since: int, data: Array, indices: Array, axis: Array, batch_dims: int | None = None, **rest: object) -> Case:
+def gather(
+    since: int, data: Array, indices: Array, axis: Array, batch_dims: int | None = None, **fields: object
+) -> Case:
     attributes = {} if batch_dims is None else {"batch_dims": batch_dims}
-    rest = {"constants": {2}, **rest}
-    return Case("Gather", since, (data, indices, axis), attributes, **rest)  # type: ignore[arg-type]  # as a caller
+    fields = {"constants": {2}, **fields}
+    return Case("Gather", since, (data, indices, axis), attributes, **fields)  # type: ignore[arg-type]  # as a caller
 
 
-def elements(data: Array, indices: Array, axis: int, **rest: object) -> Case:
-    return Case("GatherElements", 6, (data, indices), {"axis": axis}, **rest)  # type: ignore[arg-type]  # as a caller
+def elements(data: Array, indices: Array, axis: int, **fields: object) -> Case:
+    return Case("GatherElements", 6, (data, indices), {"axis": axis}, **fields)  # type: ignore[arg-type]  # as a caller
 
 
-def nd(since: int, data: Array, indices: Array, batch_dims: int | None = None, **rest: object) -> Case:
+def nd(since: int, data: Array, indices: Array, batch_dims: int | None = None, **fields: object) -> Case:
     attributes = {} if batch_dims is None else {"batch_dims": batch_dims}
-    return Case("GatherND", since, (data, indices), attributes, **rest)  # type: ignore[arg-type]  # as a caller
+    return Case("GatherND", since, (data, indices), attributes, **fields)  # type: ignore[arg-type]  # as a caller
 
 
 CASES: list[Case] = []
@@ -100,7 +102,7 @@ for since in (1, 7, 8):
         gather(since, numbered(2, 0), ints(1, 1, 0), scalar(0), oracle="reference"),
         gather(since, numbered(0, 3), ints(), scalar(0), oracle="reference"),
         gather(since, DATA, ints(1, 0), scalar(1), constants=(), oracle="reference", note="the axis is an input"),
-        gather(since, DATA, ints(1, 0), ints(-1, kind="i8"), constants={1, 2}),
+        gather(since, DATA, ints(1, 0), ints(-1, element_type="i8"), constants={1, 2}),
         gather(since, DATA, ints(2, 0), scalar(-2, "i16"), constants={0, 1, 2}),
         gather(since, DATA, ints(-1, 0, -3), scalar(0), oracle="reference", note="negative"),
         gather(since, DATA, ints(2, -1), scalar(0), constants={0, 1, 2}, note="negative and folded"),
@@ -114,9 +116,9 @@ CASES += [
     gather(8, floats(1, 2, 3, 4, 5), ints(0, -2, -1), scalar(0), expected=(floats(1, 4, 5),), note="Gather_8, 6"),
     gather(8, DATA + 1, FAR, scalar(0), oracle="reference"),
     gather(8, DATA + 1, FAR.reshape(2, 3), scalar(-1), oracle="reference"),
-    gather(8, DATA + 1, ints(2**31 - 1, -(2**31), 3, -4, 0, kind="i32"), scalar(0)),
+    gather(8, DATA + 1, ints(2**31 - 1, -(2**31), 3, -4, 0, element_type="i32"), scalar(0)),
     gather(8, DATA + 1, scalar(4), scalar(1)),
-    gather(8, DATA.astype(np.int8) + np.int8(1), ints([3, -5], [-4, 4], kind="i32"), scalar(1)),
+    gather(8, DATA.astype(np.int8) + np.int8(1), ints([3, -5], [-4, 4], element_type="i32"), scalar(1)),
     gather(8, numbered(0, 3), ints(0, -1), scalar(0), oracle="reference"),
     gather(8, numbered(2, 0), scalar(0), scalar(1), oracle="reference"),
     gather(8, numbered(2, 3, 2) + 1, ints([0, 3], [-4, 2]), scalar(1), 1),
@@ -166,14 +168,14 @@ for name in OTHERS:
 CASES.append(gather(1, values_of("string", [0, 2, 3]), ints(2, 0), scalar(0)))
 CASES.append(gather(7, values_of("string", [0, 2, 3]), scalar(1), scalar(0), oracle="reference"))
 for name in INDEX_TYPES:
-    CASES.append(gather(8, DATA, ints(1, 0, kind=name), scalar(1)))
-    CASES.append(nd(8, DATA, ints([1, 0], [2, 3], kind=name)))
+    CASES.append(gather(8, DATA, ints(1, 0, element_type=name), scalar(1)))
+    CASES.append(nd(8, DATA, ints([1, 0], [2, 3], element_type=name)))
 for name in ("i4", "i8", "u4", "u16", "u64"):
-    CASES.append(gather(7, DATA, ints(1, 0), ints(1, kind=name)))
+    CASES.append(gather(7, DATA, ints(1, 0), ints(1, element_type=name)))
 CASES += [
-    gather(8, numbered(300), ints(127, -128, -1, kind="i8"), scalar(0)),
-    gather(8, numbered(300), ints(255, 0, kind="u8"), scalar(0)),
-    gather(8, numbered(300), ints(-8, 7, kind="i4"), scalar(0)),
+    gather(8, numbered(300), ints(127, -128, -1, element_type="i8"), scalar(0)),
+    gather(8, numbered(300), ints(255, 0, element_type="u8"), scalar(0)),
+    gather(8, numbered(300), ints(-8, 7, element_type="i4"), scalar(0)),
 ]
 
 # GatherElements

@@ -31,16 +31,16 @@ def _i64(*values: int) -> Array:
 
 def _typed(name: str, shape: tuple[int, ...]) -> Array:
     """Different values of any element type."""
-    kind = ElementType[name]
+    element_type = ElementType[name]
     size = int(np.prod(shape))
-    if kind is ElementType.string:
+    if element_type is ElementType.string:
         return np.array([f"text {i}" for i in range(size)], object).reshape(shape)
-    codes = np.arange(size, dtype=np.uint8) % 2 ** min(kind.bits, 7)
-    if kind.dtype.names is not None:
-        return codes.view(kind.dtype).reshape(shape)
-    if kind.bits == 8 and kind.is_float:
-        return codes.view(kind.dtype).reshape(shape)
-    return codes.astype(kind.dtype).reshape(shape)
+    codes = np.arange(size, dtype=np.uint8) % 2 ** min(element_type.bits, 7)
+    if element_type.dtype.names is not None:
+        return codes.view(element_type.dtype).reshape(shape)
+    if element_type.bits == 8 and element_type.is_float:
+        return codes.view(element_type.dtype).reshape(shape)
+    return codes.astype(element_type.dtype).reshape(shape)
 
 
 def _slice(
@@ -50,7 +50,7 @@ def _slice(
     step: Sequence[int],
     axes: Sequence[int] | None = None,
     *,
-    known: bool = True,
+    is_constant: bool = True,
     expected: object = None,
     index: type[np.generic] = np.int64,
     note: str = "",
@@ -59,14 +59,14 @@ def _slice(
     vectors = [np.array(vector, index) for vector in (start, stop, step)]
     if axes is not None:
         vectors.append(np.array(axes, index))
-    wanted = None if expected is None else (np.array(expected, data.dtype),)
-    constants = tuple(range(1, len(vectors) + 1)) if known else ()
+    outputs = None if expected is None else (np.array(expected, data.dtype),)
+    constants = tuple(range(1, len(vectors) + 1)) if is_constant else ()
     return Case(
         "Slice",
         8,
         (data, *vectors),
         constants=constants,
-        expected=wanted,
+        expected=outputs,
         note=note,
         oracle=oracle,
     )
@@ -112,7 +112,7 @@ SLICES = [
     *WORKED,
     *(_slice(TEN, [start], [stop], [step]) for start, stop, step in BOUNDS),
     # Where start and stop come at run time the plugin takes them as i32.
-    *(_slice(TEN, [start], [stop], [step], [0], known=False, oracle="reference") for start, stop, step in BOUNDS),
+    *(_slice(TEN, [start], [stop], [step], [0], is_constant=False, oracle="reference") for start, stop, step in BOUNDS),
     _slice(TEN, [-100], [I64_MIN], [-1], expected=[0], note="backward from before the axis"),
     _slice(TEN, [1], [I32_MAX], [2], index=np.int32),
     _slice(TEN, [-2], [I32_MIN], [-1], [-1], index=np.int32),
@@ -124,10 +124,10 @@ SLICES = [
     _slice(CUBE, [1, 2], [2, -5], [1, -1], [2, -2]),
     _slice(CUBE, [0, 1, 3], [2, 3, 0], [1, 1, -2]),
     _slice(CUBE, [0, 1, 3], [2, 3, 0], [1, 1, -2], [2, 0, 1]),
-    _slice(CUBE, [1], [3], [1], known=False),
-    _slice(CUBE, [1, 0], [3, 9], [1, 2], [-1, 0], known=False),
+    _slice(CUBE, [1], [3], [1], is_constant=False),
+    _slice(CUBE, [1, 0], [3, 9], [1, 2], [-1, 0], is_constant=False),
     _slice(CUBE[:, :0], [0, 0], [9, 9], [2, -1]),
-    _slice(CUBE[:, :0], [0, 0, 1], [9, 9, 2], [2, -1, 1], known=False),
+    _slice(CUBE[:, :0], [0, 0, 1], [9, 9, 2], [2, -1, 1], is_constant=False),
     _slice(np.zeros((1,), np.float32), [0], [1], [1]),
     _slice(np.zeros((1,), np.float32), [0], [-5], [-1]),
     Case("Slice", 8, (CUBE, _i64(0, 1), _i64(1, 3), _i64(1, 1), _i64(0, 2)), constants=(2, 3, 4), note="start unknown"),
@@ -152,7 +152,7 @@ def _strided(
     end: Sequence[int],
     stride: Sequence[int] | None = None,
     *,
-    known: bool = True,
+    is_constant: bool = True,
     expected: object = None,
     oracle: Oracle = "plugin",
     note: str = "",
@@ -162,14 +162,14 @@ def _strided(
     vectors = [np.array(vector, np.int64) for vector in (begin, end, stride) if vector is not None]
     zeros = (0,) * len(begin)
     attributes = {"begin_mask": zeros, "end_mask": zeros} | masks
-    wanted = None if expected is None else (np.array(expected, data.dtype),)
+    outputs = None if expected is None else (np.array(expected, data.dtype),)
     return Case(
         "StridedSlice",
         1,
         (data, *vectors),
         attributes,
-        constants=tuple(range(1, len(vectors) + 1)) if known else (),
-        expected=wanted,
+        constants=tuple(range(1, len(vectors) + 1)) if is_constant else (),
+        expected=outputs,
         oracle=oracle,
         note=note,
         dynamic=dynamic,
@@ -241,7 +241,7 @@ STRIDED = [
         note="specification, masks of unequal length, which OpenVINO refuses",
     ),
     *(_strided(TEN, [start], [stop], [step]) for start, stop, step in BOUNDS),
-    *(_strided(TEN, [start], [stop], [step], known=False, oracle="reference") for start, stop, step in BOUNDS),
+    *(_strided(TEN, [start], [stop], [step], is_constant=False, oracle="reference") for start, stop, step in BOUNDS),
     *(
         _strided(TEN, [4], [6], [step], begin_mask=(begin,), end_mask=(end,))
         for begin, end, step in product((0, 1), (0, 1), (1, 3, -1, -4))
@@ -249,9 +249,9 @@ STRIDED = [
     _strided(TEN, [-100], [I64_MIN], [-1], expected=[0], note="backward from before the axis"),
     _strided(CUBE, [1], [2]),
     _strided(CUBE, [1, 1], [2, 2], begin_mask=(0, 1), end_mask=(1, 0)),
-    _strided(CUBE, [1], [2], known=False, note="stride left out"),
+    _strided(CUBE, [1], [2], is_constant=False, note="stride left out"),
     _strided(CUBE, [], [], []),
-    _strided(CUBE, [0, 1], [2, 3], [1, 1], known=False, begin_mask=(1, 0), end_mask=(1, 0)),
+    _strided(CUBE, [0, 1], [2, 3], [1, 1], is_constant=False, begin_mask=(1, 0), end_mask=(1, 0)),
     _strided(CUBE, [0, -1], [1, 0], [1, 1], shrink_axis_mask=(0, 1)),
     _strided(CUBE, [1, 2, 3], [2, 3, 4], [1, 1, 1], shrink_axis_mask=(1, 1, 1), expected=23),
     _strided(
@@ -313,7 +313,7 @@ STRIDED = [
     _strided(np.array(3, np.float32), [], [], []),
     _strided(np.array(3, np.float32), [0], [0], [1], new_axis_mask=(1,)),
     _strided(CUBE[:0], [0, 1], [5, 9], [1, -1]),
-    _strided(CUBE[:, :0], [0], [5], [1], known=False),
+    _strided(CUBE[:, :0], [0], [5], [1], is_constant=False),
     Case("StridedSlice", 1, (CUBE, _i64(1), _i64(2)), constants=(1, 2), note="no masks at all"),
     Case(
         "StridedSlice",
@@ -332,7 +332,7 @@ def _strings() -> list[Case]:
     data = _typed("string", (2, 3))
     return [
         Case(
-            kind,
+            type_name,
             opset,
             (data, _i64(0, 2), _i64(1, 0), _i64(1, -1)),
             constants=(1, 2, 3),
@@ -340,7 +340,7 @@ def _strings() -> list[Case]:
             oracle="nobody",
             note="strings",
         )
-        for kind, opset in (("Slice", 8), ("StridedSlice", 1))
+        for type_name, opset in (("Slice", 8), ("StridedSlice", 1))
     ]
 
 
@@ -352,22 +352,22 @@ def _scatter(
     step: Sequence[int],
     axes: Sequence[int] | None = None,
     *,
-    known: bool = True,
+    is_constant: bool = True,
     expected: object = None,
     note: str = "",
 ) -> Case:
     vectors = [np.array(vector, np.int64) for vector in (start, stop, step)]
     if axes is not None:
         vectors.append(np.array(axes, np.int64))
-    wanted = np.array(_as_specified(data, updates, start, stop, step, axes) if expected is None else expected)
+    output = np.array(_as_specified(data, updates, start, stop, step, axes) if expected is None else expected)
     return Case(
         "SliceScatter",
         15,
         (data, updates, *vectors),
-        constants=tuple(range(2, 2 + len(vectors))) if known else (),
-        expected=(wanted.astype(data.dtype),),
+        constants=tuple(range(2, 2 + len(vectors))) if is_constant else (),
+        expected=(output.astype(data.dtype),),
         # The plugin takes start and stop of the first inference where they are no constants; there is no other kernel.
-        oracle="plugin" if known else "nobody",
+        oracle="plugin" if is_constant else "nobody",
         note=note,
     )
 
@@ -424,19 +424,19 @@ SCATTERS = [
         note="specification, example 3",
     ),
     _scatter(CUBE, MINUS[:, ::-1, :2], [2, -2], [I64_MIN, I64_MAX], [-1, 1], [1, -1]),
-    _scatter(CUBE, MINUS[:, ::-1, :2], [2, -2], [I64_MIN, I64_MAX], [-1, 1], [1, -1], known=False),
+    _scatter(CUBE, MINUS[:, ::-1, :2], [2, -2], [I64_MIN, I64_MAX], [-1, 1], [1, -1], is_constant=False),
     _scatter(CUBE, MINUS[1:], [1], [9], [1]),
-    _scatter(CUBE, MINUS[1:], [1], [9], [1], known=False),
+    _scatter(CUBE, MINUS[1:], [1], [9], [1], is_constant=False),
     _scatter(CUBE, MINUS[:, :, :0], [2], [2], [1], [2]),
     _scatter(CUBE, MINUS[:, :, 1:2], [1], [2], [5], [2]),
     _scatter(CUBE, MINUS, [], [], [], []),
-    _scatter(CUBE[:, :0], MINUS[:, :0], [0], [5], [1], [1], known=False),
+    _scatter(CUBE[:, :0], MINUS[:, :0], [0], [5], [1], [1], is_constant=False),
     _scatter(np.zeros((1,), np.float32), np.ones((1,), np.float32), [0], [1], [1]),
     *(_scatter(_typed(name, (4, 6)), _typed(name, (2, 3)), [0, 5], [4, 0], [3, -2]) for name in ELEMENT_TYPES[:12]),
     # The plugin writes bytes of another type into the output as they are.
     *(
-        replace(_scatter(of_kind(TEN, kind), of_kind(values, other), [1], [6], [2]), oracle="nobody")
-        for kind, other, values in [
+        replace(_scatter(of_kind(TEN, element_type), of_kind(values, other), [1], [6], [2]), oracle="nobody")
+        for element_type, other, values in [
             ("i32", "f32", [2.7, -1.5, 300]),
             ("f16", "f32", [2.5, -1.5, 300]),
             ("f32", "i64", [2, -1, 300]),

@@ -52,7 +52,8 @@ for since in (1, 3, 4, 5, 9):
     ]
     if since > 1:
         CASES += [
-            nms(since, *random_boxes(2, 2, 7), *thresholds(5, 0.3, 0.2), output_type=kind) for kind in ("i32", "i64")
+            nms(since, *random_boxes(2, 2, 7), *thresholds(5, 0.3, 0.2), output_type=element_type)
+            for element_type in ("i32", "i64")
         ]
 
 # Known at once: as many boxes are kept as there may be.
@@ -75,12 +76,14 @@ for since in (5, 9):
         nms(since, *random_boxes(2, 3, 17), *thresholds(4, 0.5, 0.4), constants={2, 3, 4}),
         nms(since, HEAPS, -HEAP_SCORES, *thresholds(10, 0.5, -0.7)),
     ]
-    for kind in ("f16", "bf16"):
-        typed = [array.astype(ElementType[kind].dtype) for array in (HEAPS, HEAP_SCORES)]
+    for element_type in ("f16", "bf16"):
+        typed = [array.astype(ElementType[element_type].dtype) for array in (HEAPS, HEAP_SCORES)]
         CASES.append(nms(since, *typed, *thresholds(10, 0.4, 0.0)))
-        CASES.append(nms(since, typed[0], HEAP_SCORES, number(10, "i32"), number(0.5, kind), number(0.4, kind)))
-    for kind in ("i8", "u8", "u32", "f32"):
-        CASES.append(nms(since, HEAPS, HEAP_SCORES, number(10, kind), number(0.5)))
+        CASES.append(
+            nms(since, typed[0], HEAP_SCORES, number(10, "i32"), number(0.5, element_type), number(0.4, element_type))
+        )
+    for element_type in ("i8", "u8", "u32", "f32"):
+        CASES.append(nms(since, HEAPS, HEAP_SCORES, number(10, element_type), number(0.5)))
     for sigma in (0.1, 0.5, 2.0):
         CASES += [
             nms(since, HEAPS, HEAP_SCORES, *thresholds(10, 0.5, 0.0, sigma)),

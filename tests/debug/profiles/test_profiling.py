@@ -12,7 +12,7 @@ import pytest
 from ir_exec import EvaluationError, IRError, compile_model, read_model
 from ir_exec.debug import Profile, profile
 from ir_exec.debug.comparison.references.openvino import original_layers
-from ir_exec.debug.profiles.blocks import PAUSE
+from ir_exec.debug.profiles.engine_profile import PAUSE
 from ir_exec.debug.profiles.profile_report import LayerProfile, MachineSpeed, measure_machine, summary
 from ir_exec.debug.profiles.profiling import grouped_by_prefix
 from ir_exec.debug.profiles.recording import Recorder, bytes_moved
@@ -196,7 +196,7 @@ def test_each_contestant_runs_in_blocks_after_a_pause(monkeypatch: pytest.Monkey
     """The runs without and with timers, of the interpreter and of the engine."""
     pytest.importorskip("onnxruntime")
     pauses: list[float] = []
-    monkeypatch.setattr("ir_exec.debug.profiles.blocks.sleep", pauses.append)
+    monkeypatch.setattr("ir_exec.debug.profiles.engine_profile.sleep", pauses.append)
     report = profile_network("gnn_gcn_gat", engine="onnxruntime")
     assert report.repeat == 2
     assert pauses == [PAUSE] * 4

@@ -11,7 +11,7 @@ import pytest
 
 from ir_exec import EvaluationError, Model, check_model, compile_model, read_model
 from ir_exec.debug import ReductionInterrupted, reduce
-from ir_exec.debug.values.stored_arrays import read_npz
+from ir_exec.debug.values.files import read_npz
 from ir_exec.types import Array
 from tests.conformance.networks import arrays
 from tests.helpers.facts import coded, mentions

@@ -351,9 +351,9 @@ def gpt2_fused(path: Path) -> tuple[Tensor, ...]:
         def forward(self, ids: Tensor, mask: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, ...]:
             cache = DynamicCache()
             cache.update(key, value, 0)
-            found = self.model(input_ids=ids, attention_mask=mask, past_key_values=cache, use_cache=True)
-            (after,) = found.past_key_values.layers
-            return found.logits, after.keys, after.values
+            outputs = self.model(input_ids=ids, attention_mask=mask, past_key_values=cache, use_cache=True)
+            (after,) = outputs.past_key_values.layers
+            return outputs.logits, after.keys, after.values
 
     past = torch.randn(1, 2, 4, 8), torch.randn(1, 2, 4, 8)
     inputs = (torch.randint(0, 30, (1, 2)), torch.ones(1, 6, dtype=torch.int64), *past)
@@ -374,7 +374,7 @@ class Suppress(torch.autograd.Function):
 
     @staticmethod
     def symbolic(g: Any, boxes: Any, scores: Any) -> Any:
-        numbers = [g.op("Constant", value_t=torch.tensor(one)) for one in ([20], [0.4], [0.5])]
+        numbers = [g.op("Constant", value_t=torch.tensor(number)) for number in ([20], [0.4], [0.5])]
         return g.op("NonMaxSuppression", boxes, scores, *numbers)
 
 
@@ -409,11 +409,11 @@ def detection(path: Path) -> tuple[Tensor, ...]:
             y = y.permute(0, 2, 3, 1).reshape(n, -1, 6)
             sizes = y[..., :2].sigmoid() * 6 + 2
             boxes, scores = torch.cat([places - sizes / 2, places + sizes / 2], -1), y[..., 2:4].sigmoid()
-            kept = Suppress.apply(boxes, scores.transpose(1, 2))
-            batches, classes, numbers = kept[:, 0], kept[:, 1], kept[:, 2]
-            found = boxes[batches, numbers]
-            seen = self.out(Align.apply(features, found, batches).flatten(1))
-            return found, scores[batches, numbers, classes], seen
+            selected = Suppress.apply(boxes, scores.transpose(1, 2))
+            batches, classes, numbers = selected[:, 0], selected[:, 1], selected[:, 2]
+            chosen = boxes[batches, numbers]
+            seen = self.out(Align.apply(features, chosen, batches).flatten(1))
+            return chosen, scores[batches, numbers, classes], seen
 
     inputs = (torch.randn(2, 3, 16, 12),)
     traced(Detector(), inputs, path, 16, {0: "batch", 2: "height", 3: "width"})
@@ -431,11 +431,11 @@ def lists(path: Path) -> tuple[Tensor, ...]:
 
         def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
             state = torch.zeros(x.size(1), 4)
-            found = []
+            states = []
             for i in range(x.size(0)):
                 state = torch.tanh(self.cell(x[i]) + state)
-                found.append(state)
-            return torch.stack(found), found[-1]
+                states.append(state)
+            return torch.stack(states), states[-1]
 
     inputs = (torch.randn(5, 2, 4),)
     traced(torch.jit.script(Recurrence()), inputs, path, 17, {0: "steps", 1: "batch"})
@@ -496,15 +496,15 @@ def main(names: list[str]) -> None:
     for name in names or NETWORKS:
         torch.manual_seed(0)
         path = FOLDER / f"{name}.onnx"
-        inputs = [one.numpy() for one in NETWORKS[name](path)]
+        inputs = [array.numpy() for array in NETWORKS[name](path)]
         options = onnxruntime.SessionOptions()
         # Its rewriters have faults of their own.
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         session = onnxruntime.InferenceSession(path, options)
         declared = [input.name for input in session.get_inputs()]
         outputs = session.run(None, dict(zip(declared, inputs, strict=True)))
-        np.savez(path.with_suffix(".inputs.npz"), **{f"input{at}": one for at, one in enumerate(inputs)})
-        np.savez(path.with_suffix(".outputs.npz"), **{f"output{at}": one for at, one in enumerate(outputs)})
+        np.savez(path.with_suffix(".inputs.npz"), **{f"input{at}": array for at, array in enumerate(inputs)})
+        np.savez(path.with_suffix(".outputs.npz"), **{f"output{at}": array for at, array in enumerate(outputs)})
 
 
 if __name__ == "__main__":

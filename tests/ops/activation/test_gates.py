@@ -52,9 +52,9 @@ def test_accurate_to_the_size_of_the_argument(operator: Op, definition: Callable
 
 
 @pytest.mark.parametrize(("operator", "_"), DEFINITIONS + DIFFERENCES, ids=operator_name)
-@pytest.mark.parametrize("kind", ["f32", "f64", "f16", "bf16"])
-def test_never_nan_for_a_finite_argument(operator: Op, _: object, kind: str) -> None:
-    check_finite(operator, kind)
+@pytest.mark.parametrize("element_type", ["f32", "f64", "f16", "bf16"])
+def test_never_nan_for_a_finite_argument(operator: Op, _: object, element_type: str) -> None:
+    check_finite(operator, element_type)
 
 
 def test_a_mode_of_gelu_that_is_none() -> None:
@@ -72,10 +72,10 @@ def test_a_beta_may_be_unknown() -> None:
     assert make("Swish", 4).infer(data, TensorType.unknown()).shape == Shape([2, None])
 
 
-@pytest.mark.parametrize("kind", ["f32", "f16", "bf16", "f64"])
-def test_a_beta_of_the_datas_type(kind: str) -> None:
-    data, two = array(kind, -1, 0, 1, 4), array(kind, 2).reshape(())
-    found = evaluate(make("Swish", 4), data, two)
-    tolerance = 1e-2 if kind in ("f16", "bf16") else 1e-6
-    assert_allclose(found.astype(np.float64), [-sigmoid(-2), 0, sigmoid(2), 4 * sigmoid(8)], atol=tolerance)
-    assert found.dtype == data.dtype
+@pytest.mark.parametrize("element_type", ["f32", "f16", "bf16", "f64"])
+def test_a_beta_of_the_datas_type(element_type: str) -> None:
+    data, two = array(element_type, -1, 0, 1, 4), array(element_type, 2).reshape(())
+    result = evaluate(make("Swish", 4), data, two)
+    tolerance = 1e-2 if element_type in ("f16", "bf16") else 1e-6
+    assert_allclose(result.astype(np.float64), [-sigmoid(-2), 0, sigmoid(2), 4 * sigmoid(8)], atol=tolerance)
+    assert result.dtype == data.dtype

@@ -34,5 +34,5 @@ def test_the_output_has_the_type_of_the_input(text: str) -> None:
 
 
 def test_log_softmax_does_not_lose_small_probabilities() -> None:
-    found = LogSoftmax(axis=0).evaluate(np.array([0, 1000], np.float32))
-    assert found.tolist() == [-1000, 0]
+    result = LogSoftmax(axis=0).evaluate(np.array([0, 1000], np.float32))
+    assert result.tolist() == [-1000, 0]

@@ -91,7 +91,7 @@ def test_short_segments_of_different_lengths(monkeypatch: pytest.MonkeyPatch, bl
     ids = np.sort(generator.integers(0, 70, 200))
     data = generator.standard_normal((200, width))
     data[7, 0] = np.nan
-    found = MAX.evaluate(data, ids, np.array(80))
+    result = MAX.evaluate(data, ids, np.array(80))
     for segment in range(80):
         rows = data[ids == segment]
-        assert np.array_equal(found[segment], rows.max(axis=0) if len(rows) else np.zeros(width), equal_nan=True)
+        assert np.array_equal(result[segment], rows.max(axis=0) if len(rows) else np.zeros(width), equal_nan=True)

@@ -33,12 +33,12 @@ def test_a_condition_that_is_not_known() -> None:
 
 def test_outputs_that_no_body_gives() -> None:
     unknown = str(TensorType.unknown())
-    assert [str(found) for found in by_position({2: typed("[3]"), 0: typed("[1]")})] == ["f32[1]", unknown, "f32[3]"]
+    assert [str(output) for output in by_position({2: typed("[3]"), 0: typed("[1]")})] == ["f32[1]", unknown, "f32[3]"]
     assert by_position({}) == ()
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "expected"),
+    ("left", "right", "expected"),
     [
         (typed("[2,3]"), typed("[2,3]"), "f32[2,3]"),
         (typed("[2,3]"), typed("[4,3]"), "f32[2..4,3]"),
@@ -47,5 +47,5 @@ def test_outputs_that_no_body_gives() -> None:
         (typed("[2,?]"), typed("[2,5]"), "f32[2,?]"),
     ],
 )
-def test_what_both_fit(one: TensorType, other: TensorType, expected: str) -> None:
-    assert str(either(one, other)) == str(either(other, one)) == expected
+def test_what_both_fit(left: TensorType, right: TensorType, expected: str) -> None:
+    assert str(either(left, right)) == str(either(right, left)) == expected

@@ -55,12 +55,12 @@ class Example(Base):
 
 
 def test_sections_of_a_base_class_are_merged():
-    found = describe(Example)
-    assert found.paragraphs == ["Rows.", "Rows are read first.", "Specification: x/example-1."]
-    assert list(found.sections) == ["Inputs", "Attributes", "Outputs", "Raises"]
-    assert found.entries("Inputs") == {"data": "Any shape, any type. At least one row."}
-    assert list(found.entries("Attributes")) == ["axis", "own"]
-    assert found.entries("Raises") == {"IRError": "IR501 for a scalar. IR503 for an axis out of range."}
+    description = describe(Example)
+    assert description.paragraphs == ["Rows.", "Rows are read first.", "Specification: x/example-1."]
+    assert list(description.sections) == ["Inputs", "Attributes", "Outputs", "Raises"]
+    assert description.entries("Inputs") == {"data": "Any shape, any type. At least one row."}
+    assert list(description.entries("Attributes")) == ["axis", "own"]
+    assert description.entries("Raises") == {"IRError": "IR501 for a scalar. IR503 for an axis out of range."}
     assert "Inputs:\n    data: Any shape,\n        any type.\n" in description_of(Example)
 
 

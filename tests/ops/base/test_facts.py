@@ -252,8 +252,8 @@ def test_large_arguments_reach_the_limits(cls: type[Op]) -> None:
 @pytest.mark.parametrize("cls", [cls for cls in registered() if cls.steps == "operands"], ids=lambda cls: cls.__name__)
 def test_comparisons_jump_at_equal_operands(cls: type[Op]) -> None:
     numbers_below, numbers_above = np.float64([1 - 1e-9, 3]), np.float64([1 + 1e-9, 3])
-    one = np.ones(2)
-    results = [cls().evaluate(array, one).tolist() for array in (numbers_below, one * [1, 3], numbers_above)]
+    ones = np.ones(2)
+    results = [cls().evaluate(array, ones).tolist() for array in (numbers_below, ones * [1, 3], numbers_above)]
     assert len({first for first, _ in results}) == 2
     assert len({second for _, second in results}) == 1
 

@@ -16,8 +16,8 @@ def test_binary_convolution_refuses() -> None:
     attributes = {"mode": "xnor-popcount", "pad_value": "0"}
     operator = BinaryConvolution.parse(attributes, raise_error)
     assert operator is not None
-    found = refused(operator, typed("1,2,4"), typed("3,2,1,1", "u1"))
-    assert found == ("IR501", fault_with("data", "[1,2,4]", actual=3, expected=4))
+    failure = refused(operator, typed("1,2,4"), typed("3,2,1,1", "u1"))
+    assert failure == ("IR501", fault_with("data", "[1,2,4]", actual=3, expected=4))
     for wrong in ({"mode": "and"}, {"pad_value": "x"}):
         with pytest.raises(InvalidAttributeError) as error:
             BinaryConvolution.parse(attributes | wrong, raise_error)

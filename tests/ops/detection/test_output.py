@@ -38,9 +38,9 @@ def test_the_first_is_left_out_whatever_the_background() -> None:
     for background, classes in ((0, [0]), (-1, [0]), (5, [0]), (1, [])):
         attributes = {"decrease_label_id": "true", "background_label_id": background}
         output = run(detector(**attributes), *two_priors([0.2, 0.9, 0.75, 0.25]))
-        found = output[0, 0]
-        assert [row[1] for row in found[: len(classes)].tolist()] == classes
-        assert sum(row[0] == 0 and row[2] > 0 for row in found.tolist()) == 2 * len(classes)
+        rows = output[0, 0]
+        assert [row[1] for row in rows[: len(classes)].tolist()] == classes
+        assert sum(row[0] == 0 and row[2] > 0 for row in rows.tolist()) == 2 * len(classes)
 
 
 @pytest.mark.parametrize("leaves_out", ["true", "false"])

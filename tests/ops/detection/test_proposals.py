@@ -37,11 +37,11 @@ def test_proposals_with_a_threshold_that_shrinks() -> None:
     # The second overlaps the first by 5/7, the third overlaps both by less than one half.
     anchors = np.array([[0, 0, 12, 10], [2, 0, 14, 10], [9, 0, 21, 10]], np.float32).reshape(1, 1, 3, 4)
     inputs = (np.array([[50, 50, 1]], np.float32), anchors, np.zeros((1, 12, 1, 1), np.float32), scores)
-    for eta, kept in ((1.0, [0, 1, 2]), (0.8, [0, 2])):
+    for eta, retained in ((1.0, [0, 1, 2]), (0.8, [0, 2])):
         operator = make("GenerateProposals", 9, **{**PROPOSALS, "nms_threshold": 0.75, "nms_eta": eta})
         rois, _, numbers = operator.evaluate(*inputs)
-        assert rois.tolist() == anchors[0, 0, kept].tolist()
-        assert numbers.tolist() == [len(kept)]
+        assert rois.tolist() == anchors[0, 0, retained].tolist()
+        assert numbers.tolist() == [len(retained)]
 
 
 def test_attributes_that_cannot_be() -> None:

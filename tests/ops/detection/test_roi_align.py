@@ -52,12 +52,12 @@ def test_shapes_that_do_not_fit(operator: Op, inputs: tuple[TensorType, ...], co
     assert (error.value.code, error.value) == (code, fault)
 
 
-@pytest.mark.parametrize(("image", "found"), [(2, "2"), (-1, "-1"), (-5, "-5")])
-def test_an_image_that_there_is_not(image: int, found: str) -> None:
+@pytest.mark.parametrize(("image", "actual"), [(2, "2"), (-1, "-1"), (-5, "-5")])
+def test_an_image_that_there_is_not(image: int, actual: str) -> None:
     data, box = np.ones((2, 3, 4, 4), np.float32), np.zeros((2, 4), np.float32)
     with pytest.raises(EvaluationError) as error:
         evaluate(ALIGN, data, box, np.array([0, image]))
-    assert error.value == fault_with("batch_indices[1]", "data", 2, code="IR701", actual=found, expected="0 to 1")
+    assert error.value == fault_with("batch_indices[1]", "data", 2, code="IR701", actual=actual, expected="0 to 1")
 
 
 @pytest.mark.parametrize("operator", [ALIGN, ROTATED])
@@ -120,8 +120,8 @@ def test_many_regions_at_once_are_those_one_by_one(
     images = np.array([0, 1, 1, 0, 1, 0, 1])
     operator = ROIAlign3(pooled_h=2, pooled_w=3, sampling_ratio=sampling_ratio, spatial_scale=0.9, mode=mode)
     monkeypatch.setattr(roi_align, "FEW_SAMPLES", 0)
-    wanted = operator.evaluate(data, rois, images)
+    expected = operator.evaluate(data, rois, images)
     for few, chunk in ((1, 10**6), (10**6, 10**6), (10**6, 1)):
         monkeypatch.setattr(roi_align, "FEW_SAMPLES", few)
         in_chunks(monkeypatch, "CHUNK_ELEMENTS", chunk)
-        assert np.allclose(operator.evaluate(data, rois, images), wanted, rtol=1e-12, atol=1e-12)
+        assert np.allclose(operator.evaluate(data, rois, images), expected, rtol=1e-12, atol=1e-12)

@@ -71,10 +71,10 @@ def test_a_region_in_an_image_that_there_is_not(operator: Op) -> None:
 
 
 def test_parts_of_a_region_count_in_the_mode_that_has_them() -> None:
-    given = {"output_dim": "2", "spatial_scale": "1", "spatial_bins_x": "0"}
-    assert PSROIPooling.parse(given, raise_error) is not None
+    attributes = {"output_dim": "2", "spatial_scale": "1", "spatial_bins_x": "0"}
+    assert PSROIPooling.parse(attributes, raise_error) is not None
     with pytest.raises(InvalidAttributeError) as error:
-        PSROIPooling.parse(given | {"mode": "bilinear"}, raise_error)
+        PSROIPooling.parse(attributes | {"mode": "bilinear"}, raise_error)
     assert error.value == fault_with("spatial_bins_x", "bilinear", code="IR302", actual=0, expected="1 or more")
 
 

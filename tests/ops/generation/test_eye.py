@@ -19,8 +19,8 @@ INTEGER = typed("", ElementType.i64)
 
 def test_sizes_between_bounds() -> None:
     batch = between([0, 2], [3, 2**63 - 1])
-    found = EYE.infer(between(1, 4), between(-5, 7), INTEGER, batch)
-    assert found == typed("..3,2..,1..4,..7")
+    output_type = EYE.infer(between(1, 4), between(-5, 7), INTEGER, batch)
+    assert output_type == typed("..3,2..,1..4,..7")
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ from tests.helpers.operators import make
 
 
 def multinomial(**attributes: object) -> Multinomial:
-    given = {"convert_type": ElementType.i32, "with_replacement": True, "log_probs": False, "global_seed": 1}
-    return Multinomial(**(given | attributes))
+    defaults = {"convert_type": ElementType.i32, "with_replacement": True, "log_probs": False, "global_seed": 1}
+    return Multinomial(**(defaults | attributes))
 
 
 @pytest.mark.parametrize(
@@ -46,14 +46,14 @@ def test_errors_of_multinomial() -> None:
 
 
 def test_classes_come_as_often_as_they_are_probable() -> None:
-    found = multinomial().evaluate(np.array([[1, 2, 5, 0]], np.float32), np.array(8000))
-    np.testing.assert_allclose(np.bincount(found[0], minlength=4) / 1000, [1, 2, 5, 0], atol=0.2)
+    result = multinomial().evaluate(np.array([[1, 2, 5, 0]], np.float32), np.array(8000))
+    np.testing.assert_allclose(np.bincount(result[0], minlength=4) / 1000, [1, 2, 5, 0], atol=0.2)
 
 
 def test_without_replacement_all_classes_come() -> None:
     with np.errstate(all="ignore"):
-        found = multinomial(with_replacement=False).evaluate(np.ones((5, 40), np.float32), np.array(40))
-    assert np.array_equal(np.sort(found), np.broadcast_to(np.arange(40), (5, 40)))
+        result = multinomial(with_replacement=False).evaluate(np.ones((5, 40), np.float32), np.array(40))
+    assert np.array_equal(np.sort(result), np.broadcast_to(np.arange(40), (5, 40)))
 
 
 def test_no_two_draws_without_seeds_are_alike() -> None:

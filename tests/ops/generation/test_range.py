@@ -14,8 +14,8 @@ from tests.helpers.values import between, known, scalar
 I64_MAX = 2**63 - 1
 
 
-def unknown(kind: str = "i64") -> TensorType:
-    return TensorType(ElementType[kind], Shape([]))
+def unknown(element_type: str = "i64") -> TensorType:
+    return TensorType(ElementType[element_type], Shape([]))
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_a_step_whose_fraction_is_all_it_has() -> None:
 
 
 @pytest.mark.parametrize(
-    ("start", "stop", "step", "kind", "length"),
+    ("start", "stop", "step", "element_type", "length"),
     [
         (0, 2**62, 1, "i64", 2**62),
         (0, 10**15, 3, "i64", 333333333333334),
@@ -63,19 +63,19 @@ def test_a_step_whose_fraction_is_all_it_has() -> None:
     ],
 )
 def test_the_length_is_exact_and_nothing_is_made_for_it(
-    start: float, stop: float, step: float, kind: str, length: int
+    start: float, stop: float, step: float, element_type: str, length: int
 ) -> None:
-    numbers = [TensorType.of(np.array(number, ElementType[kind].dtype)) for number in (start, stop, step)]
-    for layer in (Range1(), Range(output_type=kind)):
-        assert layer.infer(*numbers) == TensorType(ElementType[kind], Shape([length]))
+    numbers = [TensorType.of(np.array(number, ElementType[element_type].dtype)) for number in (start, stop, step)]
+    for layer in (Range1(), Range(output_type=element_type)):
+        assert layer.infer(*numbers) == TensorType(ElementType[element_type], Shape([length]))
 
 
 def test_integers_beyond_doubles() -> None:
-    for kind in ("i64", "u64"):
-        numbers = [np.array(number, ElementType[kind].dtype) for number in (2**53, 2**53 + 5, 2)]
+    for element_type in ("i64", "u64"):
+        numbers = [np.array(number, ElementType[element_type].dtype) for number in (2**53, 2**53 + 5, 2)]
         assert Range1().evaluate(*numbers).tolist() == [2**53, 2**53 + 2, 2**53 + 4]
-    found = Range1().evaluate(*(np.array(number, np.uint64) for number in (2**64 - 3, 2**64 - 1, 1)))
-    assert found.tolist() == [2**64 - 3, 2**64 - 2]
+    result = Range1().evaluate(*(np.array(number, np.uint64) for number in (2**64 - 3, 2**64 - 1, 1)))
+    assert result.tolist() == [2**64 - 3, 2**64 - 2]
 
 
 @pytest.mark.parametrize(
@@ -97,11 +97,11 @@ def test_lengths_from_bounds(start: TensorType, stop: TensorType, step: TensorTy
         assert layer.infer(start, stop, step) == TensorType(ElementType.i64, Shape([expected]))
 
 
-@pytest.mark.parametrize("kind", ["i4", "u2", "u4", "f8e4m3", "f8e5m2", "f4e2m1"])
-def test_ranges_of_small_types(kind: str) -> None:
-    found = Range(output_type=kind).evaluate(scalar(0), scalar(3), scalar(1))
-    assert ElementType.of(found) is ElementType[kind]
-    assert found.astype(int).tolist() == [0, 1, 2]
+@pytest.mark.parametrize("element_type", ["i4", "u2", "u4", "f8e4m3", "f8e5m2", "f4e2m1"])
+def test_ranges_of_small_types(element_type: str) -> None:
+    result = Range(output_type=element_type).evaluate(scalar(0), scalar(3), scalar(1))
+    assert ElementType.of(result) is ElementType[element_type]
+    assert result.astype(int).tolist() == [0, 1, 2]
 
 
 def test_range_attributes_and_types() -> None:

@@ -30,8 +30,8 @@ def test_the_image_is_as_large_as_its_planes_allow(planes: tuple[TensorType, ...
 
 
 def test_planes_of_u_and_v_tell_of_each_other() -> None:
-    found = I420toRGB().infer(kind("..."), kind("?,2,?,1"), kind("3,?,4,1"))
-    assert str(found) == "u8[3,4,8,3]"
+    output_type = I420toRGB().infer(kind("..."), kind("?,2,?,1"), kind("3,?,4,1"))
+    assert str(output_type) == "u8[3,4,8,3]"
 
 
 @pytest.mark.parametrize(
@@ -67,12 +67,14 @@ def test_i420_has_one_plane_or_three() -> None:
     ("single", "expected"), [(True, ["u8[?,3..12,2..,1]"]), (False, ["u8[?,2..8,2..,1]", "u8[?,1..4,1..,2]"])]
 )
 def test_planes_of_an_image_of_unknown_size(single: bool, expected: list[str]) -> None:
-    found = RGBtoNV12(single_plane=single).infer(kind("?,2..8,2..,3"))
-    assert [str(one) for one in (found if isinstance(found, tuple) else (found,))] == expected
+    output_types = RGBtoNV12(single_plane=single).infer(kind("?,2..8,2..,3"))
+    assert [
+        str(output_type) for output_type in (output_types if isinstance(output_types, tuple) else (output_types,))
+    ] == expected
 
 
 def test_grey_stays_grey_there_and_back() -> None:
     grey = np.full((1, 4, 4, 3), 130, np.uint8)
-    found = NV12toRGB().evaluate(RGBtoNV12().evaluate(grey))
+    result = NV12toRGB().evaluate(RGBtoNV12().evaluate(grey))
     # Y = 0.859 * 130 + 16 = 127.67; 1.164 * (128 - 16) = 130.4.
-    assert np.unique(found).tolist() == [130]
+    assert np.unique(result).tolist() == [130]

@@ -116,14 +116,14 @@ def test_the_same_as_a_plain_loop(pair: tuple[Array, Array], dtype: str) -> None
     wide_a = np.broadcast_to(a, batch + a.shape[-2:])
     wide_b = np.broadcast_to(b, batch + b.shape[-2:])
     expected = np.zeros((*batch, a.shape[-2], b.shape[-1]))
-    for *place, i, j in np.ndindex(expected.shape):
-        at = tuple(place)
+    for *leading, i, j in np.ndindex(expected.shape):
+        at = tuple(leading)
         expected[(*at, i, j)] = sum(int(wide_a[(*at, i, k)]) * int(wide_b[(*at, k, j)]) for k in range(a.shape[-1]))
     if dtype == "int8":
         expected = expected.clip(-128, 127)
-    found = MatMul().evaluate(a.astype(dtype), b.astype(dtype))
-    assert found.dtype == dtype
-    assert np.array_equal(found, expected)
+    actual = MatMul().evaluate(a.astype(dtype), b.astype(dtype))
+    assert actual.dtype == dtype
+    assert np.array_equal(actual, expected)
 
 
 def test_a_constant_matrix_may_be_kept_transposed() -> None:
@@ -146,6 +146,6 @@ def test_a_constant_matrix_with_every_transpose(*, transpose_a: bool, transpose_
     flags = {"transpose_a": str(transpose_a).lower(), "transpose_b": str(transpose_b).lower()}
     net.result(net.op("MatMul", net.parameter("?,?"), net.const(b.T.copy() if transpose_b else b), **flags))
     file = net.file()
-    (found,) = ir_exec.compile_model(file.xml, weights=file.weights)([a.T.copy() if transpose_a else a]).values()
+    (actual,) = ir_exec.compile_model(file.xml, weights=file.weights)([a.T.copy() if transpose_a else a]).values()
     expected = [[sum(a[i, k] * b[k, j] for k in range(3)) for j in range(4)] for i in range(2)]
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(actual, expected)

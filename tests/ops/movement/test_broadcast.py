@@ -23,7 +23,7 @@ TILE = make("Tile", 1)
 
 # What OpenVINO 2026.4.1 infers.
 @pytest.mark.parametrize(
-    ("operator", "types", "wanted"),
+    ("operator", "types", "expected"),
     [
         (NUMPY, ["[?,3]", known([2, 3])], "[2,3]"),
         (NUMPY, ["[2..5,3]", known([4, 3])], "[4,3]"),
@@ -59,13 +59,13 @@ TILE = make("Tile", 1)
         (TILE, ["[2,3]", between([-5, 1], [2, 4])], "[..4,3..12]"),
     ],
 )
-def test_what_OpenVINO_infers_too(operator: Op, types: list[str | TensorType], wanted: str) -> None:
-    inputs = [typed(kind) if isinstance(kind, str) else kind for kind in types]
-    assert str(operator.infer(*inputs)) == f"f32{wanted}"
+def test_what_OpenVINO_infers_too(operator: Op, types: list[str | TensorType], expected: str) -> None:
+    inputs = [typed(type_) if isinstance(type_, str) else type_ for type_ in types]
+    assert str(operator.infer(*inputs)) == f"f32{expected}"
 
 
 @pytest.mark.parametrize(
-    ("operator", "types", "wanted"),
+    ("operator", "types", "expected"),
     [
         # What data says as well; OpenVINO says [?,?] of these three.
         (NUMPY, ["[3]", typed("[2]", "i64")], "[?,3]"),
@@ -81,9 +81,9 @@ def test_what_OpenVINO_infers_too(operator: Op, types: list[str | TensorType], w
         (PDPD, ["[2]", known([2, 3])], "[2,3]"),
     ],
 )
-def test_where_we_infer_more_than_OpenVINO(operator: Op, types: list[str | TensorType], wanted: str) -> None:
-    inputs = [typed(kind) if isinstance(kind, str) else kind for kind in types]
-    assert str(operator.infer(*inputs)) == f"f32{wanted}"
+def test_where_we_infer_more_than_OpenVINO(operator: Op, types: list[str | TensorType], expected: str) -> None:
+    inputs = [typed(type_) if isinstance(type_, str) else type_ for type_ in types]
+    assert str(operator.infer(*inputs)) == f"f32{expected}"
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_where_we_infer_more_than_OpenVINO(operator: Op, types: list[str | Tenso
 )
 def test_shapes_that_do_not_fit(operator: Op, types: list[str | TensorType], code: str, fault: str | None) -> None:
     with pytest.raises(ShapeError) as caught:
-        operator.infer(*[typed(kind) if isinstance(kind, str) else kind for kind in types])
+        operator.infer(*[typed(type_) if isinstance(type_, str) else type_ for type_ in types])
     assert caught.value.code == code
     assert fault is None or caught.value == fault
 
@@ -192,17 +192,17 @@ def test_Broadcast_is_a_loop(case: tuple[tuple[int, ...], list[int]], data: st.D
     array = draw_data(data.draw, shape)
     output = run(EXPLICIT, array, np.array(target, np.int64), np.array(axes, np.int64))
     assert output.shape == target
-    for place in np.ndindex(target):
-        assert output[place] == array[tuple(0 if shape[i] == 1 else place[axis] for i, axis in enumerate(axes))]
+    for index in np.ndindex(target):
+        assert output[index] == array[tuple(0 if shape[i] == 1 else index[axis] for i, axis in enumerate(axes))]
     unsure = draw_unsure(data.draw, np.array(target, np.int64))
-    kind = TensorType(ElementType.i32, draw_wider(data.draw, shape))
+    tensor_type = TensorType(ElementType.i32, draw_wider(data.draw, shape))
     arrays = [array, np.array(target, np.int64), np.array(axes, np.int64)]
-    assert_holds(EXPLICIT, [kind, unsure, TensorType.of(arrays[2])], arrays)
+    assert_holds(EXPLICIT, [tensor_type, unsure, TensorType.of(arrays[2])], arrays)
     spread = np.array(array).reshape([shape[axes.index(i)] if i in axes else 1 for i in range(len(target))])
-    kind = TensorType(ElementType.i32, draw_wider(data.draw, spread.shape))
+    tensor_type = TensorType(ElementType.i32, draw_wider(data.draw, spread.shape))
     for operator in (NUMPY, BIDIRECTIONAL, PDPD):
         assert np.array_equal(run(operator, spread, arrays[1]), output)
-        assert_holds(operator, [kind, unsure], [spread, arrays[1]])
+        assert_holds(operator, [tensor_type, unsure], [spread, arrays[1]])
 
 
 @settings(max_examples=100)
@@ -214,7 +214,7 @@ def test_Tile_is_a_loop(data: st.DataObject) -> None:
     shape = (1,) * (output.ndim - array.ndim) + array.shape
     times = [1] * (output.ndim - repeats.size) + [max(times, 0) for times in repeats.tolist()]
     assert output.shape == tuple([size * count for size, count in zip(shape, times, strict=True)])
-    for place in np.ndindex(output.shape):
-        assert output[place] == array.reshape(shape)[tuple(i % size for i, size in zip(place, shape, strict=True))]
-    kind = TensorType(ElementType.i32, draw_wider(data.draw, array.shape))
-    assert_holds(TILE, [kind, draw_unsure(data.draw, repeats)], [array, repeats])
+    for index in np.ndindex(output.shape):
+        assert output[index] == array.reshape(shape)[tuple(i % size for i, size in zip(index, shape, strict=True))]
+    tensor_type = TensorType(ElementType.i32, draw_wider(data.draw, array.shape))
+    assert_holds(TILE, [tensor_type, draw_unsure(data.draw, repeats)], [array, repeats])

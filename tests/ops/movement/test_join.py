@@ -24,12 +24,12 @@ SPLIT, VARIADIC_SPLIT = make("Split", 1, num_splits=2), make("VariadicSplit", 1)
 
 
 def shapes(operator: Op, *types: TensorType) -> str:
-    return " ".join(str(kind.shape) for kind in inferred(operator, *types))
+    return " ".join(str(output.shape) for output in inferred(operator, *types))
 
 
 # What OpenVINO 2026.4.1 infers.
 @pytest.mark.parametrize(
-    ("axis", "inputs", "wanted"),
+    ("axis", "inputs", "expected"),
     [
         (1, ["[2,?]", "[?,3]"], "[2,3..]"),
         (0, ["[...]", "[2,3]"], "[2..,3]"),
@@ -39,8 +39,8 @@ def shapes(operator: Op, *types: TensorType) -> str:
         (0, ["[1..3,2]", "[2..4,?]"], "[3..7,2]"),
     ],
 )
-def test_Concat_of_dynamic_shapes(axis: int, inputs: list[str], wanted: str) -> None:
-    assert shapes(make("Concat", 1, axis=axis), *[typed(shape) for shape in inputs]) == wanted
+def test_Concat_of_dynamic_shapes(axis: int, inputs: list[str], expected: str) -> None:
+    assert shapes(make("Concat", 1, axis=axis), *[typed(shape) for shape in inputs]) == expected
 
 
 def test_Concat_knows_bounds() -> None:
@@ -59,7 +59,7 @@ def test_Concat_takes_the_known_element_type() -> None:
 
 
 @pytest.mark.parametrize(
-    ("operator", "types", "wanted"),
+    ("operator", "types", "expected"),
     [
         (SPLIT, ["[?,3]", known(0)], "[?,3] [?,3]"),
         (SPLIT, ["[2,3]", typed("[]", "i64")], "[?,?] [?,?]"),
@@ -77,8 +77,8 @@ def test_Concat_takes_the_known_element_type() -> None:
         (VARIADIC_SPLIT, ["[...]", known(0), typed("[...]", "i64")], "[...]"),
     ],
 )
-def test_parts_of_dynamic_shapes(operator: Op, types: list[str | TensorType], wanted: str) -> None:
-    assert shapes(operator, *[typed(kind) if isinstance(kind, str) else kind for kind in types]) == wanted
+def test_parts_of_dynamic_shapes(operator: Op, types: list[str | TensorType], expected: str) -> None:
+    assert shapes(operator, *[typed(type_) if isinstance(type_, str) else type_ for type_ in types]) == expected
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_parts_of_dynamic_shapes(operator: Op, types: list[str | TensorType], wa
 )
 def test_parts_that_cannot_be(operator: Op, types: list[str | TensorType], code: str, fault: fault_with) -> None:
     with pytest.raises(ShapeError) as caught:
-        operator.infer(*[typed(kind) if isinstance(kind, str) else kind for kind in types])
+        operator.infer(*[typed(type_) if isinstance(type_, str) else type_ for type_ in types])
     assert (caught.value.code, caught.value) == (code, fault)
 
 
@@ -214,10 +214,10 @@ def test_Concat_puts_together_what_VariadicSplit_took_apart(
     concat = make("Concat", 1, axis=axis)
     assert np.array_equal(concat.evaluate(*parts), array)
     unsure = [TensorType.of(value) for value in arrays[1:]]
-    unsure = [data.draw(st.sampled_from([kind, kind.without_values()])) for kind in unsure]
-    kind = ElementType.of(array)
-    assert_holds(VARIADIC_SPLIT, [TensorType(kind, draw_wider(data.draw, array.shape)), *unsure], arrays)
-    assert_holds(concat, [TensorType(kind, draw_wider(data.draw, part.shape)) for part in parts], list(parts))
+    unsure = [data.draw(st.sampled_from([type_, type_.without_values()])) for type_ in unsure]
+    element_type = ElementType.of(array)
+    assert_holds(VARIADIC_SPLIT, [TensorType(element_type, draw_wider(data.draw, array.shape)), *unsure], arrays)
+    assert_holds(concat, [TensorType(element_type, draw_wider(data.draw, part.shape)) for part in parts], list(parts))
 
 
 @settings(max_examples=50)
@@ -226,8 +226,8 @@ def test_Split_makes_equal_parts(case: tuple[Array, int, list[int]], count: int,
     array, axis, _ = case
     array = np.concatenate([array] * count, axis)
     operator, arrays = make("Split", 1, num_splits=count), [array, np.array(axis)]
-    for part, wanted in zip(outputs(operator, *arrays), np.split(array, count, axis), strict=True):
-        assert np.array_equal(part, wanted)
+    for part, expected in zip(outputs(operator, *arrays), np.split(array, count, axis), strict=True):
+        assert np.array_equal(part, expected)
     along = data.draw(st.sampled_from([TensorType.of(arrays[1]), typed("[]", "i64")]))
     assert_holds(operator, [TensorType(ElementType.i32, draw_wider(data.draw, array.shape)), along], arrays)
 
@@ -251,10 +251,10 @@ def test_another_number_of_parts_than_outputs_is_an_error(ports: int, count: int
 def test_the_number_of_parts_may_come_of_a_run(shape: str) -> None:
     net = NetworkText()
     mask = net.parameter("?", "i64")
-    found = net.op(
+    split = net.op(
         "Reshape", net.op("NonZero", mask, opset=3, output_type="i64"), net.const(np.array([-1])), special_zero="false"
     )
-    lengths = net.op("Add", found, net.const(np.array([1])))
+    lengths = net.op("Add", split, net.const(np.array([1])))
     for part in net.outputs(2, "VariadicSplit", net.parameter(shape), net.const(np.array(0)), lengths):
         net.result(part)
     file = net.file()
@@ -286,10 +286,10 @@ def test_parts_that_no_port_is_declared_for_are_left_out_as_in_openvino(oracle: 
     for part in parts:
         net.result(part)
     file = net.file(np.arange(6, dtype=np.float32))
-    found = ir_exec.compile_model(file.xml, weights=file.weights)(file.inputs)
+    outputs = ir_exec.compile_model(file.xml, weights=file.weights)(file.inputs)
     answer = oracle.values(file)
     assert not isinstance(answer, Refused), answer.reason
-    assert [found[0].tolist(), found[1].tolist()] == [array.tolist() for array in answer] == [[0, 1], [2, 3, 4]]
+    assert [outputs[0].tolist(), outputs[1].tolist()] == [array.tolist() for array in answer] == [[0, 1], [2, 3, 4]]
 
 
 def test_no_parts_of_no_elements() -> None:

@@ -144,28 +144,28 @@ def test_modes() -> None:
 
 
 def test_a_value_that_the_mode_has_no_use_for() -> None:
-    kind = Pad(pad_mode="edge").infer(typed("2"), known([1]), known([0]), TensorType.of(np.array([1, 2])))
-    assert kind == typed("3")
+    output_type = Pad(pad_mode="edge").infer(typed("2"), known([1]), known([0]), TensorType.of(np.array([1, 2])))
+    assert output_type == typed("3")
 
 
 def test_nothing_between_is_larger_than_data_and_output() -> None:
     # 100,000 by 100,000 elements would stand between, were the axis that grows the first.
     data = np.zeros((1, 100_000), np.uint8)
-    found = Pad(pad_mode="edge").evaluate(data, ints(99_999, 0), ints(0, -99_999))
-    assert found.shape == (100_000, 1)
+    result = Pad(pad_mode="edge").evaluate(data, ints(99_999, 0), ints(0, -99_999))
+    assert result.shape == (100_000, 1)
 
 
 @pytest.mark.parametrize("name", ["u1", "u2", "u3", "u4", "u6", "i4", "nf4", "f4e2m1"])
 def test_element_types_that_openvino_cannot_pad(name: str) -> None:
     codes = np.array([[1, 0], [1, 1]], np.uint8)
     data = codes.view(ElementType[name].dtype)
-    found = Pad(pad_mode="constant").evaluate(data, ints(1, 0), ints(0, -1))
-    assert found.dtype == data.dtype
-    assert found.view(np.uint8).tolist() == [[0], [1], [1]]
-    found = Pad(pad_mode="constant").evaluate(data, ints(1, 0), ints(0, -1), data[0, 0, ...])
-    assert found.view(np.uint8).tolist() == [[1], [1], [1]]
-    found = Pad(pad_mode="symmetric").evaluate(data, ints(1, 0), ints(0, 1))
-    assert found.view(np.uint8).tolist() == [[1, 0, 0], [1, 0, 0], [1, 1, 1]]
+    result = Pad(pad_mode="constant").evaluate(data, ints(1, 0), ints(0, -1))
+    assert result.dtype == data.dtype
+    assert result.view(np.uint8).tolist() == [[0], [1], [1]]
+    result = Pad(pad_mode="constant").evaluate(data, ints(1, 0), ints(0, -1), data[0, 0, ...])
+    assert result.view(np.uint8).tolist() == [[1], [1], [1]]
+    result = Pad(pad_mode="symmetric").evaluate(data, ints(1, 0), ints(0, 1))
+    assert result.view(np.uint8).tolist() == [[1, 0, 0], [1, 0, 0], [1, 1, 1]]
 
 
 @pytest.mark.parametrize("data", ["1,?,16", "1,9..,16", "1,3..7,16", "1,4,16"])
@@ -182,7 +182,7 @@ def test_pads_up_to_a_size_keep_the_lower_bound_of_data(data: str, other: str, o
     (node,) = (node for node in model.graph.nodes if node.type == "Pad")
     answer = oracle.types(file)
     assert not isinstance(answer, Refused), answer.reason
-    theirs = next(one.outputs for one in answer if one.type == "Pad")
+    theirs = next(layer.outputs for layer in answer if layer.type == "Pad")
     assert type_faults([model.types[node.outputs[0].number]], theirs, None) == []
 
 

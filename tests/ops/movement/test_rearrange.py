@@ -52,9 +52,9 @@ def test_shapes_from_bounds(operator: Op, inputs: tuple[TensorType, ...], expect
 @pytest.mark.parametrize("pad", ["valid", "same_upper"])
 def test_patches_of_images_of_unknown_size(pad: str) -> None:
     operator = ExtractImagePatches(sizes=(3, 2), strides=(2, 2), rates=(1, 2), auto_pad=pad)
-    found = operator.infer(typed("1,2,2..7,?"))
+    output_type = operator.infer(typed("1,2,2..7,?"))
     # 2 to 7 rows hold 0 to 3 patches of 3 rows at steps of 2; padded, 1 to 4 begin in them.
-    assert str(found) == ("f32[1,12,..3,?]" if pad == "valid" else "f32[1,12,1..4,?]")
+    assert str(output_type) == ("f32[1,12,..3,?]" if pad == "valid" else "f32[1,12,1..4,?]")
 
 
 @pytest.mark.parametrize(
@@ -109,9 +109,9 @@ def test_shuffle_channels_is_not_in_opset2() -> None:
     "attributes", [{"sizes": "3"}, {"strides": "0,1"}, {"auto_pad": "explicit"}, {"rates": "1,1,1"}]
 )
 def test_attributes_of_patches(attributes: dict[str, str]) -> None:
-    given = {"sizes": "3,3", "strides": "1,1", "rates": "1,1", "auto_pad": "valid"} | attributes
+    texts = {"sizes": "3,3", "strides": "1,1", "rates": "1,1", "auto_pad": "valid"} | attributes
     with pytest.raises(InvalidAttributeError) as error:
-        ExtractImagePatches.parse(given, raise_error)
+        ExtractImagePatches.parse(texts, raise_error)
     assert error.value.code == "IR302"
 
 
@@ -135,7 +135,7 @@ def test_batch_to_space_undoes_space_to_batch(axes: list[tuple[int, int, int]]) 
     sizes = [block * count for block, count, _ in axes]
     ends = [0, *(-(size + pad) % block for (block, _, pad), size in zip(axes, sizes, strict=True))]
     data = np.arange(2 * prod(sizes)).reshape(2, *sizes)
-    numbers = [np.array(one) for one in (blocks, begins, ends)]
+    numbers = [np.array(values) for values in (blocks, begins, ends)]
     batch = SpaceToBatch().evaluate(data, *numbers)
     np.testing.assert_array_equal(BatchToSpace().evaluate(batch, *numbers), data)
 
@@ -148,9 +148,9 @@ def test_col2im_adds_up_what_patches_share(
     size = tuple(r * (k - 1) + 1 + m for k, r, m in zip(kernel, rate, more, strict=True))
     count = tuple((s - r * (k - 1) - 1) // d + 1 for s, k, r, d in zip(size, kernel, rate, stride, strict=True))
     columns = np.random.default_rng(sum(size)).integers(0, 9, (2, 3 * prod(kernel), prod(count)))
-    found = Col2Im(strides=stride, dilations=rate).evaluate(columns, np.array(size), np.array(kernel))
-    wanted = np.zeros((2, 3, *size), columns.dtype)
+    actual = Col2Im(strides=stride, dilations=rate).evaluate(columns, np.array(size), np.array(kernel))
+    expected = np.zeros((2, 3, *size), columns.dtype)
     patches = columns.reshape(2, 3, *kernel, *count)
     for i, j, h, w in np.ndindex(*kernel, *count):
-        wanted[:, :, h * stride[0] + i * rate[0], w * stride[1] + j * rate[1]] += patches[:, :, i, j, h, w]
-    np.testing.assert_array_equal(found, wanted)
+        expected[:, :, h * stride[0] + i * rate[0], w * stride[1] + j * rate[1]] += patches[:, :, i, j, h, w]
+    np.testing.assert_array_equal(actual, expected)

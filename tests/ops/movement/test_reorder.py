@@ -18,8 +18,8 @@ from tests.helpers.values import ints, known, typed
 CUBE = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
 
-def vector(length: int | None, kind: ElementType = ElementType.i64) -> TensorType:
-    return TensorType(kind, Shape([length]))
+def vector(length: int | None, element_type: ElementType = ElementType.i64) -> TensorType:
+    return TensorType(element_type, Shape([length]))
 
 
 ONE = TensorType.of(np.array(1))
@@ -141,8 +141,8 @@ def test_axes_that_come_at_run_time() -> None:
 def test_shifts_beyond_64_bits_in_sum() -> None:
     shifts = ints(*[2**62] * 3)
     assert Roll().evaluate(CUBE, shifts, ints(1, 1, 1)).tolist() == CUBE.tolist()
-    found = Roll().evaluate(CUBE, ints(2**63 - 1, 2**63 - 1), ints(2, 2))
-    assert found.tolist() == np.concatenate([CUBE[..., 2:], CUBE[..., :2]], 2).tolist()
+    result = Roll().evaluate(CUBE, ints(2**63 - 1, 2**63 - 1), ints(2, 2))
+    assert result.tolist() == np.concatenate([CUBE[..., 2:], CUBE[..., :2]], 2).tolist()
 
 
 def test_reverse_is_a_view() -> None:
@@ -168,17 +168,17 @@ def test_sequences_as_the_specification_describes_them(data: st.DataObject, batc
     lengths = data.draw(st.lists(sizes, min_size=CUBE.shape[batch], max_size=CUBE.shape[batch]))
     expected = CUBE.copy()
     for i, length in enumerate(lengths):
-        one = np.moveaxis(expected, (batch, sequence), (0, 1))[i]
-        one[:length] = one[:length][::-1].copy()
-    found = ReverseSequence(batch_axis=batch - 3, seq_axis=sequence).evaluate(CUBE, ints(*lengths))
-    assert found.tolist() == expected.tolist()
+        row = np.moveaxis(expected, (batch, sequence), (0, 1))[i]
+        row[:length] = row[:length][::-1].copy()
+    actual = ReverseSequence(batch_axis=batch - 3, seq_axis=sequence).evaluate(CUBE, ints(*lengths))
+    assert actual.tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("name", ["u1", "u3", "u4", "u6", "i4", "nf4", "f4e2m1", "string"])
 def test_element_types_that_openvino_cannot_move(name: str) -> None:
     codes = np.array([[1, 0, 0], [1, 1, 0]], np.uint8)
-    kind = ElementType[name]
-    data = codes.astype(str).astype(object) if name == "string" else codes.view(kind.dtype)
+    element_type = ElementType[name]
+    data = codes.astype(str).astype(object) if name == "string" else codes.view(element_type.dtype)
     moved = {
         (1, 0): Roll().evaluate(data, np.array(1), np.array(0)),
         (0, 1): Reverse(mode="index").evaluate(data, ints(1)),
@@ -189,7 +189,7 @@ def test_element_types_that_openvino_cannot_move(name: str) -> None:
         (0, 1): [[0, 0, 1], [0, 1, 1]],
         (2, 2): [[0, 0, 1], [1, 1, 0]],
     }
-    for key, found in moved.items():
-        assert ElementType.of(found) is kind
-        numbers = found.astype(int) if name == "string" else found.view(np.uint8)
+    for key, output in moved.items():
+        assert ElementType.of(output) is element_type
+        numbers = output.astype(int) if name == "string" else output.view(np.uint8)
         assert numbers.tolist() == expected[key]

@@ -30,16 +30,16 @@ def walked(size: int, start: int, stop: int, step: int) -> list[int]:
     start += size if start < 0 else 0
     stop += size if stop < 0 else 0
     # OpenVINO's departure from Python: a backward slice never starts before the axis.
-    place = max(start, 0)
+    position = max(start, 0)
     places = []
     if step < 0:
-        place = min(place, size - 1)
-        while place > max(stop, -1):
-            places.append(place)
-            place += step
-    while step > 0 and place < min(stop, size):
-        places.append(place)
-        place += step
+        position = min(position, size - 1)
+        while position > max(stop, -1):
+            places.append(position)
+            position += step
+    while step > 0 and position < min(stop, size):
+        places.append(position)
+        position += step
     return places
 
 
@@ -54,10 +54,10 @@ steps = st.integers(-4, 4).filter(bool)
 def test_a_slice_takes_the_places_of_a_walk(size: int, start: int, stop: int, step: int) -> None:
     places = walked(size, start, stop, step)
     assert slice_length(size, start, stop, step) == len(places)
-    found = Slice().evaluate(np.arange(size), ints(start), ints(stop), ints(step))
-    assert found.tolist() == places
-    found = StridedSlice().evaluate(np.arange(size), ints(start), ints(stop), ints(step))
-    assert found.tolist() == places
+    result = Slice().evaluate(np.arange(size), ints(start), ints(stop), ints(step))
+    assert result.tolist() == places
+    result = StridedSlice().evaluate(np.arange(size), ints(start), ints(stop), ints(step))
+    assert result.tolist() == places
 
 
 @settings(max_examples=200)
@@ -76,8 +76,8 @@ def test_the_interval_is_the_least_that_holds_every_length(
         len(walked(size, first, end, step))
         for size, first, end in product(*(range(low, high + 1) for low, high in (sizes, start, stop)))
     }
-    found = sliced_dim(Dim(*sizes), (start[0], start[1]), (stop[0], stop[1]), step)
-    assert (found.lo, found.hi) == (min(lengths), max(lengths))
+    interval = sliced_dim(Dim(*sizes), (start[0], start[1]), (stop[0], stop[1]), step)
+    assert (interval.lo, interval.hi) == (min(lengths), max(lengths))
 
 
 @pytest.mark.parametrize(
@@ -102,12 +102,14 @@ def test_the_interval_is_the_least_that_holds_every_length(
 def test_intervals_as_openvino_infers_them(
     dim: str, start: tuple[int, int], stop: tuple[int, int], step: int, expected: str
 ) -> None:
-    found = Slice().infer(typed(dim), between([start[0]], [start[1]]), between([stop[0]], [stop[1]]), known([step]))
-    assert found == typed(expected)
-    found = StridedSlice().infer(
+    output_type = Slice().infer(
         typed(dim), between([start[0]], [start[1]]), between([stop[0]], [stop[1]]), known([step])
     )
-    assert found == typed(expected)
+    assert output_type == typed(expected)
+    output_type = StridedSlice().infer(
+        typed(dim), between([start[0]], [start[1]]), between([stop[0]], [stop[1]]), known([step])
+    )
+    assert output_type == typed(expected)
 
 
 def test_the_end_of_i32_is_the_end_of_the_axis() -> None:
@@ -229,16 +231,16 @@ def test_scatter_refuses_updates_of_another_shape() -> None:
 
 
 def test_scatter_takes_the_rank_from_updates() -> None:
-    found = SliceScatter().infer(typed("..."), typed("2,3"), vector(1), vector(1), vector(1))
-    assert found == typed("?,?")
+    output_type = SliceScatter().infer(typed("..."), typed("2,3"), vector(1), vector(1), vector(1))
+    assert output_type == typed("?,?")
 
 
 def parse(**masks: str) -> StridedSlice | None:
     faults: list[IRError] = []
-    found = StridedSlice.parse(masks, faults.append)
+    operator = StridedSlice.parse(masks, faults.append)
     if faults:
         raise faults[0]
-    return found
+    return operator
 
 
 @pytest.mark.parametrize(
@@ -307,33 +309,33 @@ def test_slices_are_views_and_scatter_copies() -> None:
     assert np.shares_memory(Slice().evaluate(CUBE, ints(1), ints(2), ints(1)), CUBE)
     assert np.shares_memory(StridedSlice().evaluate(CUBE, ints(1), ints(2), ints(1)), CUBE)
     before = CUBE.copy()
-    found = SliceScatter().evaluate(CUBE, -CUBE[1:], ints(1), ints(2), ints(1))
+    result = SliceScatter().evaluate(CUBE, -CUBE[1:], ints(1), ints(2), ints(1))
     assert CUBE.tolist() == before.tolist()
-    assert found[1].tolist() == (-before[1]).tolist()
+    assert result[1].tolist() == (-before[1]).tolist()
 
 
 @pytest.mark.parametrize("name", ["u1", "u2", "u3", "u4", "u6", "i4", "nf4", "f4e2m1", "string"])
 def test_element_types_that_openvino_cannot_slice(name: str) -> None:
     codes = (np.arange(12, dtype=np.uint8) % 2).reshape(3, 4)
-    kind = ElementType[name]
-    data = codes.astype(str).astype(object) if name == "string" else codes.view(kind.dtype)
-    for found in (
+    element_type = ElementType[name]
+    data = codes.astype(str).astype(object) if name == "string" else codes.view(element_type.dtype)
+    for result in (
         Slice().evaluate(data, ints(2, 0), ints(-9, 3), ints(-1, 2)),
         StridedSlice().evaluate(data, ints(2, 0), ints(-9, 3), ints(-1, 2)),
     ):
-        assert ElementType.of(found) is kind
-        assert found.tolist() == data[::-1, 0:3:2].tolist()
-    found = SliceScatter().evaluate(data, data[:1, ::-1].copy(), ints(2), ints(3), ints(1))
-    assert found.tolist() == [*data[:2].tolist(), data[0, ::-1].tolist()]
+        assert ElementType.of(result) is element_type
+        assert result.tolist() == data[::-1, 0:3:2].tolist()
+    result = SliceScatter().evaluate(data, data[:1, ::-1].copy(), ints(2), ints(3), ints(1))
+    assert result.tolist() == [*data[:2].tolist(), data[0, ::-1].tolist()]
 
 
 @pytest.mark.parametrize("operator", [Slice(), StridedSlice(shrink_axis_mask=(0, 1))])
 def test_what_is_known_of_a_slice_is_used_once(operator: Slice | StridedSlice) -> None:
     bounds = [ints(0, 1), ints(2, 2), ints(1, 1)]
     kernel = operator.kernel(TensorType.of(CUBE), *map(TensorType.of, bounds))
-    found = kernel(CUBE, *bounds)
-    assert found.tolist() == operator.evaluate(CUBE, *bounds).tolist()
-    assert np.shares_memory(found, CUBE)
+    result = kernel(CUBE, *bounds)
+    assert result.tolist() == operator.evaluate(CUBE, *bounds).tolist()
+    assert np.shares_memory(result, CUBE)
     assert kernel != operator.evaluate
     assert operator.kernel(TensorType.of(CUBE), typed("2"), *map(TensorType.of, bounds[1:])) == operator.evaluate
 
@@ -353,11 +355,11 @@ def test_views_for_bounds_of_any_value(axes: list[int] | None) -> None:
     for start in range(-6, 7):
         for stop in (*range(-6, 7), 2**63 - 1, -(2**63)):
             bounds = [np.full(count, start), np.full(count, stop)]
-            found = view(data, *bounds, *others)
+            actual = view(data, *bounds, *others)
             expected = operator.evaluate(data, *bounds, *others)
-            if found is not None:
-                np.testing.assert_array_equal(found, expected, strict=True)
-                assert np.shares_memory(found, data)
+            if actual is not None:
+                np.testing.assert_array_equal(actual, expected, strict=True)
+                assert np.shares_memory(actual, data)
                 views += 1
     assert views >= 3
 

@@ -20,7 +20,7 @@ TRANSPOSE = make("Transpose", 1)
 
 # What OpenVINO 2026.4.1 infers.
 @pytest.mark.parametrize(
-    ("operator", "shape", "value", "wanted"),
+    ("operator", "shape", "value", "expected"),
     [
         (TRANSPOSE, "[?,2..3]", known([1, 0]), "[2..3,?]"),
         (TRANSPOSE, "[...]", known([1, 0]), "[?,?]"),
@@ -28,12 +28,12 @@ TRANSPOSE = make("Transpose", 1)
         (TRANSPOSE, "[2,3]", typed("[0]", "i64"), "[?,?]"),
     ],
 )
-def test_what_OpenVINO_infers_too(operator: Op, shape: str, value: TensorType, wanted: str) -> None:
-    assert str(operator.infer(typed(shape), value)) == f"f32{wanted}"
+def test_what_OpenVINO_infers_too(operator: Op, shape: str, value: TensorType, expected: str) -> None:
+    assert str(operator.infer(typed(shape), value)) == f"f32{expected}"
 
 
 @pytest.mark.parametrize(
-    ("operator", "shape", "value", "wanted"),
+    ("operator", "shape", "value", "expected"),
     [
         # OpenVINO says 1.., as if a tensor of unknown rank could not be empty.
         # OpenVINO refuses what holds where the unknown dim is 0.
@@ -42,8 +42,8 @@ def test_what_OpenVINO_infers_too(operator: Op, shape: str, value: TensorType, w
         (TRANSPOSE, "[...]", typed("[3]", "i64"), "[?,?,?]"),
     ],
 )
-def test_where_we_infer_other_than_OpenVINO(operator: Op, shape: str, value: TensorType, wanted: str) -> None:
-    assert str(operator.infer(typed(shape), value)) == f"f32{wanted}"
+def test_where_we_infer_other_than_OpenVINO(operator: Op, shape: str, value: TensorType, expected: str) -> None:
+    assert str(operator.infer(typed(shape), value)) == f"f32{expected}"
 
 
 @pytest.mark.parametrize(

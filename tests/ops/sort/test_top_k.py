@@ -118,15 +118,15 @@ def test_top_k_of_small_types(name: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["max", "min"])
-@pytest.mark.parametrize("kind", [np.float32, np.int32, np.float16])
-def test_thousands_of_equal_elements_keep_their_order(mode: str, kind: type) -> None:
-    data = np.random.default_rng(0).integers(0, 3, (2, 20_000)).astype(kind)
+@pytest.mark.parametrize("dtype", [np.float32, np.int32, np.float16])
+def test_thousands_of_equal_elements_keep_their_order(mode: str, dtype: type) -> None:
+    data = np.random.default_rng(0).integers(0, 3, (2, 20_000)).astype(dtype)
     for sort in ("value", "index"):
         operator = make("TopK", 11, axis=1, mode=mode, sort=sort, stable="true")
         values, indices = operator.evaluate(data, np.array(15_000))
-        for row, found in zip(data.tolist(), indices.tolist(), strict=True):
+        for row, actual in zip(data.tolist(), indices.tolist(), strict=True):
             order = sorted(range(len(row)), key=lambda i: -row[i] if mode == "max" else row[i])[:15_000]  # at once
-            assert found == (sorted(order) if sort == "index" else order)
+            assert actual == (sorted(order) if sort == "index" else order)
         np.testing.assert_array_equal(values, np.take_along_axis(data, indices, 1))
 
 

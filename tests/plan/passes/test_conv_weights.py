@@ -31,14 +31,14 @@ def transformed(compiled: ir_exec.CompiledModel, *inputs: Array) -> tuple[list[A
 
 
 def convolution(
-    filters: Array = FILTERS, shape: list[int] | None = None, kind: str = "convolution", **attributes: Any
+    filters: Array = FILTERS, shape: list[int] | None = None, function: str = "convolution", **attributes: Any
 ) -> ir_exec.Model:
     data = build.parameter(list(IMAGES.shape) if shape is None else shape, "f32")
-    return build.model(getattr(build, kind)(data, build.constant(filters), **STEPS | attributes))
+    return build.model(getattr(build, function)(data, build.constant(filters), **STEPS | attributes))
 
 
-def assert_right(found: Array, wanted: Array) -> None:
-    assert_allclose(found, wanted, atol=2e-6 * abs(wanted).max())
+def assert_right(actual: Array, expected: Array) -> None:
+    assert_allclose(actual, expected, atol=2e-6 * abs(expected).max())
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -111,13 +111,13 @@ def test_filters_that_are_no_constant_stay() -> None:
 @pytest.mark.parametrize("reader", ["another layer", "another stride", "an output"])
 def test_filters_that_are_read_otherwise_stay(reader: str) -> None:
     data, filters = build.parameter(list(IMAGES.shape), "f32"), build.constant(FILTERS)
-    found = build.convolution(data, filters, **STEPS)
+    value = build.convolution(data, filters, **STEPS)
     other = {
         "another layer": lambda: build.abs(filters),
         "another stride": lambda: build.convolution(data, filters, **STEPS | {"strides": [2, 2]}),
         "an output": lambda: filters,
     }
-    outputs, count = transformed(ir_exec.compile_model(build.model([found, other[reader]()])), IMAGES)
+    outputs, count = transformed(ir_exec.compile_model(build.model([value, other[reader]()])), IMAGES)
     assert count == 0
     assert_right(outputs[0], WANTED)
 
@@ -184,9 +184,9 @@ def test_infinite_data_runs_as_written() -> None:
     images[0, 3, 4, 5] = np.inf
     outputs, count = transformed(ir_exec.compile_model(convolution()), images)
     assert count == 1
-    wanted = ir_exec.compile_model(convolution(), optimize=False)([images])[0]
-    assert np.isinf(wanted).sum() == 9 * 40
-    assert_allclose(outputs[0], wanted, atol=1e-3)
+    expected = ir_exec.compile_model(convolution(), optimize=False)([images])[0]
+    assert np.isinf(expected).sum() == 9 * 40
+    assert_allclose(outputs[0], expected, atol=1e-3)
 
 
 @pytest.fixture

@@ -33,7 +33,9 @@ def normalized(value: Value, constants: list[Array]) -> Value:
 
 
 def steps(axes: int) -> dict[str, list[int]]:
-    return {name: [one] * axes for name, one in (("strides", 1), ("dilations", 1), ("pads_begin", 1), ("pads_end", 1))}
+    return {
+        name: [value] * axes for name, value in (("strides", 1), ("dilations", 1), ("pads_begin", 1), ("pads_end", 1))
+    }
 
 
 def convolved(data: Value, filters: Array, **attributes: Any) -> Value:
@@ -43,16 +45,16 @@ def convolved(data: Value, filters: Array, **attributes: Any) -> Value:
 def both(model: ir_exec.Model, *inputs: Array, threads: int | None = None) -> tuple[Array, Array, list[str]]:
     """The outputs of a rewritten and of a plain run, and the types of the steps of the former."""
     compiled = ir_exec.compile_model(model, threads=threads)
-    found = np.array(compiled(list(inputs))[0])
+    actual = np.array(compiled(list(inputs))[0])
     plan = compiled.executor.plan([(array.dtype, array.shape) for array in inputs])
     plain = ir_exec.compile_model(model, optimize=False)(list(inputs))[0]
-    return found, plain, [type(step.op).__name__ for step in plan.steps]
+    return actual, plain, [type(step.op).__name__ for step in plan.steps]
 
 
 def assert_folded(model: ir_exec.Model, *inputs: Array) -> None:
-    found, plain, types = both(model, *inputs)
+    actual, plain, types = both(model, *inputs)
     assert types == ["PackedConvolution"]
-    assert_allclose(found, plain, atol=3e-6 * abs(plain).max())
+    assert_allclose(actual, plain, atol=3e-6 * abs(plain).max())
 
 
 @pytest.mark.parametrize(
@@ -102,9 +104,9 @@ def test_the_first_version_of_the_operator() -> None:
 def test_one_after_the_other() -> None:
     value = normalized(convolved(build.parameter([1, 3, 9, 8], "f32"), floats(4, 3, 3, 3)), vectors(4))
     model = build.model(normalized(convolved(build.relu(value), floats(5, 4, 1, 1)), vectors(5)))
-    found, plain, types = both(model, floats(1, 3, 9, 8))
+    actual, plain, types = both(model, floats(1, 3, 9, 8))
     assert types == ["PackedConvolution", "ReLU", "PackedConvolution"]
-    assert_allclose(found, plain, atol=3e-6 * abs(plain).max())
+    assert_allclose(actual, plain, atol=3e-6 * abs(plain).max())
 
 
 def of_two_readers(value: Value) -> list[Value]:
@@ -149,25 +151,25 @@ def with_another_between(value: Value) -> list[Value]:
 )
 def test_what_stays_as_it_is(outputs: Any) -> None:
     value = convolved(build.parameter([1, 3, 9, 8], "f32"), floats(5, 3, 3, 3))
-    found, plain, types = both(build.model(outputs(value)), floats(1, 3, 9, 8))
+    actual, plain, types = both(build.model(outputs(value)), floats(1, 3, 9, 8))
     assert "PackedConvolution" not in types
-    assert_allclose(found, plain, atol=3e-6 * abs(plain).max())
+    assert_allclose(actual, plain, atol=3e-6 * abs(plain).max())
 
 
 def test_filters_that_two_convolutions_read_stay() -> None:
     data, filters = build.parameter([1, 3, 9, 8], "f32"), build.constant(floats(5, 3, 3, 3))
-    one, other = (build.convolution(value, filters, **steps(2)) for value in (data, build.relu(data)))
-    found, plain, types = both(build.model(build.add(normalized(one, vectors(5)), other)), floats(1, 3, 9, 8))
+    first, other = (build.convolution(value, filters, **steps(2)) for value in (data, build.relu(data)))
+    actual, plain, types = both(build.model(build.add(normalized(first, vectors(5)), other)), floats(1, 3, 9, 8))
     assert "PackedConvolution" not in types
-    assert_allclose(found, plain, atol=3e-6 * abs(plain).max())
+    assert_allclose(actual, plain, atol=3e-6 * abs(plain).max())
 
 
 def test_vectors_that_are_not_known_stay() -> None:
     value, gamma = convolved(build.parameter([1, 3, 9, 8], "f32"), floats(5, 3, 3, 3)), build.parameter([5], "f32")
     norm = build.batch_norm_inference(value, gamma, *map(build.constant, vectors(5)[1:]), epsilon=EPSILON)
-    found, plain, types = both(build.model(norm), floats(1, 3, 9, 8), vectors(5)[0])
+    actual, plain, types = both(build.model(norm), floats(1, 3, 9, 8), vectors(5)[0])
     assert types == ["Convolution", "BatchNormInference5"]
-    assert_array_equal(found, plain)
+    assert_array_equal(actual, plain)
 
 
 def two_layers() -> ir_exec.Model:
@@ -181,7 +183,10 @@ def test_an_observer_sees_both_layers_of_the_file() -> None:
     folded = np.array(compiled([data])[0])
     seen: list[str] = []
     observed = compiled([data], observe=lambda node, *_: seen.append(node.type))
-    assert [one for one in seen if one not in ("Const", "Parameter", "Result")] == ["Convolution", "BatchNormInference"]
+    assert [type_ for type_ in seen if type_ not in ("Const", "Parameter", "Result")] == [
+        "Convolution",
+        "BatchNormInference",
+    ]
     assert_array_equal(observed[0], plain)
     assert_array_equal(compiled([data])[0], folded)
 
@@ -203,5 +208,5 @@ def test_files(tmp_path: Path, weight_mode: Any) -> None:
     two_layers().save(tmp_path / "net.xml")
     data = floats(1, 3, 9, 8)
     plain = ir_exec.compile_model(tmp_path / "net.xml", optimize=False)([data])[0]
-    found = ir_exec.compile_model(tmp_path / "net.xml", weight_mode=weight_mode)([data])[0]
-    assert_allclose(found, plain, atol=3e-6 * abs(plain).max())
+    actual = ir_exec.compile_model(tmp_path / "net.xml", weight_mode=weight_mode)([data])[0]
+    assert_allclose(actual, plain, atol=3e-6 * abs(plain).max())

@@ -22,9 +22,9 @@ IMAGE = (2, 6, 9, 8)
 
 def convolved(data: Value, *filters: int, pads: int = 0, **attributes: Any) -> Value:
     """By filters of this shape: three axes and more before the spatial ones are groups."""
-    kind = build.group_convolution if len(filters) == 5 else build.convolution
+    convolution = build.group_convolution if len(filters) == 5 else build.convolution
     attributes = steps(2) | {"pads_begin": [pads] * 2, "pads_end": [pads] * 2} | attributes
-    return kind(data, build.constant(floats(*filters)), **attributes)
+    return convolution(data, build.constant(floats(*filters)), **attributes)
 
 
 def by_channel(value: Value, channels: int = 6) -> Value:
@@ -131,9 +131,9 @@ def test_a_sum_stands_where_its_last_layer_did() -> None:
     x = build.parameter(list(IMAGE), "f32")
     first = build.relu(of_many_branches(x))
     model = build.model(build.add(build.relu(of_channels(first)), first))
-    found, plain, types = both(model, floats(*IMAGE))
+    actual, plain, types = both(model, floats(*IMAGE))
     assert types == ["PackedConvolution", "ReLU", "PackedConvolution", "ReLU", "Add"]
-    assert_allclose(found, plain, atol=3e-6 * abs(plain).max())
+    assert_allclose(actual, plain, atol=3e-6 * abs(plain).max())
 
 
 def of_other_strides(x: Value) -> Value:
@@ -141,13 +141,13 @@ def of_other_strides(x: Value) -> Value:
 
 
 def of_other_places(x: Value) -> Value:
-    one = convolved(x, 6, 6, 3, 3, pads_begin=[2, 1], pads_end=[0, 1])
-    return build.add(one, convolved(x, 6, 6, 3, 3, pads=1))
+    first = convolved(x, 6, 6, 3, 3, pads_begin=[2, 1], pads_end=[0, 1])
+    return build.add(first, convolved(x, 6, 6, 3, 3, pads=1))
 
 
 def beyond_the_widest(x: Value) -> Value:
-    one = convolved(x, 6, 6, 3, 3, pads_begin=[0, 1], pads_end=[2, 1])
-    return build.add(one, convolved(x, 6, 6, 1, 1, pads_begin=[1, 0], pads_end=[-1, 0]))
+    first = convolved(x, 6, 6, 3, 3, pads_begin=[0, 1], pads_end=[2, 1])
+    return build.add(first, convolved(x, 6, 6, 1, 1, pads_begin=[1, 0], pads_end=[-1, 0]))
 
 
 def of_other_dilations(x: Value) -> Value:
@@ -221,28 +221,28 @@ def with_a_shift_alone(x: Value) -> Value:
     ],
 )
 def test_what_is_none(network: Callable[[Value], Value]) -> None:
-    found, plain, types = both(build.model(network(build.parameter(list(IMAGE), "f32"))), floats(*IMAGE))
+    actual, plain, types = both(build.model(network(build.parameter(list(IMAGE), "f32"))), floats(*IMAGE))
     assert "PackedConvolution" not in types
-    assert_allclose(found, plain, atol=3e-6 * abs(np.nan_to_num(plain)).max())
+    assert_allclose(actual, plain, atol=3e-6 * abs(np.nan_to_num(plain)).max())
 
 
 def test_parts_that_are_read_elsewhere_stay() -> None:
     x = build.parameter(list(IMAGE), "f32")
     part = convolved(x, 6, 6, 1, 1)
     for other in (build.relu(part), part):
-        found, plain, types = both(build.model([build.add(part, convolved(x, 6, 6, 1, 1)), other]), floats(*IMAGE))
+        actual, plain, types = both(build.model([build.add(part, convolved(x, 6, 6, 1, 1)), other]), floats(*IMAGE))
         assert "PackedConvolution" not in types
-        assert_allclose(found, plain, atol=3e-6 * abs(plain).max())
+        assert_allclose(actual, plain, atol=3e-6 * abs(plain).max())
 
 
 def test_filters_that_a_sum_and_another_layer_read_stay() -> None:
     x, filters = build.parameter(list(IMAGE), "f32"), build.constant(floats(6, 6, 1, 1))
     pads = {"pads_begin": [0, 0], "pads_end": [0, 0]}
-    one = build.convolution(x, filters, **steps(2) | pads)
-    model = build.model([build.add(one, convolved(x, 6, 6, 1, 1)), build.relu(filters)])
-    found, plain, types = both(model, floats(*IMAGE))
+    first = build.convolution(x, filters, **steps(2) | pads)
+    model = build.model([build.add(first, convolved(x, 6, 6, 1, 1)), build.relu(filters)])
+    actual, plain, types = both(model, floats(*IMAGE))
     assert "PackedConvolution" not in types
-    assert_allclose(found, plain, atol=3e-6 * abs(plain).max())
+    assert_allclose(actual, plain, atol=3e-6 * abs(plain).max())
 
 
 def test_long_chains_end() -> None:
@@ -255,8 +255,8 @@ def test_long_chains_end() -> None:
         value = build.add(convolved(x, 6, 6, 1, 1), x)
         for _ in range(20 if step is not by_channel else 1000):
             value = step(value)
-        found, plain, _ = both(build.model(build.tanh(value)), floats(*IMAGE))
-        assert_allclose(found, plain, atol=3e-6)
+        actual, plain, _ = both(build.model(build.tanh(value)), floats(*IMAGE))
+        assert_allclose(actual, plain, atol=3e-6)
 
 
 def test_an_observer_sees_all_layers_of_the_file() -> None:
@@ -275,9 +275,9 @@ def test_infinities_and_nan_stay_where_they_were() -> None:
     data = floats(*IMAGE)
     data[0, 1, 2, 3], data[1, 2, 3, 4] = np.inf, np.nan
     for network in (two_sizes, of_many_branches, of_channels):
-        found, plain, types = both(build.model(network(build.parameter(list(IMAGE), "f32"))), data)
+        actual, plain, types = both(build.model(network(build.parameter(list(IMAGE), "f32"))), data)
         assert types == ["PackedConvolution"]
-        assert_array_equal(np.isfinite(found), np.isfinite(plain))
+        assert_array_equal(np.isfinite(actual), np.isfinite(plain))
 
 
 @pytest.mark.parametrize("weight_mode", ["expand", "keep"])
@@ -285,8 +285,8 @@ def test_files(tmp_path: Path, weight_mode: Any) -> None:
     ir_exec.build.model(of_many_branches(build.parameter(list(IMAGE), "f32"))).save(tmp_path / "net.xml")
     data = floats(*IMAGE)
     plain = ir_exec.compile_model(tmp_path / "net.xml", optimize=False)([data])[0]
-    found = ir_exec.compile_model(tmp_path / "net.xml", weight_mode=weight_mode)([data])[0]
-    assert_allclose(found, plain, atol=3e-6 * abs(plain).max())
+    actual = ir_exec.compile_model(tmp_path / "net.xml", weight_mode=weight_mode)([data])[0]
+    assert_allclose(actual, plain, atol=3e-6 * abs(plain).max())
 
 
 def test_results_do_not_depend_on_the_threads() -> None:
@@ -299,11 +299,11 @@ def test_results_do_not_depend_on_the_threads() -> None:
 
 def test_an_exported_network_is_a_chain_of_convolutions() -> None:
     path = COPIES / "branches.xml"
-    found, plain, types = both(ir_exec.read_model(path), *(arrays(path, "inputs") or []))
+    actual, plain, types = both(ir_exec.read_model(path), *(arrays(path, "inputs") or []))
     packed, other = "PackedConvolution", ["PackedConvolution", "ReLU"]
     assert types[:14] == [*other * 4, packed, "Gelu7", *other * 2]
     assert not {"Convolution", "GroupConvolution"} & {*types}
-    assert_allclose(found, plain, atol=3e-6 * abs(plain).max())
+    assert_allclose(actual, plain, atol=3e-6 * abs(plain).max())
 
 
 @pytest.mark.broad
@@ -311,6 +311,6 @@ def test_any_part_may_be_an_output() -> None:
     path = COPIES / "branches.xml"
     images = arrays(path, "inputs") or []
     for name in [node.name for node in ir_exec.read_model(path).graph.nodes if node.type in ("Convolution", "Add")]:
-        found = ir_exec.compile_model(path, outputs=[name])(images)[0]
+        actual = ir_exec.compile_model(path, outputs=[name])(images)[0]
         plain = ir_exec.compile_model(path, outputs=[name], optimize=False)(images)[0]
-        assert_allclose(found, plain, atol=3e-6 * abs(plain).max())
+        assert_allclose(actual, plain, atol=3e-6 * abs(plain).max())

@@ -110,13 +110,13 @@ def test_where_there_is_no_memory_to_keep_anything_layers_run() -> None:
     # The peak comes before the exponentials are there.
     sums = build.reduce_sum(build.tile(data, [1, 500]), 1, keep_dims=True)
     model = build.model(build.add(sums, build.exp(build.gather(build.constant(TABLE), row_numbers(data), 0))))
-    given = rows_of(40)
+    rows = rows_of(40)
     plain = ir_exec.compile_model(model, optimize=False)
-    least = plain.memory_plan({"data": given.shape})
+    least = plain.memory_plan({"data": rows.shape})
     compiled = ir_exec.compile_model(model, max_memory=least.peak + least.constants)
-    assert_array_equal(compiled([given])[0], plain([given])[0])
-    assert layers_of(compiled, given)[-2:] == ["Exp", "Add"]
-    assert layers_of(ir_exec.compile_model(model), given) == ["Tile", "ReduceSum", "Add"]
+    assert_array_equal(compiled([rows])[0], plain([rows])[0])
+    assert layers_of(compiled, rows)[-2:] == ["Exp", "Add"]
+    assert layers_of(ir_exec.compile_model(model), rows) == ["Tile", "ReduceSum", "Add"]
 
 
 def test_bodies_keep_what_follows_from_the_shapes_of_their_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,10 +190,10 @@ def test_scattered_elements_are_put_side_by_side(is_constant: bool) -> None:
     rows = build.exp(build.gather(build.constant(TABLE), numbers, 0))
     mask = build.transpose(build.reshape(rows, [4, 10, 30], special_zero=False), [2, 0, 1])
     compiled = ir_exec.compile_model(build.model([build.add(scores, mask), data]))
-    given = np.ones((30, 4, 10), np.float32)
-    outputs = compiled({"data": rows_of(40), "scores": given})
+    score_rows = np.ones((30, 4, 10), np.float32)
+    outputs = compiled({"data": rows_of(40), "scores": score_rows})
     assert_array_equal(outputs[0], 1 + np.exp(TABLE[:40]).reshape(4, 10, 30).transpose(2, 0, 1))
-    given_in_order = [given if port.name == "scores" else rows_of(40) for port in compiled.inputs]
+    given_in_order = [score_rows if port.name == "scores" else rows_of(40) for port in compiled.inputs]
     assert [mask.flags.c_contiguous for mask in masks(compiled, *given_in_order)] == [True]
 
 

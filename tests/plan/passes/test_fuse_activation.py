@@ -90,8 +90,8 @@ def test_gelu_by_a_reciprocal() -> None:
 def test_gelu_by_the_complement(halved: Callable[..., Output]) -> None:
     net = NetworkText()
     x = net.parameter("2,3,8")
-    found = net.op("Erf", times(net, x, -sqrt(0.5)))
-    net.result(halved(net, x, net.op("Subtract", scalar(net, 1, 1), found)))
+    erf = net.op("Erf", times(net, x, -sqrt(0.5)))
+    net.result(halved(net, x, net.op("Subtract", scalar(net, 1, 1), erf)))
     assert_found(net, "Gelu", expected_gelu)
 
 

@@ -54,7 +54,7 @@ def scores_of(net: NetworkText, query: Output, key: Output) -> Output:
 @pytest.mark.parametrize("shape", ["2,3", "?,3"])
 def test_every_way_to_write_it(scaled: str, shape: str, *, has_mask: bool, by_columns: bool) -> None:
     net = NetworkText()
-    query, key, value = (net.parameter(f"{shape},{rest}") for rest in ("5,8", "8,7" if by_columns else "7,8", "7,4"))
+    query, key, value = (net.parameter(f"{shape},{dims}") for dims in ("5,8", "8,7" if by_columns else "7,8", "7,4"))
     scores = net.op("MatMul", query, key) if by_columns else scores_of(net, query, key)
     if scaled:
         scores = net.op(scaled, scores, net.const(np.array([4], np.float32)))
@@ -92,8 +92,8 @@ def test_scores_that_the_cache_holds_stay_layers(monkeypatch: pytest.MonkeyPatch
 
 
 def of_matrices(net: NetworkText, query: Output, key: Output, value: Output) -> Output:
-    one, other, last = (net.op("ReduceSum", x, net.const(np.array([0, 1], np.int64))) for x in (query, key, value))
-    return net.op("MatMul", softmax(net, scores_of(net, one, other)), last)
+    first, other, last = (net.op("ReduceSum", x, net.const(np.array([0, 1], np.int64))) for x in (query, key, value))
+    return net.op("MatMul", softmax(net, scores_of(net, first, other)), last)
 
 
 def along_another_axis(net: NetworkText, query: Output, key: Output, value: Output) -> Output:

@@ -17,7 +17,7 @@ VARIANCE = RANDOM.uniform(0.5, 2, 4).astype(np.float32)
 
 
 def expected(x: Array) -> Array:
-    vectors = [one.astype(np.float64).reshape(-1, *[1] * (x.ndim - 2)) for one in (GAMMA, BETA, MEAN, VARIANCE)]
+    vectors = [vector.astype(np.float64).reshape(-1, *[1] * (x.ndim - 2)) for vector in (GAMMA, BETA, MEAN, VARIANCE)]
     return np.asarray((x - vectors[2]) / np.sqrt(vectors[3] + 1e-3) * vectors[0] + vectors[1])
 
 
@@ -25,7 +25,7 @@ def normalized(shape: str, element_type: str = "f32", opset: int = 5) -> Network
     net = NetworkText()
     x = net.parameter(shape, element_type)
     dtype = np.float64 if element_type == "f64" else np.float32
-    gamma, beta, mean, variance = (net.const(one.astype(dtype)) for one in (GAMMA, BETA, MEAN, VARIANCE))
+    gamma, beta, mean, variance = (net.const(vector.astype(dtype)) for vector in (GAMMA, BETA, MEAN, VARIANCE))
     inputs = [x, gamma, beta, mean, variance] if opset == 5 else [gamma, beta, x, mean, variance]
     net.result(net.op("BatchNormInference", *inputs, opset=opset, epsilon=1e-3))
     return net
@@ -53,7 +53,7 @@ def test_shapes_and_types(sizes: tuple[int, ...], element_type: str, opset: int,
 def test_vectors_that_are_not_known() -> None:
     net = NetworkText()
     x, gamma = net.parameter("2,4"), net.parameter("4")
-    others = (net.const(one) for one in (BETA, MEAN, VARIANCE))
+    others = (net.const(vector) for vector in (BETA, MEAN, VARIANCE))
     net.result(net.op("BatchNormInference", x, gamma, *others, opset=5, epsilon=1e-3))
     both = of_text(net, RANDOM.normal(size=(2, 4)).astype(np.float32), GAMMA)
     assert both.fused == []

@@ -140,9 +140,9 @@ def factor_given(net: NetworkText, mean: Output, factor: Output, bias: Output) -
 
 
 def sum_given(net: NetworkText, mean: Output, factor: Output, bias: Output) -> Output:
-    found = subtracted(net, mean, factor, bias)
-    net.result(found)
-    return found
+    output = subtracted(net, mean, factor, bias)
+    net.result(output)
+    return output
 
 
 def bias_of_each_element(net: NetworkText, mean: Output, factor: Output, bias: Output) -> Output:

@@ -47,11 +47,11 @@ def test_an_activation_that_the_limits_contain_is_left_out(
 def test_what_is_quantized_alone_stays_as_it_is(limits: tuple[float | list[float], ...]) -> None:
     net = NetworkText()
     net.result(quantized(net, net.parameter("2,5,60"), *limits))
-    given = X.copy()
-    both = of_text(net, given)
+    data = X.copy()
+    both = of_text(net, data)
     assert both.types == ["Quantized"]
     np.testing.assert_array_equal(both.rewritten[0], both.plain[0])
-    np.testing.assert_array_equal(given, X)
+    np.testing.assert_array_equal(data, X)
 
 
 def relu_below_the_limits(net: NetworkText, x: Output) -> Output:
@@ -130,6 +130,6 @@ def test_images_whose_channels_are_side_by_side(sizes: tuple[int, ...], limits: 
         high[0, 3] = -2
     levels = level_numbers([low, high, low, high], 255, rank)
     image = RANDOM.normal(size=sizes).astype(np.float32)
-    wanted = levels.quantize(image)
+    expected = levels.quantize(image)
     turned = np.moveaxis(np.ascontiguousarray(np.moveaxis(image, 1, -1)), -1, 1)
-    np.testing.assert_array_equal(levels.quantize(turned), wanted)
+    np.testing.assert_array_equal(levels.quantize(turned), expected)

@@ -99,17 +99,17 @@ def test_two_products_with_one_matrix_share_its_panels() -> None:
     assert_allclose(outputs[0], (ROWS + np.maximum(ROWS, 0)) @ MATRIX, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("kind", ["f16", "computed"])
-def test_matrices_that_are_computed_from_weights(kind: str) -> None:
-    if kind == "f16":
+@pytest.mark.parametrize("element_type", ["f16", "computed"])
+def test_matrices_that_are_computed_from_weights(element_type: str) -> None:
+    if element_type == "f16":
         half = MATRIX.astype(np.float16)
-        matrix, wanted = build.convert(build.constant(half), "f32"), half.astype(np.float32)
+        matrix, expected = build.convert(build.constant(half), "f32"), half.astype(np.float32)
     else:
-        matrix, wanted = build.multiply(build.constant(MATRIX), build.constant(np.float32(2))), 2 * MATRIX
+        matrix, expected = build.multiply(build.constant(MATRIX), build.constant(np.float32(2))), 2 * MATRIX
     compiled = ir_exec.compile_model(build.model(build.matmul(build.parameter([2, 30, 320], "f32"), matrix)))
     outputs, count = packed(compiled, ROWS)
     assert count == 1
-    assert_allclose(outputs[0], ROWS @ wanted, rtol=1e-4, atol=1e-4)
+    assert_allclose(outputs[0], ROWS @ expected, rtol=1e-4, atol=1e-4)
     assert compiled.memory_plan().constants == MATRIX.nbytes
     seen = []
     again = compiled([ROWS], observe=lambda node, inputs, _: seen.append((node.type, [x.shape for x in inputs])))
@@ -139,10 +139,10 @@ def test_the_declared_rows_count_not_those_of_the_first_run() -> None:
     rows = build.parameter([-1, 720], "f32")
     compiled = ir_exec.compile_model(build.model(build.matmul(rows, build.constant(LARGE))))
     assert packed(compiled, np.ones((1, 720), np.float32))[1] == 1
-    one = build.parameter([1, 720], "f32")
+    data = build.parameter([1, 720], "f32")
     assert (
         packed(
-            ir_exec.compile_model(build.model(build.matmul(one, build.constant(LARGE)))), np.ones((1, 720), np.float32)
+            ir_exec.compile_model(build.model(build.matmul(data, build.constant(LARGE)))), np.ones((1, 720), np.float32)
         )[1]
         == 0
     )
@@ -202,8 +202,8 @@ def test_mapped_arrays_of_a_caller_keep_what_was_written_to_them(tmp_path: Path,
     constant = np.memmap(tmp_path / "matrix", np.float32, mode, shape=MATRIX.shape)
     if mode != "r":
         constant *= 2
-    wanted = np.array(constant)
+    expected = np.array(constant)
     for _ in range(2):
         outputs, _ = packed(ir_exec.compile_model(product(b=constant)), ROWS)
-        assert_allclose(outputs[0], ROWS @ wanted, rtol=1e-4, atol=1e-3)
-    assert_array_equal(constant, wanted)
+        assert_allclose(outputs[0], ROWS @ expected, rtol=1e-4, atol=1e-3)
+    assert_array_equal(constant, expected)

@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ir_exec.debug.values.files import unwritable
-from ir_exec.debug.values.stored_arrays import damaged_file_error
+from ir_exec.debug.values.files import damaged_file_error, unwritable
 from ir_exec.ir.packing import decode, encode
 from ir_exec.types import Array, ElementType
 

@@ -44,7 +44,7 @@ class ExportedReference(ONNXReference):
         from ir_exec.onnx.export.files import write_exported
         from ir_exec.onnx.export.lower import lower_model
 
-        exported = lower_model(model, functions=False)
+        exported = lower_model(model, functions=False, sources=False)
         if exported.states:
             names = ", ".join(exported.states)
             raise UnsupportedError(
