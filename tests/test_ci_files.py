@@ -167,7 +167,7 @@ class TestAction:
             if "run" not in step:
                 continue
             assert step["shell"] == "bash"
-            own = {name: self.filled(value, values) for name, value in step.get("env", {}).items()}
+            own = {name: self.fill_inputs(value, values) for name, value in step.get("env", {}).items()}
             environment = {
                 "PATH": path,
                 "GITHUB_ACTION_PATH": str(ROOT),
@@ -176,14 +176,14 @@ class TestAction:
                 **own,
             }
             # GitHub fills in scripts too, as text.
-            script = self.filled(step["run"], values)
+            script = self.fill_inputs(step["run"], values)
             command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script]
             done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
             if done.returncode:
                 break
         return done
 
-    def filled(self, value: str, values: dict[str, str]) -> str:
+    def fill_inputs(self, value: str, values: dict[str, str]) -> str:
         return re.sub(r"\$\{\{ inputs\.([\w-]+) \}\}", lambda match: values[match[1]], value)
 
     @pytest.fixture

@@ -315,7 +315,7 @@ class Sum(Op):
         del sys.modules["authors_module"]
 
 
-def made(infer: Any, evaluate: Any) -> None:
+def register_made(infer: Any, evaluate: Any) -> None:
     class Made(Op):
         inputs = (In("data", types=ALL),)
 
@@ -342,7 +342,7 @@ def same(self: Op, data: Any) -> Any:
     ],
 )
 def test_faults_of_infer_are_told(infer: Any, fault: fault_with) -> None:
-    made(infer, same)
+    register_made(infer, same)
     (diagnostic,) = ir_exec.check_model(network("Made")).diagnostics
     assert (diagnostic.code, diagnostic) == ("IR999", fault)
     assert diagnostic.hint == mentions("Made")
@@ -363,7 +363,7 @@ def test_faults_of_infer_are_told(infer: Any, fault: fault_with) -> None:
     ],
 )
 def test_faults_of_evaluate(evaluate: Any, facts: list[str]) -> None:
-    made(same, evaluate)
+    register_made(same, evaluate)
     with pytest.raises(ir_exec.EvaluationError) as error:
         run(network("Made"))
     assert [fact for fact in facts if fact not in error.value.message] == []
@@ -371,12 +371,12 @@ def test_faults_of_evaluate(evaluate: Any, facts: list[str]) -> None:
 
 
 def test_scalars_become_arrays() -> None:
-    made(lambda self, data: TensorType(ElementType.f32, Shape([])), lambda self, data: data.sum())
+    register_made(lambda self, data: TensorType(ElementType.f32, Shape([])), lambda self, data: data.sum())
     assert run(network("Made"))[0].tolist() == 4
 
 
 def test_several_outputs() -> None:
-    made(lambda self, data: (data, data), lambda self, data: (data + 1, data * 2))
+    register_made(lambda self, data: (data, data), lambda self, data: (data + 1, data * 2))
     assert [output.tolist() for output in run(network("Made", outputs=2))] == [[[2, 4]], [[2, 6]]]
 
 

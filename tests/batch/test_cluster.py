@@ -77,12 +77,12 @@ def test_small_items_share_tasks(client: Any, monkeypatch: pytest.MonkeyPatch) -
     calls = 0
     submit = distributed.Client.submit
 
-    def counted(self: Any, *arguments: Any, **options: Any) -> Any:
+    def count_submits(self: Any, *arguments: Any, **options: Any) -> Any:
         nonlocal calls
         calls += 1
         return submit(self, *arguments, **options)
 
-    monkeypatch.setattr(distributed.Client, "submit", counted)
+    monkeypatch.setattr(distributed.Client, "submit", count_submits)
     assert values(list(batch.run(weighed_network(), arrays(1000), client))) == expected(1000)
     assert calls < 500
 
@@ -103,12 +103,12 @@ def test_failing_items(client: Any) -> None:
 def test_what_workers_cannot_open_is_sent_to_them(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     initialize = models.Parcel.__init__
 
-    def hidden(self: models.Parcel, model: Any, options: Any, folder: Path, initializer: Any = None) -> None:
+    def delete_files(self: models.Parcel, model: Any, options: Any, folder: Path, initializer: Any = None) -> None:
         initialize(self, model, options, folder, initializer)
         (folder / "network.pickle").unlink()
         (folder / "weights.bin").unlink()
 
-    monkeypatch.setattr(models.Parcel, "__init__", hidden)
+    monkeypatch.setattr(models.Parcel, "__init__", delete_files)
     results = list(batch.run(weighed_network(), arrays(10), client, max_seconds=1000))
     assert values(results) == expected(10)
 

@@ -64,11 +64,11 @@ def test_processes_share_the_weights_file_if_their_copies_exceed_a_quarter_of_th
 ) -> None:
     options: dict[str, Any] = {}
 
-    def recorded(*arguments: Any, **keywords: Any) -> Any:
+    def record_options(*arguments: Any, **keywords: Any) -> Any:
         options.update(keywords)
         return compiled_with(*arguments, **keywords)
 
-    monkeypatch.setattr(running, "compiled_with", recorded)
+    monkeypatch.setattr(running, "compiled_with", record_options)
     monkeypatch.setattr(running, "default_budget", lambda: memory)
     check(list(batch.run(weighed_network(), arrays(4), processes)), 4)
     assert options["expand_weights"] is expands
@@ -245,11 +245,11 @@ class TestLostWorkers:
     def test_sessions_keep_their_order_and_state(self, processes: Processes, tmp_path: Path) -> None:
         items = [(name, index) for index in range(1, 5) for name in "ab"]
 
-        def given(name: str, index: int) -> Any:
+        def make_item(name: str, index: int) -> Any:
             return Counted(name, index, str(tmp_path / "mark") if (name, index) == ("a", 3) else None)
 
         results = batch.run(
-            counting_network(), [given(*item) for item in items], processes, session=lambda item: item.name
+            counting_network(), [make_item(*item) for item in items], processes, session=lambda item: item.name
         )
         totals = [float(result.outputs[0][0]) for result in results if result.outputs is not None]
         assert totals == [1, 1, 3, 3, 6, 6, 10, 10]

@@ -30,7 +30,7 @@ def until_large(x: build.Value) -> tuple[build.Value, ...]:
     return build.loop(None, None, body, carried=[x])
 
 
-def numbered(x: build.Value) -> tuple[build.Value, ...]:
+def iteration_numbers(x: build.Value) -> tuple[build.Value, ...]:
     """The number of the iteration, and the sums so far, collected."""
 
     def body(i: build.Value, sum: build.Value) -> tuple[None, list[build.Value], list[build.Value]]:
@@ -61,7 +61,7 @@ def sliced_in_a_loop(x: build.Value) -> tuple[build.Value, ...]:
     )
 
 
-def nested(x: build.Value) -> build.Value:
+def nested_if(x: build.Value) -> build.Value:
     """An If in a Loop in an If, all of which read x."""
 
     def body(i: build.Value, value: build.Value) -> tuple[None, list[build.Value], list[build.Value]]:
@@ -87,7 +87,7 @@ def never_run(x: build.Value) -> tuple[build.Value, ...]:
     return build.loop(0, None, lambda i, value: (None, [build.exp(value)], []), carried=[x])
 
 
-CASES = [until_large, numbered, grown, of_parts, sliced_in_a_loop, nested, two_outputs, never_run]
+CASES = [until_large, iteration_numbers, grown, of_parts, sliced_in_a_loop, nested_if, two_outputs, never_run]
 
 
 @pytest.mark.conformance

@@ -11,7 +11,7 @@ import ir_exec
 from ir_exec import build
 from ir_exec.codes import Code
 from ir_exec.extension import unregister_op
-from tests.helpers.facts import coded, naming
+from tests.helpers.facts import has_code, naming
 
 
 def run(model, **inputs):
@@ -158,7 +158,7 @@ def test_a_value_of_a_body_cannot_leave_it():
     x = build.parameter([2], name="x")
     values = []
     build.if_(build.constant(True), lambda: values.append(build.relu(x)) or values[0], lambda: x)
-    with pytest.raises(ir_exec.GraphError, check=coded("IR100")):
+    with pytest.raises(ir_exec.GraphError, check=has_code("IR100")):
         build.model(values[0])
 
 
@@ -316,13 +316,13 @@ def test_small_constants_are_what_they_were_when_types_were_inferred():
 
 
 def test_what_is_built_in_threads_does_not_mix():
-    def made(size):
+    def run_loop(size):
         x = build.parameter([size], name="x")
         (y,) = build.loop(2, None, lambda i, sum: (None, [build.add(sum, x)], []), carried=[x])
         return run(build.model(y), x=np.full(size, size, np.float32))[0].tolist()
 
     with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(made, range(1, 9))) == [[3 * size] * size for size in range(1, 9)]
+        assert list(pool.map(run_loop, range(1, 9))) == [[3 * size] * size for size in range(1, 9)]
 
 
 def test_operators_of_a_users_own(tmp_path):

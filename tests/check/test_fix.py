@@ -70,7 +70,7 @@ def test_what_can_be_fixed_is_and_the_rest_is_told() -> None:
 class TestDeclare:
     """An attribute was edited: everything below it declares what was true before."""
 
-    def edited(self, network: str, tmp_path: Path, *edits: tuple[bytes, bytes]) -> Path:
+    def write_edited(self, network: str, tmp_path: Path, *edits: tuple[bytes, bytes]) -> Path:
         raw = (NETWORKS / f"{network}.xml").read_bytes()
         for old, new in edits:
             assert old in raw
@@ -90,7 +90,7 @@ class TestDeclare:
         assert [line for line in result.after.split(b"\n") if b"<dim>" not in line] == unchanged
 
     def test_everything_below(self, tmp_path: Path) -> None:
-        path = self.edited("conv_zoo", tmp_path, (b'shape="1,4,9,10,8"', b'shape="1,4,9,12,8"'))
+        path = self.write_edited("conv_zoo", tmp_path, (b'shape="1,4,9,10,8"', b'shape="1,4,9,12,8"'))
         assert not check_model(path).ok
         result = fix(path, declare=True)
         assert result.reason is None
@@ -104,7 +104,7 @@ class TestDeclare:
         raw = (NETWORKS / f"{network}.xml").read_bytes()
         last = raw.rindex(b"<dim>")
         end = raw.index(b"</dim>", last)
-        path = self.edited(network, tmp_path)
+        path = self.write_edited(network, tmp_path)
         path.write_bytes(raw[:last] + b"<dim>-7" + raw[end:])
         once, again = fix(path), fix(path, declare=True)
         assert again.after == once.after

@@ -63,7 +63,7 @@ def test_every_version_says_what_it_does(cls: type[Op]) -> None:
 
 @pytest.mark.parametrize("cls", registered(), ids=name_of)
 def test_every_version_tells_shapes_and_types_of_its_ports(cls: type[Op]) -> None:
-    sentences = re.split(r"(?<=\.)\s+(?=[A-Za-z`])|\n\n", told(cls, frozenset()))
+    sentences = re.split(r"(?<=\.)\s+(?=[A-Za-z`])|\n\n", full_docstring(cls, frozenset()))
     ports = [*(port.name.rstrip("_") for port in cls.inputs), *cls.outputs]
     assert not [
         port
@@ -80,12 +80,12 @@ SHAPE_OR_TYPE = re.compile(
 """What a sentence about a port says of it: `[N, C]`, any type, the shape of another, one integer."""
 
 
-def told(cls: type[Op], without: frozenset[str]) -> str:
+def full_docstring(cls: type[Op], without: frozenset[str]) -> str:
     """What a class says, and the versions that it names: Proposal-1 is "Proposal-4 without scores"."""
     text = description_of(cls)
     named = {name_of(other): other for other in registered()}
     others = sorted({*re.findall(r"\b[A-Z]\w*-\d+\b", text)} & (named.keys() - without - {name_of(cls)}))
-    return "\n\n".join([text, *(told(named[name], without | {name_of(cls), *others}) for name in others)])
+    return "\n\n".join([text, *(full_docstring(named[name], without | {name_of(cls), *others}) for name in others)])
 
 
 @pytest.mark.parametrize("cls", [cls for cls in registered() if cls.is_data_movement], ids=name_of)

@@ -22,7 +22,7 @@ def codes(path: Path, weights: bytes) -> list[str]:
     return [diagnostic.code for diagnostic in check_model(path, weights=weights).diagnostics]
 
 
-def stored(name: str) -> bytes:
+def read_weights(name: str) -> bytes:
     return (NETWORKS / f"{name}.bin").read_bytes()
 
 
@@ -31,7 +31,7 @@ def stored(name: str) -> bytes:
 def test_weights_of_another_network(name: str, other: str) -> None:
     if name == other:
         return
-    report = check_model(NETWORKS / f"{name}.xml", weights=stored(other))
+    report = check_model(NETWORKS / f"{name}.xml", weights=read_weights(other))
     assert report.errors[0].code in (Code.foreign_weights, Code.weights_short)
     assert report.errors[0].hint is not None
     if report.errors[0].code == Code.foreign_weights:
@@ -40,7 +40,7 @@ def test_weights_of_another_network(name: str, other: str) -> None:
             diagnostic.code for diagnostic in report.diagnostics
         }
     with pytest.raises(IRError) as caught:
-        read_model(NETWORKS / f"{name}.xml", weights=stored(other))
+        read_model(NETWORKS / f"{name}.xml", weights=read_weights(other))
     assert caught.value.code in (Code.foreign_weights, Code.weights_short)
     assert caught.value.hint is not None
 

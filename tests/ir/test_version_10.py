@@ -51,7 +51,7 @@ def test_inputs_and_outputs_are_converted(oracle, declared_in, declared_out, rea
     assert actual[0].dtype == expected[0].dtype
 
 
-def relabelled(type, really, declared, outputs=1):
+def relabel_output(type, really, declared, outputs=1):
     """A layer of two f32 inputs, or of the element type `really`, whose output is declared as another type."""
     inputs = [parameter(0, really, DIMS, "x").replace(' names="x"', ""), parameter(1, really, DIMS, "y")]
     ports = [port(0, really, DIMS), port(1, really, DIMS)]
@@ -75,7 +75,7 @@ def relabelled(type, really, declared, outputs=1):
     ],
 )
 def test_the_inferred_type_of_an_output_decides(oracle, type, really, declared, public_type, outputs):
-    xml = relabelled(type, really, declared, outputs)
+    xml = relabel_output(type, really, declared, outputs)
     model = ir_exec.read_model(xml)
     assert [str(port.element_type) for port in model.outputs] == [public_type] * outputs
     assert all("both" in port.names for port in model.outputs)

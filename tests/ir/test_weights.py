@@ -16,7 +16,7 @@ import ir_exec
 from ir_exec.errors import WeightsError
 from ir_exec.ir import BitOrder, Weights, default_weights_path, encode, spare_bytes
 from ir_exec.types import ElementType
-from tests.helpers.facts import coded, naming
+from tests.helpers.facts import has_code, naming
 from tests.helpers.network_text import NetworkText
 
 F32, U4, U8, STRING = ElementType.f32, ElementType.u4, ElementType.u8, ElementType.string
@@ -31,7 +31,7 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
-def refused(
+def reading_error(
     weights: Weights, element_type: ElementType, shape: tuple[int, ...], offset: int, size: int
 ) -> WeightsError:
     with pytest.raises(WeightsError) as caught:
@@ -107,7 +107,7 @@ def test_an_empty_file(tmp_path: Path) -> None:
     (tmp_path / "m.bin").write_bytes(b"")
     weights = Weights.open(tmp_path / "m.bin")
     assert weights.size == 0
-    assert refused(weights, U8, (1,), 0, 1).code == "IR202"
+    assert reading_error(weights, U8, (1,), 0, 1).code == "IR202"
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_constants_that_do_not_fit(
 ) -> None:
     tracemalloc.start()
     try:
-        assert refused(Weights.open(path), element_type, shape, offset, size).code == code
+        assert reading_error(Weights.open(path), element_type, shape, offset, size).code == code
         assert tracemalloc.get_traced_memory()[1] < 2**20
     finally:
         tracemalloc.stop()
@@ -298,7 +298,7 @@ def test_a_mapped_file_that_changes_is_noticed(large: Path, change: Callable[[Pa
         lambda: weights.slice(2**20, 100),
         lambda: pickle.dumps(weights),
     ):
-        with pytest.raises(WeightsError, check=coded("IR200")) as caught:
+        with pytest.raises(WeightsError, check=has_code("IR200")) as caught:
             look()
         assert caught.value.location.path == str(large)
     weights.close()
@@ -335,5 +335,5 @@ def test_a_run_does_not_look_at_what_is_cut_off(tmp_path: Path) -> None:
     compiled = ir_exec.compile_model(tmp_path / "net.xml")
     assert compiled([np.ones(1, np.float32)])[0][-1] == 2
     cut_short(tmp_path / "net.bin")
-    with pytest.raises(WeightsError, check=coded("IR200")):
+    with pytest.raises(WeightsError, check=has_code("IR200")):
         compiled([np.ones(1, np.float32)])

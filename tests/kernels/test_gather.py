@@ -16,7 +16,7 @@ from ir_exec.kernels.offsets import AlongAxis
 from ir_exec.kernels.parallel import THREADS
 from ir_exec.tuning.machine import pretend
 from ir_exec.types import Array
-from tests.conformance.numbers import replaced
+from tests.conformance.numbers import replace_thresholds
 from tests.helpers.facts import fault_with
 from tests.helpers.operators import make
 
@@ -44,7 +44,7 @@ def rng(request: pytest.FixtureRequest) -> Iterator[np.random.Generator]:
     numbers = {name: int(rng.choice(values)) for name, values in CONSTANTS.items()}
     caches = {name: int(rng.choice(values)) for name, values in CACHES.items()}
     token = THREADS.set(int(rng.integers(1, 4)))
-    with pretend(**caches), replaced(numbers):
+    with pretend(**caches), replace_thresholds(numbers):
         yield rng
     THREADS.reset(token)
 

@@ -79,14 +79,14 @@ def test_a_network_runs_without_any_pass(entry: Pass) -> None:
             np.testing.assert_allclose(actual, plain, rtol=1e-4, atol=1e-4)
 
 
-def explained(name: str, passes: str | None = None) -> PlanReport:
+def explain_network(name: str, passes: str | None = None) -> PlanReport:
     with np.load(NETWORKS / f"{name}.inputs.npz") as inputs:
         shapes = {key: inputs[key].shape for key in inputs.files}
     return ir_exec.compile_model(NETWORKS / f"{name}.xml", passes=passes).explain(shapes)
 
 
 def test_every_layer_is_explained() -> None:
-    report = explained("bert_tiny_fp16")
+    report = explain_network("bert_tiny_fp16")
     assert report.steps == sum(layer.fate == "step" for layer in report.layers)
     for layer in report.layers:
         assert (layer.variant is not None) == (layer.fate == "step")
@@ -98,12 +98,12 @@ def test_every_layer_is_explained() -> None:
 
 
 def test_a_pass_that_is_left_out_makes_nothing() -> None:
-    report = explained("bert_tiny_fp16", "-fuse_layer_norm")
+    report = explain_network("bert_tiny_fp16", "-fuse_layer_norm")
     assert not [layer for layer in report.layers if layer.made_by == "fuse_layer_norm"]
 
 
 def test_the_algorithm_of_a_convolution_has_a_reason() -> None:
-    layers = [layer for layer in explained("conv_zoo").layers if (layer.variant or "").startswith("convolve.")]
+    layers = [layer for layer in explain_network("conv_zoo").layers if (layer.variant or "").startswith("convolve.")]
     assert layers
     assert all(layer.reason and len(layer.alternatives) == 3 for layer in layers)
 
@@ -148,7 +148,7 @@ def test_fusions_that_nearly_matched_have_a_reason() -> None:
 
 
 def test_passes_count_the_layers_that_they_decide_about() -> None:
-    report = explained("bert_tiny_fp16")
+    report = explain_network("bert_tiny_fp16")
     (layer_norm,) = [pass_ for pass_ in report.passes if pass_.name == "fuse_layer_norm"]
     assert layer_norm.layers == sum(layer.made_by == "fuse_layer_norm" for layer in report.layers)
     assert (layer_norm.exactness, layer_norm.error) == ("rounding", None)
@@ -190,7 +190,7 @@ def test_a_pass_that_fails_is_left_out(
     for actual, plain in zip(outputs("bert_tiny_fp16", None), expected, strict=True):
         np.testing.assert_array_equal(actual, plain)
     assert [record.levelname for record in caplog.records if record.name == "ir_exec.plan"] == ["WARNING"]
-    (left_out,) = [pass_ for pass_ in explained("bert_tiny_fp16").passes if pass_.error is not None]
+    (left_out,) = [pass_ for pass_ in explain_network("bert_tiny_fp16").passes if pass_.error is not None]
     assert left_out.name == name
     assert left_out.error == f"{type(error).__name__}: {error}"
 

@@ -184,12 +184,12 @@ def test_a_constant_is_arranged_once_for_all_plans_and_goes_with_its_network(mon
     arranged: list[ReferenceType[Array]] = []
     arrange = MatMul.with_constants
 
-    def watched(self: MatMul, constants: Mapping[int, Array]) -> Any:
+    def watch_arrange(self: MatMul, constants: Mapping[int, Array]) -> Any:
         kernel: Any = arrange(self, constants)
         arranged.append(ref(kernel.args[0]))
         return kernel
 
-    monkeypatch.setattr(MatMul, "with_constants", watched)
+    monkeypatch.setattr(MatMul, "with_constants", watch_arrange)
     net = NetworkText()
     net.result(net.op("MatMul", net.parameter("?,3"), net.const(np.ones((4, 3), np.float32)), transpose_b="true"))
     compiled = compiled_of(net)

@@ -16,7 +16,7 @@ import pytest
 
 import ir_exec
 from ir_exec.types import Array
-from tests.helpers.facts import coded, naming
+from tests.helpers.facts import has_code, naming
 from tests.helpers.ir_text import layer, net, parameter, port, result
 from tests.helpers.network_text import NetworkText
 from tests.ir import test_version_10
@@ -26,11 +26,11 @@ from tests.runtime.test_state import network
 SAMPLES = Path(__file__).parents[2] / "samples"
 
 
-def pickled(thing: Any) -> Any:
+def pickle_copy(thing: Any) -> Any:
     return pickle.loads(pickle.dumps(thing))
 
 
-WAYS = pytest.mark.parametrize("way", [pickled, copy.copy, copy.deepcopy])
+WAYS = pytest.mark.parametrize("way", [pickle_copy, copy.copy, copy.deepcopy])
 
 
 def named_inputs(name: str) -> dict[str, Array]:
@@ -82,11 +82,11 @@ def test_weights_go_by_path_and_a_changed_file_is_an_error(tmp_path: Path) -> No
     assert_same(ir_exec.compile_model(pickle.loads(data))(named_inputs("bert")), expected)
     path.with_suffix(".bin").unlink()
     path.with_suffix(".bin").write_bytes(weights[:-1] + bytes([weights[-1] ^ 1]))
-    with pytest.raises(ir_exec.WeightsError, check=coded("IR200")) as error:
+    with pytest.raises(ir_exec.WeightsError, check=has_code("IR200")) as error:
         pickle.loads(data)
     assert error.value.location.path == str(path.with_suffix(".bin"))
     path.with_suffix(".bin").unlink()
-    with pytest.raises(ir_exec.WeightsError, check=coded("IR201")):
+    with pytest.raises(ir_exec.WeightsError, check=has_code("IR201")):
         pickle.loads(data)
 
 
@@ -116,7 +116,7 @@ def test_weights_that_reading_has_added_go_along(way: Callable[[Any], Any], from
 def test_settings_go_along() -> None:
     compiled = ir_exec.compile_model(SAMPLES / "bert.xml", max_memory=1000)
     with pytest.raises(ir_exec.ResourceError, match=naming("1,000")):
-        pickled(compiled)(named_inputs("bert"))
+        pickle_copy(compiled)(named_inputs("bert"))
 
 
 @WAYS
@@ -137,7 +137,7 @@ def test_deep_networks_can_be_pickled() -> None:
     for _ in range(3000):
         value = text.op("Negative", value)
     text.result(value)
-    assert pickled(ir_exec.compile_model(text.file().xml))([np.ones(2, np.float32)])[0].tolist() == [1, 1]
+    assert pickle_copy(ir_exec.compile_model(text.file().xml))([np.ones(2, np.float32)])[0].tolist() == [1, 1]
 
 
 def test_process_pools_take_compiled_models_and_operators_of_users() -> None:

@@ -21,7 +21,7 @@ from ir_exec.runtime import executor
 from ir_exec.runtime import loop as running
 from ir_exec.types import Array
 from tests.helpers.chunks import in_chunks
-from tests.helpers.facts import coded, facts, naming
+from tests.helpers.facts import facts, has_code, naming
 from tests.helpers.network_text import NetworkText, Output, tied_input, tied_output
 
 MIB = 2**20
@@ -67,7 +67,7 @@ def until(last: int) -> Callable[[NetworkText, Output], Output]:
     return lambda body, count: body.op("Less", count, body.const(int64(last)))
 
 
-def tiled(columns: int) -> Callable[[NetworkText, Output, Output], Output]:
+def tile_to(columns: int) -> Callable[[NetworkText, Output, Output], Output]:
     """[1, 1] becomes [1, columns]."""
     return lambda body, value, _: body.op("Tile", value, body.const(int64([1, columns])))
 
@@ -75,7 +75,7 @@ def tiled(columns: int) -> Callable[[NetworkText, Output, Output], Output]:
 def parts_that_grow() -> NetworkText:
     """2 GiB in parts of 1 MiB, in a loop that only its condition ends."""
     net = NetworkText()
-    net.result(loop(net, net.parameter("1,1"), tiled(MIB // 4), trips=int64(-1), goes_on=until(2048)))
+    net.result(loop(net, net.parameter("1,1"), tile_to(MIB // 4), trips=int64(-1), goes_on=until(2048)))
     return net
 
 
@@ -101,7 +101,7 @@ def parts_of_parts() -> NetworkText:
     net = NetworkText()
 
     def outer(body: NetworkText, value: Output, _: Output) -> Output:
-        return loop(net, value, tiled(MIB // 4), trips=int64(12), enclosing=body)
+        return loop(net, value, tile_to(MIB // 4), trips=int64(12), enclosing=body)
 
     net.result(loop(net, net.parameter("?,1"), outer, trips=int64(60)))
     return net
@@ -222,7 +222,7 @@ def test_a_body_may_take_what_the_run_has_left() -> None:
 
 def test_parts_and_their_final_copy_fit_together_or_not_at_all() -> None:
     net = NetworkText()
-    net.result(loop(net, net.parameter("1,1"), tiled(MIB // 4), trips=int64(-1), goes_on=until(9)))
+    net.result(loop(net, net.parameter("1,1"), tile_to(MIB // 4), trips=int64(-1), goes_on=until(9)))
     assert compiled_of(net, max_memory=22 * MIB)([X])[0].shape == (10, MIB // 4)
     with pytest.raises(ir_exec.ResourceError):
         compiled_of(net, max_memory=19 * MIB)([X])
@@ -232,7 +232,7 @@ def test_values_of_open_shape_are_counted_together() -> None:
     """Each of the three has 8 MB, which only the run knows."""
     net = NetworkText()
     x = net.parameter("?")
-    places = [net.op("NonZero", net.op("Roll", x, *rolled(net, step), opset=7), opset=3) for step in range(3)]
+    places = [net.op("NonZero", net.op("Roll", x, *roll_operands(net, step), opset=7), opset=3) for step in range(3)]
     for indices in places:
         net.result(indices)
     ones = np.ones(10**6, np.float32)
@@ -254,7 +254,7 @@ def test_many_small_values_are_counted_too() -> None:
         compiled_of(net, max_memory=MIB)([ones])
 
 
-def rolled(net: NetworkText, step: int) -> tuple[Output, Output]:
+def roll_operands(net: NetworkText, step: int) -> tuple[Output, Output]:
     return net.const(int64([step])), net.const(int64([0]))
 
 
@@ -361,7 +361,7 @@ def test_folded_constants_are_counted_once() -> None:
         assert compiled([X])[0].shape == (2, 10**6)
 
 
-def nested(trips: int) -> NetworkText:
+def nested_loops(trips: int) -> NetworkText:
     """Three loops, one in the other, of as many iterations as the first element of an input says."""
     net = NetworkText()
     count = net.const(int64(trips))
@@ -370,19 +370,19 @@ def nested(trips: int) -> NetworkText:
         return loop(net, value, inner, trips=int64(trips), back=True, concatenate=False, enclosing=body)
 
     def inner(body: NetworkText, value: Output, _: Output) -> Output:
-        return loop(net, value, negated, trips=int64(trips), back=True, concatenate=False, enclosing=body)
+        return loop(net, value, negate, trips=int64(trips), back=True, concatenate=False, enclosing=body)
 
     net.result(loop(net, net.parameter("1,1"), middle, trips=count, back=True, concatenate=False))
     return net
 
 
-def negated(body: NetworkText, value: Output, _: Output) -> Output:
+def negate(body: NetworkText, value: Output, _: Output) -> Output:
     return body.op("Negative", value)
 
 
 def test_iterations_are_counted_over_all_loops_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limiting, "MOST_ITERATIONS", 3 + 9 + 27)
-    compiled = compiled_of(nested(3))
+    compiled = compiled_of(nested_loops(3))
     for _ in range(2):
         assert compiled([X])[0] == -1
     monkeypatch.setattr(limiting, "MOST_ITERATIONS", 3 + 9 + 26)
@@ -507,7 +507,7 @@ def test_time_is_looked_at_within_layers(
     x = np.ones(compiled.inputs[0].shape.static, np.float32)
     compiled([x])
     looks = clock.now
-    with pytest.raises(ir_exec.ResourceError, check=coded("IR006")) as caught:
+    with pytest.raises(ir_exec.ResourceError, check=has_code("IR006")) as caught:
         compiled_of(net, max_seconds=looks - 3, threads=threads)([x])
     assert caught.value.location.layer_id == str(output.layer)
 
@@ -553,11 +553,11 @@ def test_limits_end_with_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[ref[Limits]] = []
     original = running.run_steps
 
-    def noted(steps: Any, slots: Any, limits: Limits) -> None:
+    def note_limits(steps: Any, slots: Any, limits: Limits) -> None:
         seen.append(ref(limits))
         original(steps, slots, limits)
 
-    monkeypatch.setattr(executor, "run_steps", noted)
+    monkeypatch.setattr(executor, "run_steps", note_limits)
     net = NetworkText()
     net.result(net.op("NonZero", net.parameter("?"), opset=3))
     compiled = compiled_of(net)

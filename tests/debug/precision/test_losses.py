@@ -8,7 +8,7 @@ import pytest
 from ir_exec import build
 from ir_exec.debug.precision.losses import LossKind, OutputLosses, kinds_of_outputs
 from ir_exec.errors import EvaluationError
-from tests.helpers.facts import coded, naming
+from tests.helpers.facts import has_code, naming
 
 LOGITS = np.array([[0.0, 1.0, 2.0], [3.0, 0.0, 0.0]], np.float32)
 OTHER = np.array([[2.0, 1.0, 0.0], [3.0, 0.0, 0.5]], np.float32)
@@ -50,13 +50,13 @@ def test_nan_is_an_infinite_loss() -> None:
 
 def test_another_shape_is_an_error() -> None:
     losses = OutputLosses(["y"], ["values"], [[np.ones((2, 3), np.float32)]])
-    with pytest.raises(EvaluationError, match=naming("y", "[2, 3]", "[2, 4]"), check=coded("IR705")):
+    with pytest.raises(EvaluationError, match=naming("y", "[2, 3]", "[2, 4]"), check=has_code("IR705")):
         losses.of([[np.ones((2, 4), np.float32)]])
 
 
 @pytest.mark.parametrize("output", [np.ones((0, 3), np.float32), np.array(["text"], object)])
 def test_no_numbers_are_an_error(output: np.ndarray) -> None:
-    with pytest.raises(EvaluationError, match=naming("y"), check=coded("IR705")):
+    with pytest.raises(EvaluationError, match=naming("y"), check=has_code("IR705")):
         OutputLosses(["y"], ["values"], [[output]]).of([[output]])
     numbers = np.ones(3, np.float32)
     loss = OutputLosses(["y", "z"], ["values"] * 2, [[output, numbers]]).of([[output, 2 * numbers]])

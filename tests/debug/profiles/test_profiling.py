@@ -20,7 +20,7 @@ from ir_exec.infer import count_work
 from ir_exec.runtime.compiled import CompiledModel
 from ir_exec.types import Array
 from tests.conformance.networks import arrays
-from tests.helpers.facts import coded, mentions, naming
+from tests.helpers.facts import has_code, mentions, naming
 
 NETWORKS = Path(__file__).parents[2] / "networks"
 NAMES = [path.stem for path in sorted(NETWORKS.glob("*.xml"))]
@@ -234,7 +234,7 @@ def test_trace_events(tmp_path: Path) -> None:
 
 
 def test_trace_events_that_cannot_be_written(tmp_path: Path) -> None:
-    with pytest.raises(IRError, check=coded("IR009")):
+    with pytest.raises(IRError, check=has_code("IR009")):
         profile_network("lstm", trace_events=tmp_path / "none" / "events.json")
     assert not list(tmp_path.iterdir())
 

@@ -20,7 +20,7 @@ from ir_exec.codes import Code
 from ir_exec.debug.values import stored_arrays
 from ir_exec.debug.values.stored_arrays import read_npy, read_npz, read_stored
 from ir_exec.types import Array
-from tests.helpers.facts import coded, fault_with
+from tests.helpers.facts import fault_with, has_code
 
 ARRAYS: dict[str, Array] = {
     "f32": np.arange(12, dtype=np.float32).reshape(3, 4),
@@ -112,10 +112,10 @@ def test_damaged_headers(name: str, tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
         archive.writestr("x.npy", content)
     for read, path in ((read_npy, "a.npy"), (read_stored, "a.npy"), (read_stored, "a.npz"), (read_npz, "a.npz")):
-        with pytest.raises(EvaluationError, check=coded(Code.unknown_input)) as caught:
+        with pytest.raises(EvaluationError, check=has_code(Code.unknown_input)) as caught:
             read(tmp_path / path)
         assert caught.value == fault_with(path)
-    with pytest.raises(EvaluationError, check=coded(Code.unknown_input)):
+    with pytest.raises(EvaluationError, check=has_code(Code.unknown_input)):
         read_npy(tmp_path / "a.npy", mapped=True)
 
 
@@ -168,7 +168,7 @@ def test_damaged_archives(name: str, tmp_path: Path) -> None:
     content = archive_of(np.random.default_rng(0).normal(size=100))
     (tmp_path / "a.npz").write_bytes(ARCHIVES[name](content))
     for read in (read_npz, read_stored):
-        with pytest.raises(EvaluationError, check=coded(Code.unknown_input)):
+        with pytest.raises(EvaluationError, check=has_code(Code.unknown_input)):
             read(tmp_path / "a.npz")
 
 
@@ -178,31 +178,31 @@ def test_a_size_that_is_not_true(tmp_path: Path) -> None:
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("x.npy", npy(header))
     (tmp_path / "a.npz").write_bytes(lying_size(bytearray(content.getvalue())))
-    with pytest.raises(EvaluationError, check=coded(Code.unknown_input)):
+    with pytest.raises(EvaluationError, check=has_code(Code.unknown_input)):
         read_npz(tmp_path / "a.npz")
 
 
 def test_packed_arrays_beyond_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     np.savez_compressed(tmp_path / "a.npz", a=np.zeros(10_000, np.int8), b=np.zeros(10_000, np.int8))
     assert read_npz(tmp_path / "a.npz", most_bytes=20_000).keys() == {"a", "b"}
-    with pytest.raises(ResourceError, check=coded(Code.limit_exceeded)):
+    with pytest.raises(ResourceError, check=has_code(Code.limit_exceeded)):
         read_npz(tmp_path / "a.npz", most_bytes=19_999)
     monkeypatch.setattr(stored_arrays, "default_budget", lambda: 19_999)
-    with pytest.raises(ResourceError, check=coded(Code.limit_exceeded)):
+    with pytest.raises(ResourceError, check=has_code(Code.limit_exceeded)):
         read_stored(tmp_path / "a.npz")
 
 
 def test_members_that_are_not_arrays(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
         archive.writestr("notes.txt", b"text")
-    with pytest.raises(EvaluationError, check=coded(Code.unknown_input)) as caught:
+    with pytest.raises(EvaluationError, check=has_code(Code.unknown_input)) as caught:
         read_npz(tmp_path / "a.npz")
     assert caught.value == fault_with("notes.txt")
 
 
 def test_objects_are_not_read(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", np.array([{}], object), allow_pickle=True)
-    with pytest.raises(EvaluationError, check=coded(Code.unknown_input)) as caught:
+    with pytest.raises(EvaluationError, check=has_code(Code.unknown_input)) as caught:
         read_npy(tmp_path / "a.npy")
     assert caught.value.hint is not None
 
@@ -215,10 +215,10 @@ def test_paths_that_are_not_files(tmp_path: Path) -> None:
     readers: list[Callable[[Any], Any]] = [read_npy, read_npz, read_stored]
     for path in paths:
         for read in readers:
-            with pytest.raises(EvaluationError, check=coded(Code.unknown_input)):
+            with pytest.raises(EvaluationError, check=has_code(Code.unknown_input)):
                 read(path)
     for read in readers:
-        with pytest.raises(EvaluationError, check=coded(Code.unreadable_path)):
+        with pytest.raises(EvaluationError, check=has_code(Code.unreadable_path)):
             read(tmp_path / "missing.npz")
 
 

@@ -13,13 +13,13 @@ from ir_exec.ops.base import elementwise
 from ir_exec.types import TensorType
 from tests.cases.arithmetic.binary import TYPES
 from tests.helpers.operators import bounds_of, evaluate, make
-from tests.helpers.values import array, typed
+from tests.helpers.values import array, make_type
 
 SIGNED = ("i8", "i16", "i32", "i64", "i4")
 UNSIGNED = ("u8", "u16", "u32", "u64", "u4")
 
 
-def truncated(a: int, b: int) -> int:
+def truncated_quotient(a: int, b: int) -> int:
     quotient = abs(a) // abs(b)
     return quotient if (a < 0) == (b < 0) else -quotient
 
@@ -32,11 +32,11 @@ def test_signed_division_is_pythons_or_cs(element_type: str, pairs: list[tuple[i
     pairs = [(a, b or 3) for a, b in pairs]
     a, b = (array(element_type, *column) for column in zip(*pairs, strict=True))
     for operator, formula in (
-        (make("Divide"), truncated),
-        (make("Divide", m_pythondiv="true"), truncated),
-        (make("Divide", m_pythondiv="false"), truncated),
+        (make("Divide"), truncated_quotient),
+        (make("Divide", m_pythondiv="true"), truncated_quotient),
+        (make("Divide", m_pythondiv="false"), truncated_quotient),
         (make("FloorMod"), lambda x, y: x % y),
-        (make("Mod"), lambda x, y: x - y * truncated(x, y)),
+        (make("Mod"), lambda x, y: x - y * truncated_quotient(x, y)),
     ):
         result = evaluate(operator, a, b)
         assert result.dtype == a.dtype
@@ -49,7 +49,7 @@ def test_signed_division_is_pythons_or_cs(element_type: str, pairs: list[tuple[i
 def test_two_scalars_in_versions_of_numpy_that_return_numbers(type: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(elementwise, "GIVES_ARRAYS", False)
     a, b = np.array(1.5, np.float32), np.array(2.5, np.float32)
-    result = make(type).kernel(typed(""), typed(""))(a, b)
+    result = make(type).kernel(make_type(""), make_type(""))(a, b)
     assert isinstance(result, np.ndarray)
     assert_array_equal(result, evaluate(make(type), a, b), strict=True)
 
@@ -62,11 +62,11 @@ def test_two_integers_are_divided_as_many(element_type: str) -> None:
     for a in numbers:
         for b in numbers:
             pair = np.array(a, dtype), np.array(b, dtype)
-            kernel = make("Divide").kernel(typed("", element_type), typed("", element_type))
+            kernel = make("Divide").kernel(make_type("", element_type), make_type("", element_type))
             if not b or (a == least < 0 and b == -1):
                 continue
             result = kernel(*pair)
-            assert (result.dtype, result.shape, result.item()) == (dtype, (), truncated(a, b))
+            assert (result.dtype, result.shape, result.item()) == (dtype, (), truncated_quotient(a, b))
             assert kernel(*pair, out=pair[0]) is pair[0]
             assert pair[0] == result
     with pytest.raises(EvaluationError) as caught:

@@ -36,11 +36,11 @@ def test_suggestions_of_many_layers_are_searched_once_and_among_few(monkeypatch:
     asked: list[list[str]] = []
     search = difflib.get_close_matches
 
-    def counted(word: str, possibilities: Iterable[str], **options: Any) -> list[str]:
+    def count_searches(word: str, possibilities: Iterable[str], **options: Any) -> list[str]:
         asked.append([*possibilities])
         return search(word, asked[-1], **options)
 
-    monkeypatch.setattr(difflib, "get_close_matches", counted)
+    monkeypatch.setattr(difflib, "get_close_matches", count_searches)
     registry.nearest_types.cache_clear()
     net = NetworkText()
     value = net.parameter("2")

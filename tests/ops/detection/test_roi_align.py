@@ -16,7 +16,7 @@ from ir_exec.types import TensorType
 from tests.helpers.chunks import in_chunks
 from tests.helpers.facts import fault_with
 from tests.helpers.operators import evaluate
-from tests.helpers.values import typed
+from tests.helpers.values import make_type
 
 ALIGN = ROIAlign9(pooled_h=2, pooled_w=3, sampling_ratio=0, spatial_scale=1.0, mode="avg", aligned_mode="half_pixel")
 ROTATED = ROIAlignRotated(pooled_h=2, pooled_w=3, sampling_ratio=0, spatial_scale=1.0)
@@ -28,9 +28,9 @@ DEFORMABLE = DeformablePSROIPooling(output_dim=2, group_size=3, part_size=3, spa
 @pytest.mark.parametrize(
     ("operator", "inputs", "expected"),
     [
-        (ALIGN, (typed("1,4,?,?"), typed("2..5,4"), typed("3..9", "i64")), "f32[3..5,4,2,3]"),
-        (ALIGN, (typed("..."), typed("..."), typed("...", "i64")), "f32[?,?,2,3]"),
-        (ROTATED, (typed("1,?,3,3"), typed("7,5"), typed("...", "i32")), "f32[7,?,2,3]"),
+        (ALIGN, (make_type("1,4,?,?"), make_type("2..5,4"), make_type("3..9", "i64")), "f32[3..5,4,2,3]"),
+        (ALIGN, (make_type("..."), make_type("..."), make_type("...", "i64")), "f32[?,?,2,3]"),
+        (ROTATED, (make_type("1,?,3,3"), make_type("7,5"), make_type("...", "i32")), "f32[7,?,2,3]"),
     ],
 )
 def test_shapes_from_bounds(operator: Op, inputs: tuple[TensorType, ...], expected: str) -> None:
@@ -40,9 +40,9 @@ def test_shapes_from_bounds(operator: Op, inputs: tuple[TensorType, ...], expect
 @pytest.mark.parametrize(
     ("operator", "inputs", "code", "fault"),
     [
-        (ALIGN, (typed("1,2,3,4"), typed("3,5"), typed("3", "i64")), "IR502",
+        (ALIGN, (make_type("1,2,3,4"), make_type("3,5"), make_type("3", "i64")), "IR502",
          fault_with("axis", "rois", 4, actual="5 and 4", expected="equal dims")),
-        (ALIGN, (typed("1,2,3,4"), typed("3,4"), typed("2", "i64")), "IR502",
+        (ALIGN, (make_type("1,2,3,4"), make_type("3,4"), make_type("2", "i64")), "IR502",
          fault_with("rois", "batch_indices", actual="3 and 2", expected="equal dims")),
     ],
 )  # fmt: skip

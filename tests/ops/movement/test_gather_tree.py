@@ -12,7 +12,7 @@ from ir_exec.types import Array, ElementType
 from tests.helpers.chunks import in_chunks
 from tests.helpers.facts import facts, naming
 from tests.helpers.operators import make, run
-from tests.helpers.values import typed
+from tests.helpers.values import make_type
 
 
 @st.composite
@@ -108,5 +108,5 @@ def test_GatherTree_shapes_that_contradict() -> None:
         (("[4,2,3]", "[4,2,3]", "[2]", "[1]"), "end_token"),
     ]:
         with pytest.raises(ShapeError) as caught:
-            operator.infer(*(typed(shape, "i32") for shape in shapes))
+            operator.infer(*(make_type(shape, "i32") for shape in shapes))
         assert caught.value.location.port == port

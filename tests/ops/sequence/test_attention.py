@@ -13,11 +13,11 @@ from ir_exec.ops.sequence.attention import ScaledDotProductAttention
 from ir_exec.types import Array, ElementType, Shape, TensorType
 from tests.helpers.chunks import in_chunks
 from tests.helpers.facts import fault_with
-from tests.helpers.values import typed
+from tests.helpers.values import make_type
 
 
 def infer(*shapes: str, causal: bool = False) -> TensorType:
-    return ScaledDotProductAttention(causal=causal).infer(*map(typed, shapes))
+    return ScaledDotProductAttention(causal=causal).infer(*map(make_type, shapes))
 
 
 @pytest.mark.parametrize(
@@ -85,13 +85,13 @@ def test_shapes_that_do_not_fit(shapes: list[str], code: str, port: str | None, 
 
 
 def test_a_mask_is_boolean_or_of_the_type_of_query() -> None:
-    types = [typed("2,4,8"), typed("2,5,8"), typed("2,5,6")]
+    types = [make_type("2,4,8"), make_type("2,5,8"), make_type("2,5,6")]
     with pytest.raises(ElementTypeError) as error:
-        ScaledDotProductAttention(causal=True).infer(*types, typed("4,5", ElementType.f16))
+        ScaledDotProductAttention(causal=True).infer(*types, make_type("4,5", ElementType.f16))
     fault = fault_with("attention_mask", "query", actual="f16", expected="boolean or f32")
     assert (error.value.code, error.value) == ("IR402", fault)
-    output_type = ScaledDotProductAttention(causal=False).infer(*types, typed("4,5", ElementType.boolean))
-    assert output_type == typed("2,4,6")
+    output_type = ScaledDotProductAttention(causal=False).infer(*types, make_type("4,5", ElementType.boolean))
+    assert output_type == make_type("2,4,6")
 
 
 # What OpenVINO 2026.4.1 infers.

@@ -25,11 +25,11 @@ def run(path: Path, monkeypatch: pytest.MonkeyPatch, *results: Value) -> tuple[l
     forgotten: list[int] = []
     forget = type(model.weights).forget
 
-    def watched(self: object, array: Array) -> None:
+    def watch_forget(self: object, array: Array) -> None:
         forgotten.append(array.nbytes)
         forget(self, array)
 
-    monkeypatch.setattr(type(model.weights), "forget", watched)
+    monkeypatch.setattr(type(model.weights), "forget", watch_forget)
     compiled = ir_exec.compile_model(model, passes="-prepack_weights")
     outputs = [np.array(array) for array in compiled([ROWS]).values()]
     for first, other in zip(outputs, compiled([ROWS]).values(), strict=True):

@@ -10,7 +10,7 @@ from ir_exec import EvaluationError, build
 from ir_exec.debug import compare
 from ir_exec.debug.comparison.pairing.ports import require_same_ports
 from ir_exec.model import Model
-from tests.helpers.facts import coded, naming
+from tests.helpers.facts import has_code, naming
 
 
 def model(inputs: dict[str, Any], outputs: dict[str, Any], element_type: str = "f32") -> Model:
@@ -49,11 +49,11 @@ def test_the_same_ports(other: Model) -> None:
     ],
 )
 def test_everything_that_differs_is_named(other: Model, names: tuple[str, ...]) -> None:
-    with pytest.raises(EvaluationError, match=naming(*names), check=coded("IR705")):
+    with pytest.raises(EvaluationError, match=naming(*names), check=has_code("IR705")):
         require_same_ports(PLAIN, other, "M", "N")
 
 
 def test_a_comparison_that_cannot_run_names_the_ports() -> None:
     other = model({"a": [2, 5], "b": [None, 4]}, {"y": "a", "z": "b"})
-    with pytest.raises(EvaluationError, match=naming("a", "f32[2,3]", "f32[2,5]"), check=coded("IR705")):
+    with pytest.raises(EvaluationError, match=naming("a", "f32[2,3]", "f32[2,5]"), check=has_code("IR705")):
         compare(PLAIN, other)

@@ -16,7 +16,7 @@ from ir_exec.debug.device.tables.cases import case_types, cases_of, node_of, pac
 from ir_exec.debug.device.tables.pages import conformance_html, conformance_junit
 from ir_exec.debug.device.tables.running import load_baseline
 from ir_exec.ops import resolve
-from tests.conformance.suite import PATH, shipped
+from tests.conformance.suite import PATH, shipped_cases
 from tests.debug.device.faulty import FaultyDevice
 from tests.helpers.facts import naming
 
@@ -32,7 +32,7 @@ def faulty(monkeypatch: pytest.MonkeyPatch) -> FaultyDevice:
 class TestCases:
     def test_the_package_ships_the_tables_as_they_are(self) -> None:
         rows = cases_of()
-        assert pack_cases(rows) == pack_cases(shipped()), "python -m tests.conformance.suite writes the file anew"
+        assert pack_cases(rows) == pack_cases(shipped_cases()), "python -m tests.conformance.suite writes the file anew"
         assert PATH.stat().st_size < 2**19
 
     def test_every_type_is_there(self) -> None:
