@@ -39,7 +39,7 @@ import ir_exec
 from benchmarks.measure import Paired, geometric_mean, measure_pair, write_json
 from benchmarks.networks import PRECISE, compare, networks
 from ir_exec.cli.process import keep_freed_memory
-from ir_exec.debug.drawing import drawn_inputs
+from ir_exec.debug.inputs.drawing import drawn_inputs
 from ir_exec.debug.profiles.recording import bytes_moved
 from ir_exec.kernels.gemm.blas import blas_is_single_threaded, prefers_tiles
 from ir_exec.kernels.gemm.panels import PackedMatrix

@@ -17,7 +17,7 @@ dask = pytest.importorskip("dask", reason="Dask is not installed")
 da = pytest.importorskip("dask.array", reason="Dask's arrays are not installed")
 
 from ir_exec.dask import apply  # noqa: E402  # it imports Dask
-from tests.helpers.facts import has_code, naming  # noqa: E402
+from tests.helpers.facts import coded, naming  # noqa: E402
 
 WEIGHTS = np.arange(12, dtype=np.float32).reshape(4, 3)
 DATA = np.arange(40, dtype=np.float32).reshape(10, 4)
@@ -120,6 +120,6 @@ def test_weights_that_are_gone(tmp_path: Path) -> None:
     y = apply(model, da.from_array(DATA, chunks=(5, 4)), precision="file")
     z = apply(model, da.from_array(DATA, chunks=(5, 4)), precision="file", weights="value")
     (tmp_path / "net.bin").unlink()
-    with pytest.raises(WeightsError, check=has_code("IR201")):
+    with pytest.raises(WeightsError, check=coded("IR201")):
         y.compute()  # type: ignore[union-attr]  # one output, one array
     assert np.array_equal(z.compute(), DATA @ WEIGHTS)  # type: ignore[union-attr]  # the same

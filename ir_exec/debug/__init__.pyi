@@ -8,10 +8,10 @@ from ir_exec.debug.reduction.bundling import (
     bundle as bundle,
     rerun as rerun,
 )
-from ir_exec.debug.reduction.command import Command as Command
+from ir_exec.debug.reduction.minimizing import Command as Command
 from ir_exec.debug.diffs.diffing import NetworkDiff as NetworkDiff
 from ir_exec.debug.diffs.diffing import diff as diff
-from ir_exec.debug.drawing import drawn_inputs as drawn_inputs
+from ir_exec.debug.inputs.drawing import drawn_inputs as drawn_inputs
 from ir_exec.debug.reduction.extracting import (
     Extracted as Extracted,
     extract as extract,
@@ -35,7 +35,7 @@ from ir_exec.debug.reduction.reducing import (
     ReductionInterrupted as ReductionInterrupted,
     reduce as reduce,
 )
-from ir_exec.debug.comparison.report import Comparison as Comparison
+from ir_exec.debug.comparison.report_text import Comparison as Comparison
 from ir_exec.debug.comparison.records import (
     ComparedLayer as ComparedLayer,
     ComparedModule as ComparedModule,

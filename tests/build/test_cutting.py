@@ -12,7 +12,7 @@ from ir_exec.build.cutting import below, cut, is_counted, needed_by, region_at, 
 from ir_exec.codes import Code
 from ir_exec.graph import Node, Value
 from ir_exec.types import Array, ElementType
-from tests.helpers.facts import has_code, naming
+from tests.helpers.facts import coded, naming
 
 X = np.float32([[-1, 2, 3]])
 
@@ -116,7 +116,7 @@ class TestCut:
 
     def test_nothing_is_left(self) -> None:
         model = network()
-        with pytest.raises(EvaluationError, check=has_code(Code.no_result)):
+        with pytest.raises(EvaluationError, check=coded(Code.no_result)):
             cut(region_at(model), set())
 
     def test_weights_that_are_added_are_written(self, tmp_path: Path) -> None:

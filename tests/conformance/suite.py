@@ -9,7 +9,7 @@ import lzma
 from pathlib import Path
 
 import ir_exec
-from ir_exec.debug.device.tables.cases import OperatorCase, pack_cases
+from ir_exec.debug.device.tables.running import OperatorCase, pack_cases
 from tests.conformance.case import Case
 from tests.conformance.checks import families, table
 

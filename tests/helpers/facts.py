@@ -13,7 +13,7 @@ from typing import Any
 
 from ir_exec.errors import IRError
 
-__all__ = ["facts", "fault_with", "has_code", "mentions", "naming"]
+__all__ = ["coded", "facts", "fault_with", "mentions", "naming"]
 
 _FACT = re.compile(
     r"""'[^']*'|"[^"]*"|\w*\[[^]]*\]|\b[\w.-]*[_/]\w[\w./-]*|\b[A-Z]\w*[A-Z]\w*|\b[A-Za-z]+\d\w*|(?<!\w)-?\b\d[\d,]*(?:\.\d+)?"""
@@ -31,7 +31,7 @@ def naming(*names: object) -> str:
     return "(?s)" + "".join(rf"(?=.*(?<!\w){re.escape(str(name))}(?!\w))" for name in names)
 
 
-def has_code(code: str, **location: object) -> Callable[[BaseException], bool]:
+def coded(code: str, **location: object) -> Callable[[BaseException], bool]:
     """Return a check for `pytest.raises`: True for an `IRError` with this code and place.
 
     place: attributes of its `Location`, such as `port`, `line` and `layer_name`.

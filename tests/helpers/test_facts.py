@@ -6,7 +6,7 @@ import pytest
 
 from ir_exec.check.findings import Diagnostic
 from ir_exec.errors import IRError, Location, ShapeError
-from tests.helpers.facts import facts, fault_with, has_code, mentions, naming
+from tests.helpers.facts import coded, facts, fault_with, mentions, naming
 
 MESSAGE = "axis 1 of indices is 3, expected 2 as in 'data' f32[2,3]"
 
@@ -91,8 +91,8 @@ def test_patterns_for_raises() -> None:
 
 def test_codes_and_places() -> None:
     error = ShapeError("x", code="IR502", port="indices", location=Location(line=7))
-    assert has_code("IR502")(error)
-    assert has_code("IR502", port="indices", line=7)(error)
-    assert not has_code("IR502", port="data")(error)
-    assert not has_code("IR501")(error)
-    assert not has_code(IRError.default_code)(ValueError("x"))
+    assert coded("IR502")(error)
+    assert coded("IR502", port="indices", line=7)(error)
+    assert not coded("IR502", port="data")(error)
+    assert not coded("IR501")(error)
+    assert not coded(IRError.default_code)(ValueError("x"))

@@ -7,7 +7,7 @@ import pytest
 from ir_exec.errors import ParseError
 from ir_exec.ir import Port
 from ir_exec.ir.edit import PortEdit, with_ports
-from tests.helpers.facts import has_code, naming
+from tests.helpers.facts import coded, naming
 
 TEXT = (
     b'<?xml version="1.0"?>\n<net version="11"><layers>\n'
@@ -65,5 +65,5 @@ def test_two_ports_that_look_the_same_are_refused() -> None:
 
 
 def test_changes_that_contradict_each_other_are_refused() -> None:
-    with pytest.raises(ParseError, check=has_code("IR002")):
+    with pytest.raises(ParseError, check=coded("IR002")):
         with_ports(TEXT, [edit(()), edit((3, -1))])

@@ -20,7 +20,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import WeightsError
 from ir_exec.ir import files, storage
 from ir_exec.ir.pairing import ENTRY, seal
-from tests.helpers.facts import has_code
+from tests.helpers.facts import coded
 
 SMALL, LARGE = 8, 2**17
 """Elements of a constant: the sample contains all bytes of the small one, and a half of those of the large one."""
@@ -65,7 +65,7 @@ def test_a_pair_is_read(path: Path) -> None:
 def test_weights_of_another_writing_are_refused(pairs: tuple[Path, Path]) -> None:
     first, other = pairs
     shutil.copy(other.with_suffix(".bin"), first.with_suffix(".bin"))
-    with pytest.raises(WeightsError, check=has_code(Code.weights_digest, path=str(first.with_suffix(".bin")))):
+    with pytest.raises(WeightsError, check=coded(Code.weights_digest, path=str(first.with_suffix(".bin")))):
         ir_exec.read_model(first)
     assert codes(first) == {Code.weights_digest}
 
@@ -73,7 +73,7 @@ def test_weights_of_another_writing_are_refused(pairs: tuple[Path, Path]) -> Non
 def test_weights_of_another_size_are_refused(path: Path) -> None:
     with path.with_suffix(".bin").open("ab") as file:
         file.write(b"more")
-    with pytest.raises(WeightsError, check=has_code(Code.weights_digest)):
+    with pytest.raises(WeightsError, check=coded(Code.weights_digest)):
         ir_exec.read_model(path)
     assert codes(path) == {Code.weights_digest}
 
@@ -159,7 +159,7 @@ def test_openvino_reads_the_file_and_saves_other_weights(path: Path, tmp_path: P
 
 def test_fix_refuses_weights_of_another_writing(path: Path) -> None:
     path.with_suffix(".bin").write_bytes(np.full(SMALL, 5.0, np.float32).tobytes())
-    with pytest.raises(WeightsError, check=has_code(Code.weights_digest)):
+    with pytest.raises(WeightsError, check=coded(Code.weights_digest)):
         fix(path)
 
 

@@ -31,7 +31,7 @@ from ir_exec.ir import remote as remote_files
 from ir_exec.ir.paths import exists, local_path
 from ir_exec.ir.remote import BLOCK, LIMIT_VARIABLE, VARIABLE, RemoteFile
 from ir_exec.ir.urls import is_url, replaced_suffix, suffix_of
-from tests.helpers.facts import fault_with, has_code, naming
+from tests.helpers.facts import coded, fault_with, naming
 from tests.helpers.items import weighed_network
 
 fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed")
@@ -166,7 +166,7 @@ def test_pickles_open_the_same_file_again(memory: Any) -> None:
     assert len(content) < os.path.getsize(LSTM.with_suffix(".bin")), "the weights are not in it"
     assert pickle.loads(content).weights.path == "memory://net/lstm.bin"
     memory.pipe("/net/lstm.bin", LSTM.with_suffix(".bin").read_bytes()[::-1])
-    with pytest.raises(WeightsError, check=has_code(Code.weights)):
+    with pytest.raises(WeightsError, check=coded(Code.weights)):
         pickle.loads(content)
 
 
@@ -384,7 +384,7 @@ def test_a_missing_bin(memory: Any) -> None:
     memory.rm("/net/lstm.bin")
     report = ir_exec.check_model("memory://net/lstm.xml")
     assert {error.code for error in report.errors} == {"IR201"}
-    with pytest.raises(WeightsError, check=has_code("IR201")):
+    with pytest.raises(WeightsError, check=coded("IR201")):
         Weights.open("memory://net/lstm.bin")
 
 

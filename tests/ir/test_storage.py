@@ -15,7 +15,7 @@ import pytest
 from ir_exec.errors import ResourceError
 from ir_exec.ir import storage
 from ir_exec.ir.storage import guarding, lock_folder, replacing, replacing_all, require_writable, temporary_folder
-from tests.helpers.facts import has_code
+from tests.helpers.facts import coded
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="of links, devices and owners as POSIX has them")
 
@@ -246,7 +246,7 @@ def test_a_temporary_folder_on_a_full_disk(monkeypatch: pytest.MonkeyPatch, tmp_
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(storage.tempfile, "TemporaryDirectory", full)
-    with pytest.raises(ResourceError, check=has_code("IR009")):
+    with pytest.raises(ResourceError, check=coded("IR009")):
         temporary_folder()
 
 

@@ -16,7 +16,7 @@ import ir_exec
 from ir_exec.errors import WeightsError
 from ir_exec.ir import BitOrder, Weights, default_weights_path, encode, spare_bytes
 from ir_exec.types import ElementType
-from tests.helpers.facts import has_code, naming
+from tests.helpers.facts import coded, naming
 from tests.helpers.network_text import NetworkText
 
 F32, U4, U8, STRING = ElementType.f32, ElementType.u4, ElementType.u8, ElementType.string
@@ -298,7 +298,7 @@ def test_a_mapped_file_that_changes_is_noticed(large: Path, change: Callable[[Pa
         lambda: weights.slice(2**20, 100),
         lambda: pickle.dumps(weights),
     ):
-        with pytest.raises(WeightsError, check=has_code("IR200")) as caught:
+        with pytest.raises(WeightsError, check=coded("IR200")) as caught:
             look()
         assert caught.value.location.path == str(large)
     weights.close()
@@ -335,5 +335,5 @@ def test_a_run_does_not_look_at_what_is_cut_off(tmp_path: Path) -> None:
     compiled = ir_exec.compile_model(tmp_path / "net.xml")
     assert compiled([np.ones(1, np.float32)])[0][-1] == 2
     cut_short(tmp_path / "net.bin")
-    with pytest.raises(WeightsError, check=has_code("IR200")):
+    with pytest.raises(WeightsError, check=coded("IR200")):
         compiled([np.ones(1, np.float32)])

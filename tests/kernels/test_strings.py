@@ -10,7 +10,7 @@ from ir_exec.codes import Code
 from ir_exec.kernels import strings
 from ir_exec.kernels.limits import LIMITS, Budget, Limits, MemoryMeter, current_limits, limited_memory
 from ir_exec.kernels.strings import encode_text, join_strings
-from tests.helpers.facts import has_code
+from tests.helpers.facts import coded
 
 
 def test_strings_in_any_shape() -> None:
@@ -24,7 +24,7 @@ def test_strings_in_any_shape() -> None:
 def test_places_beyond_i32(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(strings, "MOST_CHARACTERS", 4)
     assert join_strings([b"abcd"], (1,))[2].size == 4
-    with pytest.raises(ResourceError, check=has_code(Code.limit_exceeded)):
+    with pytest.raises(ResourceError, check=coded(Code.limit_exceeded)):
         join_strings([b"abcd", b"e"], (2,))
 
 
@@ -43,7 +43,7 @@ def test_strings_are_not_computed_beyond_the_budget() -> None:
 
 @pytest.mark.parametrize("text", ["\ud800", "a\udfff", "\ud83d\ude00"])
 def test_surrogates_that_are_no_bytes(text: str) -> None:
-    with pytest.raises(EvaluationError, check=has_code(Code.bad_value)):
+    with pytest.raises(EvaluationError, check=coded(Code.bad_value)):
         encode_text(text)
     assert encode_text("\udc80é") == b"\x80\xc3\xa9"
 

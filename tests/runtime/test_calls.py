@@ -10,7 +10,7 @@ import pytest
 import ir_exec
 from ir_exec import EvaluationError, Model
 from ir_exec.runtime.calls import bind_calls
-from tests.helpers.facts import has_code, naming
+from tests.helpers.facts import coded, naming
 from tests.helpers.network_text import NetworkText
 
 PACKAGE = Path(ir_exec.__file__).parent
@@ -51,7 +51,7 @@ def test_layers_that_depend_on_inputs_are_complete_for_the_calls() -> None:
 
 
 def test_calls_that_need_different_models_are_an_error() -> None:
-    with pytest.raises(EvaluationError, match=naming("axis"), check=has_code("IR705")):
+    with pytest.raises(EvaluationError, match=naming("axis"), check=coded("IR705")):
         bind_calls(dependent(), [ROWS, 0], [ROWS, 1])
 
 
@@ -63,7 +63,7 @@ def test_shapes_determine_dependent_layers_only() -> None:
     partial = dependent()
     assert partial.determine({}) is partial
     assert partial.is_partial
-    with pytest.raises(ir_exec.IRError, match=naming("CumProd"), check=has_code("IR901")):
+    with pytest.raises(ir_exec.IRError, match=naming("CumProd"), check=coded("IR901")):
         partial.require_complete()
 
 

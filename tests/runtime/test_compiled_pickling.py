@@ -16,7 +16,7 @@ import pytest
 
 import ir_exec
 from ir_exec.types import Array
-from tests.helpers.facts import has_code, naming
+from tests.helpers.facts import coded, naming
 from tests.helpers.ir_text import layer, net, parameter, port, result
 from tests.helpers.network_text import NetworkText
 from tests.ir import test_version_10
@@ -82,11 +82,11 @@ def test_weights_go_by_path_and_a_changed_file_is_an_error(tmp_path: Path) -> No
     assert_same(ir_exec.compile_model(pickle.loads(data))(named_inputs("bert")), expected)
     path.with_suffix(".bin").unlink()
     path.with_suffix(".bin").write_bytes(weights[:-1] + bytes([weights[-1] ^ 1]))
-    with pytest.raises(ir_exec.WeightsError, check=has_code("IR200")) as error:
+    with pytest.raises(ir_exec.WeightsError, check=coded("IR200")) as error:
         pickle.loads(data)
     assert error.value.location.path == str(path.with_suffix(".bin"))
     path.with_suffix(".bin").unlink()
-    with pytest.raises(ir_exec.WeightsError, check=has_code("IR201")):
+    with pytest.raises(ir_exec.WeightsError, check=coded("IR201")):
         pickle.loads(data)
 
 

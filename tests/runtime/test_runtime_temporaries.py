@@ -11,7 +11,7 @@ import pytest
 import ir_exec
 from ir_exec import ResourceError
 from ir_exec.types import Array, ElementType
-from tests.helpers.facts import has_code
+from tests.helpers.facts import coded
 from tests.helpers.network_text import NetworkText
 
 BUDGET = 2**23
@@ -69,7 +69,7 @@ def test_intermediate_arrays_beyond_the_budget_are_refused_before_they_exist(lay
     compiled = ir_exec.compile_model(ir_exec.read_model(file.xml, weights=file.weights), max_memory=BUDGET)
     tracemalloc.start()
     try:
-        with pytest.raises(ResourceError, check=has_code("IR006", layer_type=layer.type)):
+        with pytest.raises(ResourceError, check=coded("IR006", layer_type=layer.type)):
             compiled(layer.inputs)
         peak = tracemalloc.get_traced_memory()[1]
     finally:

@@ -21,7 +21,7 @@ from ir_exec.runtime import executor
 from ir_exec.runtime import loop as running
 from ir_exec.types import Array
 from tests.helpers.chunks import in_chunks
-from tests.helpers.facts import facts, has_code, naming
+from tests.helpers.facts import coded, facts, naming
 from tests.helpers.network_text import NetworkText, Output, tied_input, tied_output
 
 MIB = 2**20
@@ -507,7 +507,7 @@ def test_time_is_looked_at_within_layers(
     x = np.ones(compiled.inputs[0].shape.static, np.float32)
     compiled([x])
     looks = clock.now
-    with pytest.raises(ir_exec.ResourceError, check=has_code("IR006")) as caught:
+    with pytest.raises(ir_exec.ResourceError, check=coded("IR006")) as caught:
         compiled_of(net, max_seconds=looks - 3, threads=threads)([x])
     assert caught.value.location.layer_id == str(output.layer)
 

@@ -19,7 +19,7 @@ from ir_exec.runtime.weight_modes import (
     split_weights,
     weight_mode_of_many_runs,
 )
-from tests.helpers.facts import has_code, mentions
+from tests.helpers.facts import coded, mentions
 
 ROWS, COLUMNS = 512, 256
 EXPANDED = ROWS * COLUMNS * 4
@@ -47,7 +47,7 @@ def test_file_and_mode_together() -> None:
 
 
 def test_other_modes_are_refused() -> None:
-    with pytest.raises(EvaluationError, check=has_code("IR704")):
+    with pytest.raises(EvaluationError, check=coded("IR704")):
         compile_model(read_model(GNN), weight_mode="expanded")  # type: ignore[arg-type]
 
 
@@ -117,7 +117,7 @@ def test_engines_expand_by_default() -> None:
 
 def test_an_exceeded_budget_names_the_mode() -> None:
     compiled = compile_model(compressed_model(), max_memory=EXPANDED // 2, weight_mode="expand")
-    with pytest.raises(ResourceError, check=has_code("IR006")) as caught:
+    with pytest.raises(ResourceError, check=coded("IR006")) as caught:
         compiled([np.ones((1, COLUMNS), np.float32)])
     assert caught.value.hint == mentions("weight_mode", "keep")
     compile_model(compressed_model(), max_memory=EXPANDED // 2)([np.ones((1, COLUMNS), np.float32)])

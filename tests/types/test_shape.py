@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ir_exec.errors import ShapeError
 from ir_exec.types import UNBOUNDED, Dim, ElementType, Shape, TensorType
-from tests.helpers.facts import has_code, naming
+from tests.helpers.facts import coded, naming
 from tests.types.test_dim import dims
 
 shapes = st.one_of(st.just(Shape.unknown()), st.lists(dims(), max_size=4).map(Shape))
@@ -80,9 +80,9 @@ def test_static_and_dynamic():
     assert Shape([2, 3]) == (2, 3)
     assert Shape([2, 3]) == [2, 3]
     assert not Shape([2, None]).is_static
-    with pytest.raises(ValueError, check=has_code("IR506")):
+    with pytest.raises(ValueError, check=coded("IR506")):
         _ = Shape.unknown().static
-    with pytest.raises(ValueError, check=has_code("IR506")):
+    with pytest.raises(ValueError, check=coded("IR506")):
         len(Shape.unknown())
 
 

@@ -16,9 +16,8 @@ from time import perf_counter_ns
 from typing import Any, Literal, NamedTuple
 
 from ir_exec.codes import Code
-from ir_exec.debug.drawing import drawn_inputs
-from ir_exec.debug.profiles.blocks import measure_in_blocks
-from ir_exec.debug.profiles.engine_profile import profile_engine
+from ir_exec.debug.inputs.drawing import drawn_inputs
+from ir_exec.debug.profiles.engine_profile import measure_in_blocks, profile_engine
 from ir_exec.debug.profiles.profile_report import (
     GroupProfile,
     LayerProfile,
@@ -306,7 +305,7 @@ def _openvino(
     timeout: float,
     threads: int | None,
 ) -> OpenVINOProfile:
-    from ir_exec.debug.profiles.openvino_profile import profile_openvino
+    from ir_exec.debug.profiles.recording import profile_openvino
 
     ours = {node.name: layers[node].with_bodies for node in model.graph.nodes if node in layers}
     asked = chosen_threads(threads)

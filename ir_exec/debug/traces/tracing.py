@@ -17,8 +17,7 @@ from ir_exec.codes import Code
 from ir_exec.debug.traces.walk import Visit, Walker
 from ir_exec.debug.values.entries import Entry, Key, by_key, entries_of
 from ir_exec.debug.values.facts import Facts, digest, facts_of
-from ir_exec.debug.values.files import read_value, unwritable, write_file, write_value
-from ir_exec.debug.values.stored_arrays import damaged_file_error
+from ir_exec.debug.values.files import damaged_file_error, read_value, unwritable, write_file, write_value
 from ir_exec.errors import EvaluationError, IRError, NoSuchKeyError, ResourceError
 from ir_exec.hints import suggested
 from ir_exec.ir.regular_files import open_regular

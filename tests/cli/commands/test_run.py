@@ -22,7 +22,7 @@ from ir_exec import build
 from ir_exec.cli import main, process
 from ir_exec.cli.arrays import statistics
 from ir_exec.cli.output.run_text import printed_top, printed_values
-from ir_exec.debug.drawing import draw
+from ir_exec.debug.inputs.roles import draw
 from ir_exec.debug.traces.run_report import output_of
 from ir_exec.kernels import limits
 from ir_exec.model import ModelPort

@@ -13,7 +13,7 @@ from openvino import opset13 as op
 from ir_exec import EvaluationError, Model, read_model
 from ir_exec.debug import compare, trace
 from ir_exec.types import Array
-from tests.helpers.facts import has_code, mentions, naming
+from tests.helpers.facts import coded, mentions, naming
 from tests.helpers.network_text import NetworkText
 
 LLAMA = Path(__file__).parents[2] / "networks" / "llama_stateful.xml"
@@ -100,7 +100,7 @@ def test_files_have_the_values_of_one_call(tmp_path: Path) -> None:
     trace(sums(), [X], output=tmp_path)
     with pytest.raises(EvaluationError, match=naming(str(tmp_path))):
         compare(sums(), tmp_path, [X], calls=2)
-    with pytest.raises(EvaluationError, check=has_code("IR705")):
+    with pytest.raises(EvaluationError, check=coded("IR705")):
         compare(sums(), {"out0": X}, [X], then=[[X]])
 
 

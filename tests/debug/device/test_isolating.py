@@ -12,12 +12,12 @@ import ir_exec
 from ir_exec import EvaluationError, build
 from ir_exec.debug import compare
 from ir_exec.debug.comparison.metrics import Settings
-from ir_exec.debug.device import api, isolating
-from ir_exec.debug.device.asking import Asker
+from ir_exec.debug.device import isolating
+from ir_exec.debug.device.devices import Asker
 from ir_exec.debug.device.isolating import Isolator
-from ir_exec.debug.device.networks import write_together
+from ir_exec.debug.device.parts import write_together
 from ir_exec.debug.device.records import RunPart
-from ir_exec.debug.device.together import WrongTogether
+from ir_exec.debug.device.verdicts import WrongTogether
 from ir_exec.model import Model
 from ir_exec.runtime.arguments import bind_inputs
 from ir_exec.types import Array
@@ -186,7 +186,7 @@ class TestTogether:
 
     def test_an_optimization_of_the_whole_network(self, monkeypatch: pytest.MonkeyPatch) -> None:
         # The comparison of layers is without optimizations; the device's whole run is with them.
-        monkeypatch.setattr(api, "device_of", lambda *a, **k: FaultyDevice(together=["Exp", "ReLU"]))
+        monkeypatch.setattr(isolating, "device_of", lambda *a, **k: FaultyDevice(together=["Exp", "ReLU"]))
         report = compare(chain(), "onnxruntime", [X], isolate=True)
         assert report.verdict == "equal"
         assert report.isolation is not None

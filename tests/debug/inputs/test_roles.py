@@ -10,7 +10,7 @@ import pytest
 
 from ir_exec import Model, build, compile_model, read_model
 from ir_exec.build import Value
-from ir_exec.debug.drawing import Drawer, DrawnInput
+from ir_exec.debug.inputs.drawing import Drawer, DrawnInput
 from ir_exec.types import Array
 from tests.helpers.facts import mentions
 

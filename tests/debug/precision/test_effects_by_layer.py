@@ -14,7 +14,7 @@ from ir_exec.errors import EvaluationError, GraphError
 from ir_exec.model import Model
 from ir_exec.view import view
 from tests.debug.precision.networks import TOKENS, plain_model, quantized_model, ranged_model
-from tests.helpers.facts import has_code, naming
+from tests.helpers.facts import coded, naming
 
 PLAIN = plain_model()
 QUANTIZED = quantized_model(PLAIN)
@@ -162,10 +162,10 @@ def test_outputs_of_another_shape_are_named_with_both_shapes() -> None:
     hidden = build.gather(build.constant(table, name="table"), build.parameter([1, None], "i64", name="tokens"), 0)
     logits = build.matmul(hidden, build.constant(head, name="head"), transpose_b=True, name="last")
     other = build.model([build.result(logits, name="logits"), build.result(build.relu(logits), name="further")])
-    with pytest.raises(EvaluationError, match=naming("further"), check=has_code("IR705")):
+    with pytest.raises(EvaluationError, match=naming("further"), check=coded("IR705")):
         quantization_report(QUANTIZED, other, [TOKENS])
     smaller = build.model(build.result(logits, name="logits"))
-    with pytest.raises(EvaluationError, match=naming("logits", "f32[1,?,40]", "f32[1,?,30]"), check=has_code("IR705")):
+    with pytest.raises(EvaluationError, match=naming("logits", "f32[1,?,40]", "f32[1,?,30]"), check=coded("IR705")):
         quantization_report(QUANTIZED, smaller, [TOKENS])
 
 

@@ -12,7 +12,7 @@ import pytest
 from ir_exec import EvaluationError, IRError, compile_model, read_model
 from ir_exec.debug import Profile, profile
 from ir_exec.debug.comparison.references.openvino import original_layers
-from ir_exec.debug.profiles.blocks import PAUSE
+from ir_exec.debug.profiles.engine_profile import PAUSE
 from ir_exec.debug.profiles.profile_report import LayerProfile, MachineSpeed, measure_machine, summary
 from ir_exec.debug.profiles.profiling import grouped_by_prefix
 from ir_exec.debug.profiles.recording import Recorder, bytes_moved
@@ -20,7 +20,7 @@ from ir_exec.infer import count_work
 from ir_exec.runtime.compiled import CompiledModel
 from ir_exec.types import Array
 from tests.conformance.networks import arrays
-from tests.helpers.facts import has_code, mentions, naming
+from tests.helpers.facts import coded, mentions, naming
 
 NETWORKS = Path(__file__).parents[2] / "networks"
 NAMES = [path.stem for path in sorted(NETWORKS.glob("*.xml"))]
@@ -196,7 +196,7 @@ def test_each_contestant_runs_in_blocks_after_a_pause(monkeypatch: pytest.Monkey
     """The runs without and with timers, of the interpreter and of the engine."""
     pytest.importorskip("onnxruntime")
     pauses: list[float] = []
-    monkeypatch.setattr("ir_exec.debug.profiles.blocks.sleep", pauses.append)
+    monkeypatch.setattr("ir_exec.debug.profiles.engine_profile.sleep", pauses.append)
     report = profile_network("gnn_gcn_gat", engine="onnxruntime")
     assert report.repeat == 2
     assert pauses == [PAUSE] * 4
@@ -234,7 +234,7 @@ def test_trace_events(tmp_path: Path) -> None:
 
 
 def test_trace_events_that_cannot_be_written(tmp_path: Path) -> None:
-    with pytest.raises(IRError, check=has_code("IR009")):
+    with pytest.raises(IRError, check=coded("IR009")):
         profile_network("lstm", trace_events=tmp_path / "none" / "events.json")
     assert not list(tmp_path.iterdir())
 

@@ -20,7 +20,7 @@ from ir_exec.cli import main
 from ir_exec.codes import Code
 from ir_exec.debug import Bundle, bundle, rerun
 from tests.conformance.networks import arrays
-from tests.helpers.facts import has_code, naming
+from tests.helpers.facts import coded, naming
 from tests.helpers.network_text import NetworkText
 
 NETWORKS = Path(__file__).parents[2] / "networks"
@@ -157,7 +157,7 @@ def test_the_command_is_told(tmp_path: Path) -> None:
 
 
 def test_a_fault_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(EvaluationError, check=has_code("IR704")):
+    with pytest.raises(EvaluationError, check=coded("IR704")):
         bundle(GNN, arrays(GNN, "inputs") or [], output=tmp_path / "b.zip", fails=lambda *_: False)
     assert not list(tmp_path.iterdir())
 
@@ -353,7 +353,7 @@ def test_an_anonymous_one_of_an_onnx_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("limits", [{"max_seconds": 1e-9}, {"max_memory": 1}])
 def test_a_run_has_limits(limits: dict[str, Any], bundle_path: Path) -> None:
     assert rerun(bundle_path, max_seconds=3600, max_memory=2**30).equal
-    with pytest.raises(ResourceError, check=has_code(Code.limit_exceeded)):
+    with pytest.raises(ResourceError, check=coded(Code.limit_exceeded)):
         rerun(bundle_path, **limits)
     ((name, limit),) = limits.items()
     options = [f"--max-seconds={limit}"] if name == "max_seconds" else [f"--max-gib={limit / 2**30}"]

@@ -16,8 +16,7 @@ from ir_exec.cli import main
 from ir_exec.debug import extract, trace
 from ir_exec.debug.reduction.extracting import Extracted
 from ir_exec.debug.values.entries import entries_of
-from ir_exec.debug.values.files import nearest
-from ir_exec.debug.values.stored_arrays import read_npz
+from ir_exec.debug.values.files import nearest, read_npz
 from ir_exec.types import Array
 from tests.conformance.networks import arrays
 from tests.helpers.facts import facts, naming

@@ -11,10 +11,10 @@ import pytest
 
 from ir_exec import EvaluationError, Model, check_model, compile_model, read_model
 from ir_exec.debug import ReductionInterrupted, reduce
-from ir_exec.debug.values.stored_arrays import read_npz
+from ir_exec.debug.values.files import read_npz
 from ir_exec.types import Array
 from tests.conformance.networks import arrays
-from tests.helpers.facts import has_code, mentions
+from tests.helpers.facts import coded, mentions
 from tests.helpers.network_text import NetworkText, tied_input, tied_output
 
 NETWORKS = Path(__file__).parents[2] / "networks"
@@ -248,7 +248,7 @@ def test_ctrl_c_before_anything_was_found(after: int, tmp_path: Path) -> None:
 
 
 def test_what_does_not_fail() -> None:
-    with pytest.raises(EvaluationError, check=has_code("IR704")):
+    with pytest.raises(EvaluationError, check=coded("IR704")):
         reduce(thousand(), lambda model: False)
 
 

@@ -18,7 +18,7 @@ from ir_exec.debug.values.facts import PIECE, digest, facts_of
 from ir_exec.debug.values.files import read_value, write_value
 from ir_exec.types import ALL, STRING, Array, ElementType
 from tests.conformance.networks import arrays
-from tests.helpers.facts import fault_with, has_code, naming
+from tests.helpers.facts import coded, fault_with, naming
 from tests.helpers.network_text import NetworkText
 
 NETWORKS = Path(__file__).parents[2] / "networks"
@@ -196,7 +196,7 @@ class TestTrouble:
             raise OSError(28, "No space left on device")
 
         monkeypatch.setattr("ir_exec.debug.traces.tracing.write_value", full)
-        with pytest.raises(ResourceError, match="No space left on device", check=has_code("IR009")):
+        with pytest.raises(ResourceError, match="No space left on device", check=coded("IR009")):
             trace(GNN, arrays(GNN, "inputs"), output=tmp_path)
         assert reserved[0] > 100_000
         assert [path.name for path in tmp_path.iterdir()] == ["index.json"]
@@ -219,7 +219,7 @@ class TestTrouble:
         monkeypatch.setattr("ir_exec.debug.traces.tracing.write_value", fill)
         if not has_index:
             monkeypatch.setattr("ir_exec.debug.traces.tracing.write_file", full)
-        with pytest.raises(ResourceError, check=has_code("IR009")) as caught:
+        with pytest.raises(ResourceError, check=coded("IR009")) as caught:
             trace(GNN, arrays(GNN, "inputs"), output=tmp_path)
         assert caught.value == fault_with(3, tmp_path, "index.json")
         names = {path.name for path in written} | ({"index.json"} if has_index else set())
@@ -246,7 +246,7 @@ class TestTrouble:
         text = (tmp_path / "t" / "index.json").read_text()
         name = Trace(tmp_path / "t").value("relu1").file
         (tmp_path / "t" / "index.json").write_text(text.replace(name, "../mine.npy"))
-        with pytest.raises(EvaluationError, match=naming("index.json"), check=has_code("IR705")):
+        with pytest.raises(EvaluationError, match=naming("index.json"), check=coded("IR705")):
             trace(model, [np.ones((2, 3), np.float32)], output=tmp_path / "t")
         assert (tmp_path / "mine.npy").read_text() == "kept"
 
@@ -267,10 +267,10 @@ class TestTrouble:
         index = json.loads((tmp_path / "index.json").read_text())
         del index["values"][0]["digest"]
         (tmp_path / "index.json").write_text(json.dumps(index))
-        with pytest.raises(EvaluationError, match=naming("index.json"), check=has_code("IR705")):
+        with pytest.raises(EvaluationError, match=naming("index.json"), check=coded("IR705")):
             Trace(tmp_path)
         (tmp_path / "index.json").unlink()
-        with pytest.raises(EvaluationError, match=naming("index.json"), check=has_code("IR001")):
+        with pytest.raises(EvaluationError, match=naming("index.json"), check=coded("IR001")):
             Trace(tmp_path)
         with pytest.raises(EvaluationError, match="No such file"):
             Trace(tmp_path / "nowhere")

@@ -12,7 +12,7 @@ from random import Random
 import numpy as np
 
 from ir_exec.debug import rerun
-from ir_exec.debug.values.stored_arrays import read_npz
+from ir_exec.debug.values.files import read_npz
 from tests.fuzz.drawing import damage, draw_name
 from tests.fuzz.frame import Subject, invoke, only_our_errors
 

@@ -13,7 +13,7 @@ from onnx.reference import ReferenceEvaluator
 from ir_exec import IRError, compile_model, read_model
 from ir_exec.errors import EvaluationError, InvalidAttributeError, ResourceError, UnsupportedError
 from ir_exec.kernels import matching
-from tests.helpers.facts import has_code
+from tests.helpers.facts import coded
 from tests.onnx.runtime import Node, assert_as_onnxruntime, model_of_node, node
 
 RANDOM = np.random.default_rng(2)
@@ -178,13 +178,13 @@ WITHOUT_LIMITS = [
 @pytest.mark.parametrize("case", WITHOUT_LIMITS, ids=lambda case: case.type)
 def test_patterns_and_tables_without_an_end_are_refused(case: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(matching, "MATCH_SECONDS", 0.01)
-    with pytest.raises(ResourceError, check=has_code("IR006", layer_type=case.type)):
+    with pytest.raises(ResourceError, check=coded("IR006", layer_type=case.type)):
         read_model(stored_model(case))
 
 
 def test_a_pattern_that_is_nested_too_deeply_is_invalid() -> None:
     case = node("RegexFullMatch", text("a"), opset=20, pattern="(" * 5000 + "a" + ")" * 5000)
-    with pytest.raises(InvalidAttributeError, check=has_code("IR302", layer_type="RegexFullMatch")):
+    with pytest.raises(InvalidAttributeError, check=coded("IR302", layer_type="RegexFullMatch")):
         read_model(stored_model(case))
 
 
@@ -200,11 +200,11 @@ def test_strings_that_double_are_refused_before_they_exist() -> None:
     output = helper.make_tensor_value_info(f"s{count}", TensorProto.STRING, None)
     graph = helper.make_graph(nodes, "doubled", [], [output], [start])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
-    with pytest.raises(ResourceError, check=has_code("IR006", layer_type="StringConcat")):
+    with pytest.raises(ResourceError, check=coded("IR006", layer_type="StringConcat")):
         read_model(model.SerializeToString())
 
 
 @pytest.mark.parametrize("digits", ["9" * 5000, "0x" + "f" * 5000])
 def test_a_string_of_thousands_of_digits_is_refused(digits: str) -> None:
-    with pytest.raises(EvaluationError, check=has_code("IR704", layer_type="Cast")):
+    with pytest.raises(EvaluationError, check=coded("IR704", layer_type="Cast")):
         read_model(stored_model(casts(text(digits), "INT64" if digits.isdecimal() else "DOUBLE")))

@@ -29,7 +29,7 @@ from ir_exec.text.generation.limits import require_prompt
 from ir_exec.text.generation.speech import start_tokens
 from ir_exec.text.targets import TARGETS, check_for
 from ir_exec.text.targets.pipelines import in_genai
-from tests.helpers.facts import has_code
+from tests.helpers.facts import coded
 from tests.text.model_folders import pipeline
 
 VALUES: list[Any] = [
@@ -234,5 +234,5 @@ def test_a_folder_that_cannot_be_read(folder: Path, monkeypatch: pytest.MonkeyPa
         raise PermissionError(13, "Permission denied", path)
 
     monkeypatch.setattr(os, "listdir", refuse)
-    with pytest.raises(IRError, check=has_code(Code.unreadable_path, path=str(folder))):
+    with pytest.raises(IRError, check=coded(Code.unreadable_path, path=str(folder))):
         open_folder(folder)

@@ -15,7 +15,7 @@ from ir_exec.text.folders.folder import Folder, SettingsFile
 from ir_exec.text.generation import audio
 from ir_exec.text.generation.audio import Wave, log_mel, mel_filters, read_wav
 from ir_exec.types import Array
-from tests.helpers.facts import has_code
+from tests.helpers.facts import coded
 
 BANDS, FRAMES = (0, 7, 20, 40, 60, 79), (0, 1, 50, 100, 150, 199, 200, 2999)
 STORED = [
@@ -155,7 +155,7 @@ def test_paths_that_are_not_audio_files(tmp_path: Path, monkeypatch: pytest.Monk
         paths.append(tmp_path / "pipe.wav")
     monkeypatch.setattr(audio, "MOST_BYTES", 100)
     for path in paths:
-        with pytest.raises(EvaluationError, check=has_code("IR704")):
+        with pytest.raises(EvaluationError, check=coded("IR704")):
             read_wav(path)
 
 
@@ -189,5 +189,5 @@ def test_samples_that_are_no_numbers(value: float, tmp_path: Path) -> None:
     header = struct.pack("<HHIIHH", 3, 1, 16000, 128000, 8, 64)
     body = b"WAVEfmt " + struct.pack("<I", 16) + header + b"data" + struct.pack("<I", len(sound)) + sound
     (tmp_path / "a.wav").write_bytes(b"RIFF" + struct.pack("<I", len(body)) + body)
-    with pytest.raises(EvaluationError, check=has_code("IR704")):
+    with pytest.raises(EvaluationError, check=coded("IR704")):
         read_wav(tmp_path / "a.wav")

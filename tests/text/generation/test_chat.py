@@ -15,7 +15,7 @@ from ir_exec.text.folders.folder import Folder
 from ir_exec.text.folders.pipeline_rules import faults_of
 from ir_exec.text.generation import chat
 from ir_exec.text.generation.chat import render_chat
-from tests.helpers.facts import fault_with, has_code
+from tests.helpers.facts import coded, fault_with
 
 pytest.importorskip("jinja2")
 
@@ -61,7 +61,7 @@ def test_contents_are_as_json_has_them() -> None:
 def test_messages_that_are_nested_too_deeply() -> None:
     nested: list[Any] = []
     nested.append(nested)
-    with pytest.raises(EvaluationError, check=has_code(Code.bad_value)):
+    with pytest.raises(EvaluationError, check=coded(Code.bad_value)):
         render("{{ messages }}", nested)
 
 
@@ -75,7 +75,7 @@ def test_messages_that_are_nested_too_deeply() -> None:
 )
 def test_endless_templates_end(template: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chat, "RENDER_SECONDS", 1.0)
-    with pytest.raises(ResourceError, check=has_code(Code.limit_exceeded, path=PATH)):
+    with pytest.raises(ResourceError, check=coded(Code.limit_exceeded, path=PATH)):
         render(template, "a")
 
 
@@ -101,7 +101,7 @@ def test_templates_that_need_too_much_memory(template: str, monkeypatch: pytest.
 def test_long_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chat, "MOST_CHARACTERS", 1000)
     assert render("{{ 'a' * 1000 }}") == "a" * 1000
-    with pytest.raises(ResourceError, check=has_code(Code.limit_exceeded, path=PATH)) as caught:
+    with pytest.raises(ResourceError, check=coded(Code.limit_exceeded, path=PATH)) as caught:
         render("{% for a in range(99999) %}{{ 'a' * 501 }}{% endfor %}")
     assert caught.value == fault_with("1,000")
 
@@ -117,7 +117,7 @@ def test_long_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_failing_templates(template: str) -> None:
-    with pytest.raises(EvaluationError, check=has_code(Code.bad_value, path=PATH)):
+    with pytest.raises(EvaluationError, check=coded(Code.bad_value, path=PATH)):
         render(template)
 
 
@@ -125,6 +125,6 @@ def test_long_templates_are_refused_by_both(monkeypatch: pytest.MonkeyPatch) -> 
     for module in ("generation.chat", "folders.pipeline_rules"):
         monkeypatch.setattr(f"ir_exec.text.{module}.MOST_TEMPLATE", 10)
     assert render("a" * 10) == "a" * 10
-    with pytest.raises(ResourceError, check=has_code(Code.limit_exceeded, path=PATH)):
+    with pytest.raises(ResourceError, check=coded(Code.limit_exceeded, path=PATH)):
         render("a" * 11)
     assert [fault.code for fault in faults_of(folder("a" * 11)) if fault.location.path == PATH] == [Code.chat_template]

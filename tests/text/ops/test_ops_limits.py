@@ -15,7 +15,7 @@ from ir_exec.kernels import matching
 from ir_exec.ops.base.known_extensions import EXTENSION_MODULES
 from ir_exec.text.tokenizers import patterns
 from ir_exec.types import Array
-from tests.helpers.facts import fault_with, has_code
+from tests.helpers.facts import coded, fault_with
 from tests.text.ops.test_ops_operators import I32, Case, chars, file_of, pack_strings
 
 BUDGET = 2**20
@@ -93,7 +93,7 @@ def test_results_beyond_the_budget_are_refused_before_they_exist(case: Case, tmp
     inputs = sum(array.nbytes for array in inputs_of_case)
     tracemalloc.start()
     try:
-        with pytest.raises(ResourceError, check=has_code(Code.limit_exceeded, layer_type=case.type)):
+        with pytest.raises(ResourceError, check=coded(Code.limit_exceeded, layer_type=case.type)):
             compiled(inputs_of_case)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
@@ -130,7 +130,7 @@ def test_matches_end_at_the_time_limit(
     monkeypatch.setattr(matching, "SECONDS_PER_BYTE", 0.0)
     path, inputs_of_case = file_of(case, tmp_path)
     compiled = ir_exec.compile_model(ir_exec.read_model(path), max_seconds=0.3 if has_limit else None)
-    with pytest.raises(ResourceError, check=has_code(Code.limit_exceeded, layer_type=case.type)):
+    with pytest.raises(ResourceError, check=coded(Code.limit_exceeded, layer_type=case.type)):
         compiled(inputs_of_case)
 
 
@@ -175,7 +175,7 @@ def test_patterns_with_recursion_have_less_time(pattern: str) -> None:
 
 def test_short_texts_end_at_the_time_limit_too(tmp_path: Path) -> None:
     path, inputs_of_case = file_of(Case("RegexSplit", [*rows(overlapping(b"a a", 10)), chars(" ")], 5), tmp_path)
-    with pytest.raises(ResourceError, check=has_code(Code.limit_exceeded)):
+    with pytest.raises(ResourceError, check=coded(Code.limit_exceeded)):
         ir_exec.compile_model(ir_exec.read_model(path), max_seconds=1e-9)(inputs_of_case)
 
 
@@ -222,7 +222,7 @@ def test_patterns_within_the_limits(pattern: str) -> None:
 def test_long_patterns_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patterns, "MOST_PATTERN", 1000)
     assert patterns.compile_pattern(b"a" * 1000) is not None
-    with pytest.raises(ResourceError, check=has_code(Code.limit_exceeded)):
+    with pytest.raises(ResourceError, check=coded(Code.limit_exceeded)):
         patterns.compile_pattern(b"a" * 1001)
 
 
@@ -233,7 +233,7 @@ def test_nested_counts_of_a_pattern_are_not_expanded(pattern: str, tmp_path: Pat
     case = Case("RegexNormalization", [*ragged_text(b"a"), chars(pattern), chars("")], 3)
     path, inputs = file_of(case, tmp_path)
     compiled = ir_exec.compile_model(ir_exec.read_model(path), max_seconds=5.0)
-    with pytest.raises(ResourceError, check=has_code(Code.limit_exceeded, layer_type=case.type)):
+    with pytest.raises(ResourceError, check=coded(Code.limit_exceeded, layer_type=case.type)):
         compiled(inputs)
 
 

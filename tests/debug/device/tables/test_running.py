@@ -12,9 +12,8 @@ import ir_exec
 from ir_exec import EvaluationError, IRError
 from ir_exec.debug import Conformance, compare, conformance
 from ir_exec.debug.device.tables import running
-from ir_exec.debug.device.tables.cases import case_types, cases_of, node_of, pack_cases, unpack_cases
-from ir_exec.debug.device.tables.pages import conformance_html, conformance_junit
-from ir_exec.debug.device.tables.running import load_baseline
+from ir_exec.debug.device.tables.report import conformance_html, conformance_junit
+from ir_exec.debug.device.tables.running import case_types, cases_of, load_baseline, node_of, pack_cases, unpack_cases
 from ir_exec.ops import resolve
 from tests.conformance.suite import PATH, shipped_cases
 from tests.debug.device.faulty import FaultyDevice
