@@ -100,7 +100,7 @@ def test_failing_items(client: Any) -> None:
     assert "no such thing" in str(results[2].error)
 
 
-def test_what_workers_cannot_open_is_sent_to_them(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unopenable_models_are_sent_to_workers(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     initialize = models.Parcel.__init__
 
     def delete_files(self: models.Parcel, model: Any, options: Any, folder: Path, initializer: Any = None) -> None:
@@ -145,7 +145,7 @@ def test_workers_that_die(client: Any, tmp_path: Path) -> None:
 
 @pytest.mark.broad
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="processes are killed by a signal")
-def test_a_worker_that_dies_while_its_results_are_fetched(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_worker_dying_during_fetch_of_results(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A scheduler tries for long to reach a worker that is gone.
 
     It gives up in the end, as this one does: where another worker has computed the results already, nobody sees that

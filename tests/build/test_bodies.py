@@ -126,7 +126,7 @@ def test_constants_from_outside_are_constants_inside() -> None:
     assert len(loop.inputs) == 3
 
 
-def test_a_value_that_is_read_twice_is_one_input() -> None:
+def test_value_read_twice_is_one_input() -> None:
     x = build.parameter([4], name="x")
     (y,) = build.loop(2, None, lambda i, value: (None, [build.add(build.add(value, x), x)], []), carried=[x])
     (loop,) = (node for node in build.model(y).graph.nodes if node.type == "Loop")

@@ -96,7 +96,7 @@ def test_what_cannot_be(edit: Callable[[Editor], object], code: Code) -> None:
     assert caught.value.code == code
 
 
-def test_an_attribute_is_set_and_what_follows_is_declared(tmp_path: Path) -> None:
+def test_set_attribute_updates_later_declarations(tmp_path: Path) -> None:
     model = Editor(small()).set_attribute("largest", "keep_dims", True).model()
     again = save_and_read(model, tmp_path)
     assert str(again.outputs[1].shape) == "[?,1]"
@@ -136,7 +136,7 @@ def test_layers_are_inserted_before_one_layer(tmp_path: Path) -> None:
     assert [output.tolist() for output in run(again, DATA)] == [[[3, 0, 7]], [0]]
 
 
-def test_an_input_that_is_converted_keeps_its_name(tmp_path: Path) -> None:
+def test_converted_input_keeps_its_name(tmp_path: Path) -> None:
     """u8 images for a network of floats."""
     editor = Editor(small()).insert("x", lambda x: build.convert(x, destination_type="f32"))
     again = save_and_read(editor.retype({"x": "u8"}).model(), tmp_path)
@@ -144,7 +144,7 @@ def test_an_input_that_is_converted_keeps_its_name(tmp_path: Path) -> None:
     assert run(again, np.array([[1, 2, 3]], np.uint8))[0].tolist() == [[3, 5, 7]]
 
 
-def test_what_is_inserted_may_read_other_values_and_hold_bodies(tmp_path: Path) -> None:
+def test_inserted_layers_may_read_values_and_hold_bodies(tmp_path: Path) -> None:
     editor = Editor(small())
     x = editor.value("x")
 
@@ -166,7 +166,7 @@ def test_a_layer_is_replaced(tmp_path: Path) -> None:
         Editor(small()).replace("relu", lambda plus: [plus, plus])
 
 
-def test_a_layer_is_removed_with_what_only_it_reads(tmp_path: Path) -> None:
+def test_removal_includes_exclusive_inputs(tmp_path: Path) -> None:
     again = save_and_read(Editor(small()).remove("plus").model(), tmp_path)
     assert run(again, DATA)[0].tolist() == [[2, 0, 6]]
     assert [port.name for port in again.outputs] == ["y", "largest"]
@@ -182,7 +182,7 @@ def test_a_part_is_cut_out(tmp_path: Path) -> None:
     assert [layer.type for layer in again.document.layers] == ["Parameter", "ReLU", "Result"]
 
 
-def test_a_cut_takes_the_variables_along_that_it_reads(tmp_path: Path) -> None:
+def test_cut_includes_variables_it_reads(tmp_path: Path) -> None:
     x = build.parameter([2], name="x")
     sums = [build.add(build.read_value(np.zeros(2, np.float32), name), x) for name in ("a", "b")]
     model = build.model(
@@ -235,7 +235,7 @@ def test_a_value_becomes_an_output(tmp_path: Path) -> None:
     assert run(again, DATA)[2].tolist() == [[2, -4, 6]]
 
 
-def test_the_given_network_stays_as_it_was() -> None:
+def test_edits_leave_original_unchanged() -> None:
     model = small()
     before = model.document.model_dump_json()
     Editor(model).rename("x", "image").set_constant("two", 5).remove("relu").model()

@@ -141,7 +141,7 @@ def test_an_input_of_the_layer_around_is_made_once() -> None:
     assert ids == list(range(len(ids)))
 
 
-def test_a_value_that_was_taken_before_ports_moved_is_still_that_value() -> None:
+def test_values_survive_moved_ports() -> None:
     editor = Editor(loop_model())
     rows = editor.value("loop:1")
     editor.insert("loop/body/double", lambda value: build.add(value, editor.value("x")))
@@ -160,7 +160,7 @@ def test_names_in_bodies(tmp_path: Path) -> None:
     assert "double" not in layers
 
 
-def test_what_an_edit_in_a_body_does_not_touch_stays() -> None:
+def test_edit_in_body_leaves_other_layers_unchanged() -> None:
     before = loop_model()
     after = Editor(before).set_attribute("loop/body/plus", "auto_broadcast", "none").model()
     assert [layer for layer in after.document.layers if layer not in before.document.layers] == [
@@ -170,7 +170,7 @@ def test_what_an_edit_in_a_body_does_not_touch_stays() -> None:
     assert changed == ["plus"]
 
 
-def test_a_layer_whose_name_has_slashes_goes_first() -> None:
+def test_layer_name_with_slashes_takes_precedence() -> None:
     x = build.parameter([2], name="x")
     y = build.relu(x, name="if/then_body/scaled")
     editor = Editor(build.model(build.result(y, name="y"))).rename("if/then_body/scaled", "relu")

@@ -80,7 +80,7 @@ def test_types_that_contradict_each_other(declared: str, actual: str, code: Code
         ("f32[1..6]", "f32[4..8]", "f32[4..6]"),
     ],
 )
-def test_what_one_type_does_not_say_is_taken_from_the_other(chosen: str, other: str, expected: str) -> None:
+def test_partial_types_complement_each_other(chosen: str, other: str, expected: str) -> None:
     assert merge_types(type_of(chosen), type_of(other)) == type_of(expected)
 
 
@@ -121,7 +121,7 @@ def test_indices_of_max_pool_as_f32(read: bool) -> None:
     assert findings_of(max_pool("i64", read=read)) == []
 
 
-def test_indices_of_another_type_are_wrong_where_a_layer_takes_them() -> None:
+def test_wrong_index_type_is_reported_when_read() -> None:
     assert findings_of(max_pool("u8")) == [("warning", Code.declared_element_type, "1")]
     assert ("error", Code.declared_element_type, "1") in findings_of(max_pool("u8", read=True))
 
@@ -198,7 +198,7 @@ def test_a_reader_with_an_error_says_nothing_about_a_scalar() -> None:
     assert [error.code for error in report.errors] == [Code.cycle]
 
 
-def test_a_layer_that_reads_itself_says_nothing_about_its_output() -> None:
+def test_self_reading_layer_has_no_output_type() -> None:
     data = [port(0, dims=(3,)), port(1, "i32"), port(2, "i32")]
     gather = layer(3, "Gather", opset="opset8", inputs=data, outputs=[port(3)])
     unsqueeze = layer(4, "Unsqueeze", inputs=[port(0), port(1, "i32")], outputs=[port(2, dims=(1,))])
@@ -208,7 +208,7 @@ def test_a_layer_that_reads_itself_says_nothing_about_its_output() -> None:
     assert [error.code for error in report.errors] == [Code.cycle]
 
 
-def test_a_result_that_cannot_be_read_is_there() -> None:
+def test_unreadable_result_still_exists() -> None:
     relu = layer(1, "ReLU", inputs=[port(0, dims=(3,))], outputs=[port(1, dims=(3,))])
     xml = net([parameter(0, dims=(3,)), relu, result(2, dims=(3,))], [(0, 0, 1, 0), (1, 1, 2, 0)]).decode()
     report = check_model(xml.replace('type="Result" version="opset1"', 'type="Result"').encode())

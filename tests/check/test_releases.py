@@ -207,7 +207,7 @@ def test_empty_constants_were_always_read() -> None:
     assert required_release(xml.replace("<layers>", f"<layers>{layer}").encode()) == ("2022.1", [mentions("IR", 11)])
 
 
-def test_what_the_table_names_is_in_its_opset() -> None:
+def test_tabled_operators_are_in_their_opset() -> None:
     tables = [
         json.loads((ROOT / "ir_exec" / name).read_text("utf-8"))
         for name in ("check/releases.json", "ops/base/opsets.json")
@@ -268,7 +268,7 @@ def test_a_file_that_cannot_be_read_needs_nothing() -> None:
     assert check_model(b"no xml").requires is None
 
 
-def test_a_layer_that_is_too_new_twice_is_one_error() -> None:
+def test_layer_too_new_twice_is_one_error() -> None:
     report = check_model(net("MaxPool", 14, 'rounding_type="ceil_torch"'), target="2023.3")
     (error,) = [error for error in report.errors if error.code == Code.newer_than_target]
     assert facts(error.message) == ["2023.3", "2024.1", "MaxPool", "OpenVINO", "ceil_torch", "rounding_type"]

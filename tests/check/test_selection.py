@@ -75,7 +75,7 @@ def test_severities() -> None:
 
 
 class TestBaseline:
-    def test_what_is_known_is_hidden(self) -> None:
+    def test_baseline_hides_its_findings(self) -> None:
         baseline = Baseline.parse(Baseline.of([MIXED], str(BAD)).text(), str(BAD))
         assert baseline.new_in(MIXED).diagnostics == ()
         other = check_model(BAD / "IR107-cycle.xml")

@@ -251,7 +251,7 @@ class TestOverlappingConstants:
     def test_the_smaller_one_is_reported(self, ranges: tuple[tuple[int, int], ...], ids: list[str]) -> None:
         assert constants(*ranges) == [("warning", id) for id in ids]
 
-    def test_it_is_an_error_before_the_axis_that_it_makes_absurd(self) -> None:
+    def test_overlap_is_reported_before_an_absurd_axis(self) -> None:
         """An edited offset in a sample: the axis is then part of the weights."""
         path = Path(__file__).parents[1] / "bad" / "IR213-overlapping-constants.xml"
         weights = bytearray(path.with_suffix(".bin").read_bytes())

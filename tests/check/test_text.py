@@ -98,7 +98,7 @@ def test_warnings_that_say_the_same_make_one_block() -> None:
     assert mentions(19, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12) in text.splitlines()
 
 
-def test_twelve_layers_are_listed_and_the_rest_is_left_out() -> None:
+def test_list_is_shortened_after_twelve_layers() -> None:
     def also(*layers: str) -> str:
         same = [make_diagnostic("warning", "same", layer) for layer in ("0", *layers)]
         (line,) = [line for line in render(report_of(*same)) if "also:" in line]
@@ -134,7 +134,7 @@ def test_errors_lead_then_warnings() -> None:
     assert text.index(": b") < text.index(": d")
 
 
-def test_what_a_target_does_not_read_is_one_block() -> None:
+def test_layers_unread_by_target_are_one_block() -> None:
     newer = [
         make_diagnostic("error", "Gelu is of opset7", str(id), code="IR119", name="newer-than-target")
         for id in range(5)
@@ -229,7 +229,7 @@ def test_excerpts_fit_the_terminal() -> None:
         assert len(shown) <= max(width - 5, 30)
 
 
-def test_what_is_marked_is_shown_however_far_it_lies_to_the_right() -> None:
+def test_marked_text_is_shown_in_long_lines() -> None:
     line = f'<net name="{"n" * 500}"/><layer mode="{"x" * 20}"/>' + "<port/>" * 100
     for width in (None, 60):
         shown, marks = excerpt(line, width)

@@ -70,7 +70,7 @@ def test_every_operator_has_a_row() -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_what_is_built_is_what_openvino_reads(version: str, oracle: Oracle, tmp_path: Path) -> None:
+def test_built_layer_equals_openvino_reading(version: str, oracle: Oracle, tmp_path: Path) -> None:
     case = cases().get(version)
     if case is None:
         pytest.skip("no table has a row: tests/build has tests of it")

@@ -89,7 +89,7 @@ def full_docstring(cls: type[Op], without: frozenset[str]) -> str:
 
 
 @pytest.mark.parametrize("cls", [cls for cls in registered() if cls.is_data_movement], ids=name_of)
-def test_an_operator_that_only_moves_gives_elements_of_its_inputs(cls: type[Op]) -> None:
+def test_data_movement_outputs_input_elements(cls: type[Op]) -> None:
     if cls.type_name in NEED_A_NETWORK:
         return
     tried = 0
@@ -187,7 +187,7 @@ def test_versions_change_where_openvinos_do(type_name: str, oracle: Oracle) -> N
 
 
 @pytest.mark.parametrize("cls", [cls for cls in registered() if cls.type_name not in NEED_A_NETWORK], ids=name_of)
-def test_every_attribute_that_openvino_has_is_a_field(cls: type[Op], oracle: Oracle) -> None:
+def test_attributes_of_openvino_are_fields(cls: type[Op], oracle: Oracle) -> None:
     answers = (oracle.attributes(build(case)) for case in cases_by_class()[cls])
     names = next(answer["layer"] for answer in answers if not isinstance(answer, Refused))
     assert cls.unknown_attributes(dict.fromkeys(names, "")) == []
@@ -283,7 +283,7 @@ def test_members_of_a_family_get_their_inputs_by_name_in_any_order() -> None:
 
 
 @pytest.mark.parametrize("cls", registered(), ids=name_of)
-def test_what_a_class_says_of_its_inputs_fits_them(cls: type[Op]) -> None:
+def test_declared_input_facts_hold(cls: type[Op]) -> None:
     names = {declared.name for declared in cls.inputs}
     assert {*cls.monotone, *cls.inplace_inputs} <= names
     assert cls.counts_outputs in {"", *names}

@@ -65,7 +65,7 @@ def test_the_partition_says_who_runs_what(register: Register) -> None:
 
 
 @pytest.mark.parametrize("names", [True, False])
-def test_what_turns_out_to_be_refused_is_interpreted(register: Register, names: bool) -> None:
+def test_late_refusals_are_interpreted(register: Register, names: bool) -> None:
     register(OtherEngine(late=["Tanh"], names=names))
     model = compile_for_engine(network())
     np.testing.assert_allclose(model([X])["y"], compile_model(network())([X])["y"], rtol=1e-6)
@@ -73,7 +73,7 @@ def test_what_turns_out_to_be_refused_is_interpreted(register: Register, names: 
     assert model.partition.on_engine == (6 if names else 0)
 
 
-def test_constants_that_are_refused_are_computed_once(register: Register) -> None:
+def test_refused_constants_are_computed_once(register: Register) -> None:
     x = build.parameter([4], name="x")
     scale = build.tanh(build.constant(np.full(4, 0.5, np.float32)))
     model = build.model(
@@ -125,7 +125,7 @@ def test_observers_see_every_layer_of_the_interpreter(register: Register) -> Non
     assert [part.runs for part in engine.parts] == [0]
 
 
-def test_what_fails_on_the_engine_is_interpreted_and_told(register: Register) -> None:
+def test_failures_of_engine_are_interpreted_and_reported(register: Register) -> None:
     register(OtherEngine(fails=True))
     model = compile_for_engine(network())
     for _ in range(2):
@@ -217,7 +217,7 @@ class OneByOne(OtherEngine):
 
 
 @pytest.mark.parametrize("names_layers", [True, False])
-def test_a_model_whose_layers_are_rejected_one_by_one_is_interpreted(names_layers: bool, register: Register) -> None:
+def test_model_rejected_layer_by_layer_is_interpreted(names_layers: bool, register: Register) -> None:
     register(OneByOne(names_layers=names_layers))
     value = x = build.parameter([3, 4], name="x")
     for _ in range(100):

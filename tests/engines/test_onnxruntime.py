@@ -128,7 +128,7 @@ def test_variables() -> None:
     assert [other([x])["y"].tolist() for _ in range(2)] == [[4, 9], [16, 36]]
 
 
-def test_the_state_of_a_failed_call_is_that_before_it() -> None:
+def test_failed_call_restores_state() -> None:
     model, x = compile_for_engine(accumulating([2], initial=False)), np.array([2, 3], np.float32)
     model([x])
     with pytest.raises(IRError):
@@ -158,7 +158,7 @@ def gathering(function: str) -> Model:
     ["gather", "gather_elements", "gather_nd", "scatter_update", "scatter_elements_update", "scatter_nd_update"],
 )
 @pytest.mark.parametrize("index", [5, -6, 2**31, -(2**62)])
-def test_indices_out_of_range_are_as_the_interpreter_has_them(function: str, index: int) -> None:
+def test_out_of_range_indices_match_interpreter(function: str, index: int) -> None:
     model, arguments = gathering(function), [np.arange(1, 6, dtype=np.float32), np.array([index])]
     expected, actual = [outcome(network, arguments) for network in (compile_model(model), compile_for_engine(model))]
     assert actual == expected
@@ -175,7 +175,7 @@ def outcome(model: CompiledModel, arguments: list[Array]) -> object:
 
 @pytest.mark.parametrize("function", ["divide", "mod", "floor_mod"])
 @pytest.mark.parametrize("element_type", ["i32", "u8", "i64"])
-def test_integers_divided_by_what_may_be_zero_are_interpreted(function: str, element_type: str) -> None:
+def test_integer_division_by_possible_zero_is_interpreted(function: str, element_type: str) -> None:
     x, y = build.parameter([None], element_type, name="x"), build.parameter([None], element_type, name="y")
     model = build.model(build.result(getattr(build, function)(x, y, name="quotient"), name="z"))
     engine_model = compile_for_engine(model)
@@ -189,7 +189,7 @@ def test_integers_divided_by_what_may_be_zero_are_interpreted(function: str, ele
     assert partition.on_engine == partition.layers
 
 
-def test_a_size_that_follows_from_values_is_interpreted() -> None:
+def test_value_dependent_size_is_interpreted() -> None:
     x, sizes = build.parameter([1], name="x"), build.parameter([1], "i64", name="sizes")
     model = build.model(build.result(build.abs(build.relu(build.tile(x, sizes, name="large"))), name="y"))
     engine_model = compile_for_engine(model, max_memory=10**8)
@@ -223,7 +223,7 @@ SIZED: dict[str, Callable[[Value, Value], Value]] = {
 
 
 @pytest.mark.parametrize("build_layer", SIZED.values(), ids=SIZED)
-def test_outputs_whose_sizes_are_values_are_limited(build_layer: Callable[[Value, Value], Value]) -> None:
+def test_value_dependent_outputs_are_limited(build_layer: Callable[[Value, Value], Value]) -> None:
     x, sizes = build.parameter([1, 1, 4, 2], name="x"), build.parameter([4], "i64", name="sizes")
     output = build.result(build.abs(build_layer(x, sizes)), name="y")
     model = compile_for_engine(build.model(output, [x, sizes]), max_memory=10**8)
@@ -323,7 +323,7 @@ def summing() -> Model:
     return build.model(build.result(build.sqrt(build.abs(total)), name="y"))
 
 
-def test_a_session_that_fails_is_told_with_its_layer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_session_failure_names_the_layer(monkeypatch: pytest.MonkeyPatch) -> None:
     import onnxruntime
 
     monkeypatch.setattr(onnxruntime, "InferenceSession", Session)
@@ -335,9 +335,7 @@ def test_a_session_that_fails_is_told_with_its_layer(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("message", ["no kernel: Add node (total)", "no kernel"])
-def test_a_session_that_cannot_be_made_is_interpreted_with_the_reason(
-    monkeypatch: pytest.MonkeyPatch, message: str
-) -> None:
+def test_session_failure_falls_back_with_reason(monkeypatch: pytest.MonkeyPatch, message: str) -> None:
     import onnxruntime
 
     monkeypatch.setattr(Session, "refuses", message)
@@ -388,7 +386,7 @@ def test_the_folder_of_a_refused_session_is_deleted(monkeypatch: pytest.MonkeyPa
     assert not list(tmp_path.iterdir())
 
 
-def test_a_profile_that_is_cut_off_is_one_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_truncated_profile_is_one_error(monkeypatch: pytest.MonkeyPatch) -> None:
     model = compile_for_engine(linear(), options={"profile": True})
     model([X])
 

@@ -36,7 +36,7 @@ def test_all_on_the_engine_is_one_part() -> None:
     assert partition.crossings == 0
 
 
-def test_what_is_refused_is_interpreted_between() -> None:
+def test_refused_layers_split_the_graph() -> None:
     partition = partition_without(chain("abs", "exp", "sqrt", "tanh", "sin", "cos", "abs"), "Tanh")
     assert names(partition) == [
         (True, ["Abs", "Exp", "Sqrt"]),
@@ -64,7 +64,7 @@ def test_a_branch_around_a_refused_layer_goes_to_the_later_part() -> None:
     assert [value.node.type for value in partition.parts[2].inputs] == ["Tanh", "Sqrt"]
 
 
-def test_layers_on_constants_are_in_every_part_that_reads_them() -> None:
+def test_constant_layers_are_in_each_reading_part() -> None:
     x = build.parameter([4], name="x")
     scale = build.exp(build.constant(np.ones(4, np.float32)))
     first = build.multiply(build.abs(build.sqrt(x)), scale)

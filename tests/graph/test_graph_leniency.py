@@ -100,7 +100,7 @@ def variable(data: str) -> bytes:
 
 
 class TestVariables:
-    def test_type_and_shape_are_those_of_the_first_value(self, oracle: Oracle) -> None:
+    def test_type_and_shape_come_from_first_value(self, oracle: Oracle) -> None:
         xml = variable('variable_id="v"')
         assert findings_of(xml) == [("warning", Code.missing_attribute, "1")] * 2
         assert_runs_as_in_openvino(oracle, xml, b"", np.arange(6, dtype=np.float32).reshape(DIMS))
@@ -130,7 +130,7 @@ class TestVariables:
     def test_a_reader_with_another_fault_is_still_a_reader(self, data: str, code: Code) -> None:
         assert findings_of(variable(data)) == [("error", code, "1")]
 
-    def test_a_reader_whose_type_is_misspelt_is_still_a_reader(self) -> None:
+    def test_misspelled_reader_is_still_a_reader(self) -> None:
         xml = variable('variable_id="v"').replace(b'"ReadValue"', b'"ReadValu"')
         assert findings_of(xml) == [("error", Code.unknown_type, "1")]
 
@@ -157,7 +157,7 @@ class TestSpareBytes:
         assert ("warning", Code.constant_size, "0") in findings_of(xml, weights)
         assert_runs_as_in_openvino(oracle, xml, weights)
 
-    def test_behind_the_end_of_the_weights_they_are_a_fault(self, oracle: Oracle) -> None:
+    def test_spare_bytes_beyond_weights_are_a_fault(self, oracle: Oracle) -> None:
         xml, weights = self.network("i32", (3,), 16), bytes(16)
         assert findings_of(xml, weights) == [("error", Code.constant_size, "0")]
         assert isinstance(oracle.values(IRFile(xml, weights, ())), Refused)
@@ -177,7 +177,7 @@ class TestLastInput:
         assert findings_of(xml, weights) == [("warning", Code.input_without_edge, "2")]
         assert_runs_as_in_openvino(oracle, xml, weights, np.ones(DIMS, np.float32))
 
-    def test_the_layer_has_the_inputs_that_have_edges(self) -> None:
+    def test_layer_inputs_follow_edges(self) -> None:
         xml, weights = self.net_with_open_ports((0, 1, 2))
         (pad,) = [node for node in ir_exec.read_model(xml, weights).graph.nodes if node.type == "Pad"]
         assert [port.id for port in pad.layer.inputs] == ["0", "1", "2"]
@@ -189,7 +189,7 @@ class TestLastInput:
         assert {*findings_of(xml, weights)} == {("error", Code.input_without_edge, "2")}
         assert isinstance(oracle.values(IRFile(xml, weights, (np.ones(DIMS, np.float32),))), Refused)
 
-    def test_an_edge_that_leads_to_another_layer_was_meant_for_it(self) -> None:
+    def test_dangling_edge_counts_as_missing_input(self) -> None:
         xml, weights = self.net_with_open_ports((0, 1, 2))
         xml = xml.replace(b"</edges>", b'<edge from-layer="1" from-port="0" to-layer="9" to-port="3"/></edges>')
         assert findings_of(xml, weights) == [("error", Code.dangling_edge, "2")]

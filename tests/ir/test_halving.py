@@ -29,7 +29,7 @@ def stored_types(model: ir_exec.Model) -> list[str]:
 
 
 @pytest.mark.parametrize("element_type", DTYPES)
-def test_a_constant_is_stored_as_f16_and_has_its_type_again(element_type: str, tmp_path: Path) -> None:
+def test_constant_is_stored_as_f16_and_restored(element_type: str, tmp_path: Path) -> None:
     x = build.parameter([2, 8], element_type, name="x")
     model = save_and_read(
         build.matmul(x, build.constant(WEIGHTS, element_type, name="w", tensor_names=["t"])), tmp_path
@@ -86,7 +86,7 @@ def test_openvino_reads_it_and_keeps_the_mark(tmp_path: Path) -> None:
     np.testing.assert_allclose(ir_exec.compile_model(model)({"x": x_values})["y"], theirs, rtol=1e-5, atol=1e-6)
 
 
-def test_no_more_than_one_constant_at_a_time_is_in_memory(tmp_path: Path) -> None:
+def test_constants_are_in_memory_one_at_a_time(tmp_path: Path) -> None:
     value = build.parameter([256], name="x")
     for index in range(12):
         value = build.matmul(value, np.random.default_rng(index).standard_normal((256, 256), np.float32))

@@ -101,12 +101,12 @@ ONNX_RELU = message((1, 10), (2, "maker"), (7, GRAPH), (8, message((1, ""), (2, 
 """A ModelProto as ONNX writes it: its IR version, the producer, the graph, the opsets."""
 
 
-def test_what_is_told_apart_is_onnx() -> None:
+def test_onnx_is_recognized() -> None:
     ov = pytest.importorskip("openvino")
     assert [node.get_type_name() for node in ov.Core().read_model(ONNX_RELU).get_ordered_ops()][1] == "Relu"
 
 
-def test_files_that_openvino_and_onnx_write_are_told_apart(tmp_path: Path) -> None:
+def test_files_of_openvino_and_onnx_are_distinguished(tmp_path: Path) -> None:
     ov = pytest.importorskip("openvino")
     assert "ONNX" in reading_error(ONNX_RELU).message
     compiled = ov.Core().compile_model(ov.Core().read_model(RELU.encode(), b""), "CPU")
@@ -180,7 +180,7 @@ def test_doctypes_and_entities_are_refused_at_once(text: str, encoding: str) -> 
     steps_of(lambda: reading_error(raw), limit=5_000)
 
 
-def test_a_doctype_that_is_only_mentioned_is_no_fault() -> None:
+def test_mentioned_doctype_is_no_fault() -> None:
     comment = '<!-- <!DOCTYPE net [<!ENTITY x "y">]> --><![CDATA[<!DOCTYPE net>]]>'
     assert read_document(RELU.replace("<rt_info>", f"<rt_info>{comment}").encode()) is not None
 

@@ -75,7 +75,7 @@ def test_every_kind_of_change_is_made() -> None:
     }
 
 
-def test_what_only_speed_depends_on_is_left_alone() -> None:
+def test_changes_of_speed_alone_are_skipped() -> None:
     source = """
 if size <= thresholds.FEW and is_whole:
     share(1, nanoseconds=size * thresholds.EACH)
@@ -208,7 +208,7 @@ def test_functions_are_changed_where_they_live(module: tuple[ModuleType, list[Ch
     assert (some.Some().size, some.Some().other()) == (0, 5)
 
 
-def test_what_is_not_in_functions_alone_is_not_patched(module: tuple[ModuleType, list[Change]], tmp_path: Path) -> None:
+def test_module_level_changes_are_not_patched(module: tuple[ModuleType, list[Change]], tmp_path: Path) -> None:
     functions = Functions(tmp_path / "patched_package")
     chosen = [change for change in module[1] if change.where == "the module"]
     assert chosen

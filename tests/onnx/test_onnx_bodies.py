@@ -80,13 +80,13 @@ def nest(depth: int, last: str) -> bytes:
     return model(body, further='"own" : 1', functions=functions(depth, last)).SerializeToString()  # type: ignore[no-any-return]
 
 
-def test_equal_calls_of_a_function_with_a_fault_are_expanded_once(converted_types: list[str]) -> None:
+def test_repeated_faulty_calls_are_expanded_once(converted_types: list[str]) -> None:
     report = check_model(nest(12, f"b = {FAULT}(a)"))
     assert [error.code for error in report.errors] == ["IR503"]
     assert converted_types.count("Softmax") == 1
 
 
-def test_calls_that_expand_to_too_many_nodes_are_refused_before_expansion(converted_types: list[str]) -> None:
+def test_calls_with_too_many_nodes_are_refused_in_advance(converted_types: list[str]) -> None:
     report = check_model(nest(30, "b = Neg(a)"))
     assert [error.code for error in report.errors] == ["IR006"]
     assert len(converted_types) < 10

@@ -178,7 +178,7 @@ def test_non_zero_of_small_types(name: str) -> None:
     assert NonZero().evaluate(data[1, 0, ...]).tolist() == [[0]]
 
 
-def test_non_zero_knows_the_zero_of_nf4_and_that_f8e8m0_has_none() -> None:
+def test_non_zero_of_nf4_and_f8e8m0() -> None:
     codes = np.array([0, 7, 15], np.uint8)
     assert NonZero().evaluate(codes.view(ElementType.nf4.dtype)).tolist() == [[0, 2]]
     assert NonZero().evaluate(codes.view(ElementType.f8e8m0.dtype)).tolist() == [[0, 1, 2]]

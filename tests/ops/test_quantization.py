@@ -40,7 +40,7 @@ def problems(draw: st.DrawFn) -> tuple[list[Array], int, int]:
     return arrays, draw(st.sampled_from([2, 3, 5, 9])), draw(st.sampled_from([1, 3, 2**16]))
 
 
-def test_reversed_limits_of_channels_that_are_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reversed_limits_equal_for_all_channels(monkeypatch: pytest.MonkeyPatch) -> None:
     in_chunks(monkeypatch, "CHUNK_ELEMENTS", 4)
     data = np.arange(-12, 12).reshape(2, 3, 4) / 8
     limits = [np.full((1, 3, 1), limit) for limit in (1.0, -1.0, 2.0, 4.0)]
@@ -145,7 +145,7 @@ def test_constant_limits_are_used_once(problem: tuple[list[Array], int, int]) ->
         np.testing.assert_array_equal(result, expected)
 
 
-def test_limits_that_are_not_constant_are_taken_from_the_call() -> None:
+def test_non_constant_limits_come_from_the_call() -> None:
     limit = np.ones((), np.float32)
     assert FakeQuantize(levels=2).with_constants({1: limit, 2: limit, 3: limit}) is None
 
@@ -174,7 +174,7 @@ def test_threads_share_large_data(axis: int | None) -> None:
 
 @pytest.mark.parametrize("name", ["f8e4m3", "f8e5m2"])
 @pytest.mark.parametrize("channels", [1, 3])
-def test_many_elements_are_converted_as_few_are(name: str, channels: int) -> None:
+def test_many_elements_convert_like_few(name: str, channels: int) -> None:
     operator = FakeConvert.parse({"destination_type": name}, raise_error)
     assert operator is not None
     generator = np.random.default_rng(0)

@@ -235,9 +235,7 @@ def reshapes(draw: st.DrawFn) -> tuple[Op, Array, Array]:
 
 @settings(max_examples=200)
 @given(reshapes(), st.data())
-def test_Reshape_keeps_the_order_and_is_within_what_is_inferred(
-    case: tuple[Op, Array, Array], data: st.DataObject
-) -> None:
+def test_reshape_keeps_order_within_inferred_shape(case: tuple[Op, Array, Array], data: st.DataObject) -> None:
     operator, array, pattern = case
     output = run(operator, array, pattern)
     assert output.ravel().tolist() == array.ravel().tolist()
@@ -249,7 +247,7 @@ def test_Reshape_keeps_the_order_and_is_within_what_is_inferred(
 
 @settings(max_examples=100)
 @given(st.data())
-def test_other_outputs_are_within_what_is_inferred(data: st.DataObject) -> None:
+def test_other_outputs_match_inferred_types(data: st.DataObject) -> None:
     array = np.zeros(draw_shape(data.draw, 0), np.int64)
     tensor_type = TensorType(constant([0]).element_type, draw_wider(data.draw, array.shape))
     order = np.array(data.draw(st.permutations(range(array.ndim))), np.int64)

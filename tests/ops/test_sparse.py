@@ -74,7 +74,7 @@ def test_bags_are_summed_one_by_one(
             np.testing.assert_allclose(actual, expected, rtol=1e-12)
 
 
-def test_what_stands_before_the_first_offset_is_in_no_bag() -> None:
+def test_elements_before_first_offset_are_in_no_bag() -> None:
     inputs = (TABLE, np.array([3, 0, 1]), np.array([1, 2]), np.array(-1), np.array([9.0, 1.0, 2.0]))
     assert EmbeddingBagOffsetsSum().evaluate(*inputs).tolist() == [TABLE[0].tolist(), (2 * TABLE[1]).tolist()]
 

@@ -25,7 +25,7 @@ def test_shapes_pass_through() -> None:
         assert str(make("Identity", 16).infer(make_type(shape, "string"))) == f"string{shape}"
 
 
-def test_a_type_that_is_not_known_stays_so() -> None:
+def test_unknown_type_stays_unknown() -> None:
     unknown = TensorType(ElementType.dynamic, Shape([2]))
     assert str(make("ConvertLike", 1).infer(make_type("[2]"), unknown)) == "dynamic[2]"
     types = infer_types(make("ConvertPromoteTypes", 14), make_type("[2]"), unknown)

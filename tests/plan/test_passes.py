@@ -97,7 +97,7 @@ def test_every_layer_is_explained() -> None:
     assert {layer.into for layer in fused if layer.fate == "fused"} == steps
 
 
-def test_a_pass_that_is_left_out_makes_nothing() -> None:
+def test_disabled_pass_changes_nothing() -> None:
     report = explain_network("bert_tiny_fp16", "-fuse_layer_norm")
     assert not [layer for layer in report.layers if layer.made_by == "fuse_layer_norm"]
 
@@ -195,7 +195,7 @@ def test_a_pass_that_fails_is_left_out(
     assert left_out.error == f"{type(error).__name__}: {error}"
 
 
-def test_a_pass_that_fails_is_an_error_in_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failing_pass_is_an_error_in_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     failing(monkeypatch, "fuse_layer_norm", ShapeError("broken"))
     with pytest.raises(PassFailedError):
         outputs("bert_tiny_fp16", None)
@@ -247,7 +247,7 @@ def plans_after(name: str, **options: Any) -> str:
         return "\n".join([plans_of(compiled), *digests])
 
 
-def test_passes_of_the_model_run_once_and_others_for_each_set_of_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_model_passes_run_once_and_shape_passes_per_shape(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: Counter[str] = Counter()
 
     def counting(entry: Any) -> Any:
@@ -276,7 +276,7 @@ def test_passes_cannot_write_to_the_constants_of_the_model() -> None:
         constants.folded = frozenset()  # type: ignore[misc]
 
 
-def test_a_plan_that_reads_missing_values_is_refused_in_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plan_reading_missing_values_is_refused_in_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     def lose(graph: PlanGraph, constants: ModelConstants) -> PlanGraph:
         graph.set_nodes(graph.nodes[1:])
         return graph

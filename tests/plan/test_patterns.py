@@ -128,7 +128,7 @@ def test_alternatives_from_left_to_right() -> None:
     assert "second" in result.values
 
 
-def test_a_later_alternative_is_tried_where_a_condition_fails_behind() -> None:
+def test_later_alternative_is_tried_after_failed_condition() -> None:
     """The first alternative matches, and the condition on the whole does not hold for it."""
     either = number("left") + op("ReLU", X) | Y + op("ReLU", X)
     pattern = either.where("no number", lambda match, value: "left" not in match.values)
@@ -170,7 +170,7 @@ def test_nothing_else_may_read_what_is_inside() -> None:
     assert "output" in result.found
 
 
-def test_the_reason_of_a_whole_match_goes_before_that_of_a_part() -> None:
+def test_reason_of_complete_match_takes_precedence() -> None:
     """The second alternative has another number of inputs; the first one fails by another reader."""
     relu = build.relu(image())
     plan = plan_of(build.exp(relu), build.sqrt(relu))
@@ -187,7 +187,7 @@ def test_readers_within_the_pattern_are_none_else() -> None:
     assert len(names(match_last(pattern, build.add(build.sqrt(relu), build.exp(relu))))) == 4
 
 
-def test_an_input_is_no_value_that_the_pattern_computes() -> None:
+def test_input_is_no_value_computed_by_pattern() -> None:
     relu = build.relu(image())
     result = match_last(op("ReLU", X) + Y, build.add(relu, relu))
     assert isinstance(result, Mismatch)
@@ -228,7 +228,7 @@ def test_layers_without_an_anchor_have_no_reason() -> None:
     assert plan.skipped == []
 
 
-def test_an_anchor_that_is_fused_has_no_reason() -> None:
+def test_fused_anchor_has_no_reason() -> None:
     """The Add behind the product is tried first, and matches in part."""
     relu = FusionRule(
         op("Sqrt", op("ReLU", X)) | op("Exp", op("ReLU", X)),

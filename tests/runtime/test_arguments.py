@@ -124,7 +124,7 @@ def test_the_hint_says_how_to_cast() -> None:
     ("value", "element_type"),
     [(None, "f32"), ([None, None], "f32"), (["1", "2"], "f32"), (np.array(["1", "2"]), "i64"), ([1, 2], "string")],
 )
-def test_what_no_cast_makes_numbers_has_no_hint(value: Any, element_type: str) -> None:
+def test_non_numeric_values_have_no_cast_hint(value: Any, element_type: str) -> None:
     with pytest.raises(ir_exec.ElementTypeError) as caught:
         bind_inputs([value], ports(("2", element_type)))
     assert caught.value.hint is None

@@ -390,7 +390,7 @@ def test_types(name: str, oracle: Oracle) -> None:
 @pytest.mark.parametrize("type", ["Loop", "TensorIterator"])
 @pytest.mark.parametrize("x", ["5,2,3", "?,2,?", "?,?,?", "..."])
 @pytest.mark.parametrize("hidden", ["2,4", "?,4", "2,?", "?,?", "..."])
-def test_what_the_body_knows_of_a_state_is_known_of_the_output(type: str, x: str, hidden: str, oracle: Oracle) -> None:
+def test_known_state_facts_reach_the_output(type: str, x: str, hidden: str, oracle: Oracle) -> None:
     file = recurrent(type, x, hidden).file()
     answer = oracle.types(file)
     assert not isinstance(answer, Refused), answer.reason
@@ -404,7 +404,7 @@ def test_what_the_body_knows_of_a_state_is_known_of_the_output(type: str, x: str
     ("initial", "expected"),
     [("1,2", "1..2,2"), ("3,2", "2..3,2"), ("?,2", "2,2"), ("2,2", "2,2"), ("1..4,?", "2,2"), ("2", "...")],
 )
-def test_a_loop_that_may_not_run_has_its_initial_value(initial: str, expected: str) -> None:
+def test_possibly_skipped_loop_includes_initial_value(initial: str, expected: str) -> None:
     net = NetworkText()
     body = NetworkText(net)
     inputs = [net.parameter("", "i64"), net.const(TRUE), net.parameter(initial)]
@@ -418,7 +418,7 @@ def test_a_loop_that_may_not_run_has_its_initial_value(initial: str, expected: s
 
 
 @pytest.mark.parametrize("trips", [0, 2])
-def test_a_loop_that_does_not_run_gives_an_initial_value_of_another_shape(trips: int) -> None:
+def test_skipped_loop_gives_initial_value_of_other_shape(trips: int) -> None:
     net = NetworkText()
     body = NetworkText(net)
     inputs = [net.parameter("", "i64"), net.const(TRUE), net.parameter("3,2")]
@@ -546,7 +546,7 @@ def test_parts_must_agree() -> None:
         ir_exec.read_model(file.xml, weights=file.weights).types  # noqa: B018  # typed when asked
 
 
-def test_what_the_other_branch_would_give_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_branch_is_inferred_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[object] = []
 
     def count_calls(*arguments: Any, **further: Any) -> list[TensorType]:
@@ -828,9 +828,7 @@ def test_a_loop_needs_a_condition() -> None:
     ("element_type", "shape", "expected"),
     [("f32", "...", "f32[...]"), ("dynamic", "?,2", "dynamic[?,2]"), ("dynamic", "...", "f16[3]")],
 )
-def test_half_a_type_of_a_body_input_takes_the_place_of_the_declared_one(
-    element_type: str, shape: str, expected: str
-) -> None:
+def test_partial_body_input_type_replaces_declaration(element_type: str, shape: str, expected: str) -> None:
     """Only where nothing at all is known of a value, the body's own declaration stands."""
     body = NetworkText()
     body.result(body.parameter("3", "f16"))

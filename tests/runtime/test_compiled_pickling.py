@@ -70,7 +70,7 @@ def test_shapes_go_along_and_copies_are_reshaped_apart(way: Callable[[Any], Any]
     assert str(way(compiled).outputs[0].shape) == "[1..8,16,32]"
 
 
-def test_weights_go_by_path_and_a_changed_file_is_an_error(tmp_path: Path) -> None:
+def test_weights_are_pickled_by_path_and_checked(tmp_path: Path) -> None:
     path = tmp_path / "bert.xml"
     for suffix in (".xml", ".bin"):
         shutil.copyfile(SAMPLES / f"bert{suffix}", path.with_suffix(suffix))

@@ -50,7 +50,7 @@ def plus_minus(net: NetworkText, x: Output, element_type: str) -> Output:
 
 
 @both
-def test_values_are_computed_in_f32_and_returned_in_the_type_of_the_output(element_type: str) -> None:
+def test_values_are_computed_in_f32_and_returned_in_output_type(element_type: str) -> None:
     net = NetworkText()
     net.result(plus_minus(net, net.parameter("1", element_type), element_type))
     file = net.file(of(element_type, 0.5))
@@ -90,7 +90,7 @@ def test_convert_rounds(element_type: str) -> None:
 
 @both
 @pytest.mark.parametrize("type", ["Convert", "ConvertLike"])
-def test_a_conversion_to_the_type_that_a_value_has_already_is_none(type: str, element_type: str) -> None:
+def test_conversion_to_same_type_is_removed(type: str, element_type: str) -> None:
     net = NetworkText()
     x = net.parameter("1", element_type)
     lost = net.const(of(element_type, LOST[element_type]))
@@ -270,7 +270,7 @@ def test_branches_are_computed_in_f32(element_type: str, condition: bool) -> Non
     [(name, "f16") for name in NETWORKS]
     + [(name, "bf16") for name in ("conv_zoo", "gnn_gcn_gat", "lstm", "matrix_ops", "script_if")],
 )
-def test_a_network_in_short_floats_gives_what_its_f32_weights_give(name: str, element_type: str) -> None:
+def test_short_float_network_equals_rounded_f32_weights(name: str, element_type: str) -> None:
     """The same network in f32 with weights that short floats hold; outputs differ by one rounding."""
     file, rounded = in_short_floats(NETWORKS[name], element_type)
     model = ir_exec.read_model(file.xml, weights=file.weights)
@@ -315,7 +315,7 @@ def test_expanded_weights_take_twice_their_bytes_and_kept_ones_none(element_type
     assert plan.peak <= 3 * 2**17
 
 
-def test_a_kept_constant_that_is_an_output_itself() -> None:
+def test_kept_constant_as_output() -> None:
     net = NetworkText()
     weights = np.arange(2**13).astype(np.float16)
     constant = net.const(weights)
@@ -326,7 +326,7 @@ def test_a_kept_constant_that_is_an_output_itself() -> None:
     np.testing.assert_array_equal(second, weights + weights)
 
 
-def test_the_other_precision_keeps_weights_as_they_are() -> None:
+def test_other_precision_keeps_weights() -> None:
     file = weighted_file(2, "f16")
     run = compile_file(file, precision="file")
     run(list(file.inputs))
@@ -369,7 +369,7 @@ def test_results_share_no_memory_with_inputs() -> None:
     assert data.tolist() == other.tolist() == [1, 2]
 
 
-def test_an_input_of_an_open_type_is_computed_in_its_own() -> None:
+def test_open_type_input_keeps_its_type() -> None:
     net = NetworkText()
     net.result(plus_minus(net, net.parameter("1", "dynamic"), "f16"))
     (result,) = outputs(net.file(of("f16", 0.5)))
@@ -411,7 +411,7 @@ class OnlyShort(Op):
 
 @pytest.mark.usefixtures("forgotten_extensions")
 @pytest.mark.parametrize("dim", ["1", "?"])
-def test_operators_of_users_get_f32_unless_they_refuse_it(dim: str) -> None:
+def test_custom_operators_get_f32_by_default(dim: str) -> None:
     register_op("Lowered", version="extension")(Lowered)
     register_op("OnlyShort", version="extension")(OnlyShort)
     net = NetworkText()
@@ -454,7 +454,7 @@ def test_an_operator_of_users_may_be_data_movement(is_mover: bool) -> None:
 
 
 @pytest.mark.parametrize(("reduction", "is_as_in_file"), [("none", True), ("sum", False)])
-def test_a_network_that_only_moves_16_bit_floats_runs_as_in_its_file(reduction: str, is_as_in_file: bool) -> None:
+def test_data_movement_network_of_16_bit_floats_runs_as_stored(reduction: str, is_as_in_file: bool) -> None:
     data = build.parameter([2, 3], "f16")
     moved = build.scatter_elements_update(
         build.transpose(data, [1, 0]), [[0, 0]], build.slice(data, [0, 0], [1, 2], [1, 1]), 0, reduction=reduction
@@ -472,7 +472,7 @@ def test_a_network_that_only_moves_16_bit_floats_runs_as_in_its_file(reduction: 
 
 @pytest.mark.parametrize("precision", ["f32", "file"])
 @both
-def test_what_fills_up_is_the_lowest_value_of_the_file(element_type: str, precision: Any) -> None:
+def test_padding_is_lowest_value_of_file_type(element_type: str, precision: Any) -> None:
     lowest = float({"f16": -65504.0, "bf16": -3.3895313892515355e38}[element_type])
     x = build.parameter([1, 1, 3], element_type, name="x")
     twice = build.add(x, x)

@@ -211,7 +211,7 @@ def test_a_hostile_loop_takes_no_more_than_the_budget(name: str, tmp_path: Path)
 X = np.ones((1, 1), np.float32)
 
 
-def test_a_body_may_take_what_the_run_has_left() -> None:
+def test_body_may_use_remaining_budget() -> None:
     """20 MiB around the loop and 20 MiB in its body, and not both counted by themselves."""
     compiled = compiled_of(a_body_beside_a_large_value(), max_memory=45 * MIB)
     assert compiled([X])[0] == 10 * MIB
@@ -272,7 +272,7 @@ def test_memory_that_is_freed_may_be_taken_again() -> None:
 
 
 @pytest.mark.parametrize("type", ["NonZero", "Unique", "NonMaxSuppression"])
-def test_what_data_decides_is_counted_before_it_is_made(type: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_data_dependent_sizes_are_counted_in_advance(type: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
     sizes: list[int] = []
     monkeypatch.setattr(Limits, "require", lambda limits, size: asked.append(size))
@@ -309,7 +309,7 @@ def test_constants_and_the_run_count_together() -> None:
 
 
 @pytest.mark.parametrize(("outputs", "budget"), [(1, 3), (2, 7)])
-def test_outputs_that_are_copied_for_the_caller_are_counted_before(outputs: int, budget: int) -> None:
+def test_copied_outputs_are_counted_in_advance(outputs: int, budget: int) -> None:
     """Each is the input, which the caller has already, and takes 4 MB."""
     net = NetworkText()
     x = net.parameter("?")
@@ -519,7 +519,7 @@ def test_without_a_time_limit_nobody_looks_at_the_clock(monkeypatch: pytest.Monk
     compiled_of(net)([X])
 
 
-def test_memory_is_counted_for_as_long_as_it_lives() -> None:
+def test_memory_is_counted_during_lifetime() -> None:
     limits = Limits(Budget(10_000))
     first = np.zeros(4000, np.uint8)
     limits.keep(first)

@@ -78,7 +78,7 @@ def test_results_are_a_mapping_by_name_and_position(compiled_sum):
         ([X, np.zeros((4, 3), np.float32)], ir_exec.ShapeError, "IR504", mentions("node2", "[2,3]", "[4,3]", 2, 4)),
     ],
 )
-def test_what_does_not_fit_is_refused_with_the_reason(compiled_sum, inputs, error, code, words):
+def test_misfit_is_refused_with_reason(compiled_sum, inputs, error, code, words):
     with pytest.raises(error) as caught:
         compiled_sum(inputs)
     assert caught.value.code == code
@@ -165,7 +165,7 @@ def test_an_error_in_a_layer_names_it():
     assert caught.value.code == "IR701"
 
 
-def test_networks_with_unknown_operators_are_refused_with_all_of_them():
+def test_unknown_operators_are_refused_together():
     strange = [layer(i, "Strange", opset="extension", inputs=[port(0)], outputs=[port(1)]) for i in (1, 2)]
     odd = layer(3, "Odd", opset="extension", inputs=[port(0)], outputs=[port(1)])
     xml = net([parameter(0), *strange, odd, result(4)], [(0, 0, 1, 0), (1, 1, 2, 0), (2, 1, 3, 0), (3, 1, 4, 0)])
@@ -176,7 +176,7 @@ def test_networks_with_unknown_operators_are_refused_with_all_of_them():
     assert "Strange (extension): 2 layers" in str(caught.value)
 
 
-def test_a_tensor_over_the_budget_is_refused_before_it_is_made():
+def test_tensor_over_budget_is_refused_in_advance():
     dims = (1000, 1000, 1000)
     xml = net(
         [

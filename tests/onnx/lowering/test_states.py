@@ -98,7 +98,7 @@ def test_a_second_export_has_the_same_states(tmp_path: Path) -> None:
     assert noted_pairs(proto)[0][:3] == ("cache", "past.cache", "present.cache")
 
 
-def test_a_note_of_what_the_graph_lacks_is_ignored() -> None:
+def test_note_about_missing_values_is_ignored() -> None:
     proto = summing().to_onnx()
     for text in ("{", "[]", json.dumps({"past": "no", "present": "present.sum"}), json.dumps({"past": 3})):
         for entry in proto.metadata_props:

@@ -37,7 +37,7 @@ def test_accurate_for_small_and_large_arguments(operator: Op, definition: Callab
     [*[operator for operator, _ in DEFINITIONS], make("Clamp", min="-0.5", max="2"), make("Sqrt"), make("Exp")],
 )
 @pytest.mark.parametrize("element_type", ["f32", "f64", "f16", "bf16"])
-def test_a_scalar_is_an_array_and_the_value_of_a_vector(operator: Op, element_type: str) -> None:
+def test_scalar_result_is_an_array_equal_to_vector_element(operator: Op, element_type: str) -> None:
     for number in (-0.0, 0.0, 1.5, -3.0, 70.0, math.inf, -math.inf, math.nan):
         vector = array(element_type, number)
         scalar = vector.reshape(())

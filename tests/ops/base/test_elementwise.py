@@ -85,7 +85,7 @@ def test_shapes_that_do_not_fit(
     assert caught.value == fault
 
 
-def test_dynamic_shapes_are_broadcast_as_far_as_they_are_known() -> None:
+def test_dynamic_shapes_broadcast_partially() -> None:
     add = make("Add")
     assert add.infer(make_type([(1, 5), 3]), make_type([(2, 8), 1])).shape == Shape([(2, 8), 3])
     assert add.infer(make_type(Shape.unknown()), make_type([3])).shape == Shape.unknown()
@@ -95,7 +95,7 @@ def test_dynamic_shapes_are_broadcast_as_far_as_they_are_known() -> None:
     assert none.infer(make_type(Shape.unknown()), make_type([3, None])).shape == Shape([3, None])
 
 
-def test_an_unknown_element_type_is_taken_from_the_other_input() -> None:
+def test_unknown_element_type_comes_from_other_input() -> None:
     unknown = make_type([2], ElementType.dynamic)
     assert make("Add").infer(unknown, make_type([2])).element_type is F32
     assert make("Add").infer(make_type([2]), unknown).element_type is F32
@@ -172,7 +172,7 @@ def test_element_types_are_refused(type: str, opset: int, kinds: tuple[str, ...]
     assert faults[0] == fault
 
 
-def test_a_word_that_is_no_way_of_broadcasting() -> None:
+def test_invalid_broadcast_mode() -> None:
     fault = attribute_error("Add", auto_broadcast="bidirectional")
     assert fault.code == "IR302"
     assert fault == fault_with("auto_broadcast", actual="'bidirectional'", expected=mentions("none", "numpy", "pdpd"))
@@ -222,7 +222,7 @@ def test_integers_wrap(
         assert result.astype(int).tolist() == list(expected)
 
 
-def test_integers_end_at_their_range_where_a_real_function_leaves_it() -> None:
+def test_integers_saturate_beyond_real_range() -> None:
     assert evaluate(make("Exp"), array("u8", 0, 1, 5, 6)).tolist() == [1, 3, 148, 255]
     assert evaluate(make("Exp"), array("i64", 2, 100)).tolist() == [7, 2**63 - 1]
     assert evaluate(make("Sinh"), array("i8", -3, -9, 9)).tolist() == [-10, -128, 127]

@@ -221,7 +221,7 @@ def find_values(cls: type[Op], case: Case) -> tuple[list[object], list[object]] 
 
 
 @pytest.mark.parametrize("cls", deterministic_classes(), ids=name_class)
-def test_the_facts_list_operators_that_preserve_the_order_of_elements(cls: type[Op]) -> None:
+def test_facts_list_order_preserving_operators(cls: type[Op]) -> None:
     pairs = [find_values(cls, case) for case in cases_by_class()[cls] if len(cls.outputs) == 1]
     if cls.preserves_order:
         # 1 is the same number in each element type.

@@ -20,13 +20,13 @@ from tests.helpers.network_text import NetworkText
     ("unknown", "meant"),
     [("Gathr", "Gather"), ("Convolutoin", "Convolution"), ("ef", "Erf"), ("matmull", "MatMul"), ("NonZer0", "NonZero")],
 )
-def test_a_type_that_is_spelt_alike_is_suggested(unknown: str, meant: str) -> None:
+def test_similar_type_is_suggested(unknown: str, meant: str) -> None:
     with pytest.raises(GraphError) as caught:
         resolve(unknown, "opset13")
     assert caught.value.hint == mentions(meant)
 
 
-def test_nothing_is_suggested_for_what_is_like_nothing() -> None:
+def test_no_suggestion_for_dissimilar_names() -> None:
     with pytest.raises(GraphError) as caught:
         resolve("Qqqqqqqqqqq", "opset13")
     assert caught.value.hint is None

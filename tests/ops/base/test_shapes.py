@@ -98,7 +98,7 @@ def test_a_check_says_what_the_run_would(what: str) -> None:
 
 
 @each
-def test_nothing_is_said_of_what_only_the_run_knows(what: str) -> None:
+def test_runtime_dependent_faults_are_not_reported(what: str) -> None:
     operator, inputs, wrong, _ = FAULTS[what]
     for position in wrong:
         assert operator.check_values(*types_of(inputs, wrong - {position})) == []

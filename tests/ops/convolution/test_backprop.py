@@ -41,7 +41,7 @@ def transposed_convolution(
 
 @given(problem=problems(), more=st.integers(0, 2), named=st.booleans(), widening=st.data())
 @settings(max_examples=80)
-def test_transposed_convolution_is_the_sum_that_defines_it(
+def test_transposed_convolution_equals_definition(
     problem: dict[str, Any], more: int, named: bool, widening: st.DataObject
 ) -> None:
     data, steps, mode = problem["data"], problem["steps"], problem["auto_pad"]

@@ -50,7 +50,7 @@ def _pads(problem: dict[str, Any]) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 @given(problem=problems(), widening=st.data())
 @settings(max_examples=80)
-def test_convolution_is_the_sum_that_defines_it(problem: dict[str, Any], widening: st.DataObject) -> None:
+def test_convolution_equals_definition(problem: dict[str, Any], widening: st.DataObject) -> None:
     data, filters, steps = problem["data"], problem["filters"], problem["steps"]
     operator = GroupConvolution(**steps, auto_pad=problem["auto_pad"])
     sizes = zip(data.shape[2:], filters.shape[3:], steps["dilations"], *_pads(problem), strict=True)

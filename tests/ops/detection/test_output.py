@@ -33,7 +33,7 @@ def test_classes_of_a_detector_that_leaves_out_the_first() -> None:
     assert output[0, 0, :, :3].tolist() == [[0, 0, 0.75], [0, 0, np.float32(0.1)], [-1, 0, 0]]
 
 
-def test_the_first_is_left_out_whatever_the_background() -> None:
+def test_first_class_is_dropped_for_any_background() -> None:
     """OpenVINO's CPU plugin refuses another background than the first class here."""
     for background, classes in ((0, [0]), (-1, [0]), (5, [0]), (1, [])):
         attributes = {"decrease_label_id": "true", "background_label_id": background}

@@ -53,7 +53,7 @@ def test_shapes_that_do_not_fit(operator: Op, inputs: tuple[TensorType, ...], co
 
 
 @pytest.mark.parametrize(("image", "actual"), [(2, "2"), (-1, "-1"), (-5, "-5")])
-def test_an_image_that_there_is_not(image: int, actual: str) -> None:
+def test_missing_image_is_reported(image: int, actual: str) -> None:
     data, box = np.ones((2, 3, 4, 4), np.float32), np.zeros((2, 4), np.float32)
     with pytest.raises(EvaluationError) as error:
         evaluate(ALIGN, data, box, np.array([0, image]))
@@ -61,7 +61,7 @@ def test_an_image_that_there_is_not(image: int, actual: str) -> None:
 
 
 @pytest.mark.parametrize("operator", [ALIGN, ROTATED])
-def test_a_box_as_large_as_a_city_claims_no_memory(operator: Op) -> None:
+def test_huge_box_takes_no_memory(operator: Op) -> None:
     box = np.array([[0, 0, 1e9, 1e9, 0][: 4 if operator is ALIGN else 5]], np.float32)
     with pytest.raises(EvaluationError) as error:
         evaluate(operator, np.ones((1, 1, 4, 4), np.float32), box, np.array([0]))
@@ -110,9 +110,7 @@ def test_no_box_breaks_anything(box: list[float], mode: str) -> None:
 
 @pytest.mark.parametrize("mode", ["avg", "max"])
 @pytest.mark.parametrize("sampling_ratio", [0, 1, 3])
-def test_many_regions_at_once_are_those_one_by_one(
-    monkeypatch: pytest.MonkeyPatch, mode: str, sampling_ratio: int
-) -> None:
+def test_many_regions_equal_single_regions(monkeypatch: pytest.MonkeyPatch, mode: str, sampling_ratio: int) -> None:
     generator = np.random.default_rng(0)
     data = generator.normal(size=(2, 3, 9, 8))
     corners = generator.uniform(-4, 10, (7, 2))

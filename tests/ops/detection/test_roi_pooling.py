@@ -59,7 +59,7 @@ def test_images_are_floats(operator: Op) -> None:
 
 
 @pytest.mark.parametrize("operator", [POOL, PSROIPooling(output_dim=3, spatial_scale=1.0)])
-def test_a_region_in_an_image_that_there_is_not(operator: Op) -> None:
+def test_missing_image_is_reported(operator: Op) -> None:
     data = np.ones((2, 3, 4, 4), np.float32)
     for image, allowed in ((2.0, False), (-2.0, False), (np.nan, False), (-1.0, True), (1.9, True)):
         rois = np.array([[0, 0, 0, 1, 1], [image, 0, 0, 1, 1]], np.float32)
@@ -71,7 +71,7 @@ def test_a_region_in_an_image_that_there_is_not(operator: Op) -> None:
         assert (error.value.code, error.value.location.port) == ("IR701", "rois")
 
 
-def test_parts_of_a_region_count_in_the_mode_that_has_them() -> None:
+def test_region_parts_count_in_their_mode_only() -> None:
     attributes = {"output_dim": "2", "spatial_scale": "1", "spatial_bins_x": "0"}
     assert PSROIPooling.parse(attributes, raise_error) is not None
     with pytest.raises(InvalidAttributeError) as error:

@@ -21,7 +21,7 @@ def test_region_with_too_few_channels() -> None:
     assert facts(caught.value.message) == ["1", "1", "15", "16"]
 
 
-def test_region_channels_behind_the_regions_stay_as_they_are() -> None:
+def test_channels_after_regions_are_unchanged() -> None:
     operator = make("RegionYolo", 1, axis=1, end_axis=3, coords=2, classes=1, num=1, do_softmax="true")
     data = np.arange(10, dtype=np.float32).reshape(2, 5, 1, 1)
     output = run(operator, data)

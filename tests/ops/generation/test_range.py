@@ -41,7 +41,7 @@ def test_numbers_that_make_no_range(start: float, stop: float, step: float, mess
         assert evaluated.value == message
 
 
-def test_a_step_whose_fraction_is_all_it_has() -> None:
+def test_fractional_step_truncates_to_zero() -> None:
     with pytest.raises(ShapeError, match=naming("step", 0)):
         Range(output_type="i32").infer(constant(1), constant(5), constant(0.5, "f32"))
     with pytest.raises(EvaluationError, match=naming("step", 0)):
@@ -62,7 +62,7 @@ def test_a_step_whose_fraction_is_all_it_has() -> None:
         (2**53, 2**53 + 3, 1, "i64", 3),
     ],
 )
-def test_the_length_is_exact_and_nothing_is_made_for_it(
+def test_length_is_exact_without_allocation(
     start: float, stop: float, step: float, element_type: str, length: int
 ) -> None:
     numbers = [TensorType.of(np.array(number, ElementType[element_type].dtype)) for number in (start, stop, step)]

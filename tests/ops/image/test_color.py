@@ -25,7 +25,7 @@ def make_type(text: str, name: str = "u8") -> TensorType:
         ((make_type("?,4,4,1"), make_type("...")), "u8[?,4,4,3]"),
     ],
 )
-def test_the_image_is_as_large_as_its_planes_allow(planes: tuple[TensorType, ...], expected: str) -> None:
+def test_image_size_follows_its_planes(planes: tuple[TensorType, ...], expected: str) -> None:
     assert str(NV12toRGB().infer(*planes)) == expected
 
 

@@ -88,7 +88,7 @@ def test_a_scale_is_a_number_from_0_on(scale: float) -> None:
     assert error.value == fault_with(code="IR505", actual=scale, expected=mentions("finite", 0))
 
 
-def test_the_second_input_has_the_type_that_the_mode_asks_for() -> None:
+def test_second_input_type_follows_mode() -> None:
     with pytest.raises(ElementTypeError) as error:
         SCALES.infer(make_type("3,4"), constant([3, 4]))
     fault = fault_with("scales_or_sizes", "scales", actual="i64", expected="one of bf16, f16, f32")
@@ -210,14 +210,14 @@ def test_linear_as_the_specification_has_it(old: int, new: int, source: str, ant
 
 
 @pytest.mark.parametrize("size", [31, 2000])
-def test_a_long_axis_as_the_specification_has_it(size: int) -> None:
+def test_long_axis_matches_specification(size: int) -> None:
     data = np.random.default_rng(0).random(1000).astype(np.float32)
     result = resize(data, size, "cubic")
     places = [SOURCES["half_pixel"](x, size / 1000, size, 1000) for x in range(size)]
     np.testing.assert_allclose(result, [cubic(data, position, -0.75) for position in places], rtol=1e-3, atol=1e-3)
 
 
-def test_what_is_no_number_stays_where_it_is() -> None:
+def test_nan_stays_in_place() -> None:
     data = np.array([1, 2, np.inf, 4, 5, 6, np.nan, 8], np.float32)
     result = resize(data, 16, "linear_onnx")
     # Elements 2 and 6 are read between 1 and 3, and between 5 and 7.

@@ -145,7 +145,7 @@ def test_the_order_of_products_keeps_intermediates_small() -> None:
     assert result == 1e10
 
 
-def test_the_order_of_many_products_is_found_in_a_time_that_grows_with_their_number(
+def test_product_order_search_time_is_bounded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A chain of 160 matrices; pairing all of them again for each product would look at 700,000 pairs."""
@@ -165,7 +165,7 @@ def test_the_order_of_many_products_is_found_in_a_time_that_grows_with_their_num
     assert len(looked_at) < (50 + 160) * einsum.MOST_PAIRED**2 / 2
 
 
-def test_what_a_product_takes_is_counted_before_it_is_made() -> None:
+def test_product_memory_is_counted_in_advance() -> None:
     vectors = [np.ones(1000, np.float32)] * 3
     token = LIMITS.set(Limits(Budget(10**6)))
     try:

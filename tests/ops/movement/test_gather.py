@@ -334,7 +334,7 @@ def test_memory_follows_the_output() -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8])
-def test_short_indices_of_an_axis_that_is_longer_than_they_reach(dtype: type) -> None:
+def test_short_indices_on_a_longer_axis(dtype: type) -> None:
     """-56 as an unsigned number of 8 bits is 200, which must not be taken for one."""
     data = np.arange(230, dtype=np.float32)
     indices = np.array([-128, -56, -1, 0, 127] if dtype is np.int8 else [0, 127, 200, 255 - 26], dtype)

@@ -67,7 +67,7 @@ def test_parents_that_are_no_beams() -> None:
     assert operator.evaluate(steps, parents, lengths, end)[:, 1].tolist() == [[0, 0], [9, 9], [9, 9]]
 
 
-def test_a_parent_that_is_no_number_is_no_beam() -> None:
+def test_nan_parent_is_no_beam() -> None:
     steps, lengths = np.zeros((3, 1, 2), np.float32), np.array([3], np.float32)
     parents = np.array([0, 0, np.nan, 0, 0, 0], np.float32).reshape(3, 1, 2)
     with pytest.raises(EvaluationError) as caught, np.errstate(all="ignore"):

@@ -267,7 +267,7 @@ def test_the_number_of_parts_may_come_of_a_run(shape: str) -> None:
 
 
 @pytest.mark.parametrize("type", ["VariadicSplit", "Split"])
-def test_more_outputs_than_parts_are_refused_when_the_file_is_read(type: str) -> None:
+def test_surplus_outputs_are_refused_on_reading(type: str) -> None:
     net = NetworkText()
     lengths = [net.const(np.array([2, -1]))] if type == "VariadicSplit" else []
     attributes = {} if lengths else {"num_splits": 2}
@@ -280,7 +280,7 @@ def test_more_outputs_than_parts_are_refused_when_the_file_is_read(type: str) ->
     assert error.value.location.port == "output[2]"
 
 
-def test_parts_that_no_port_is_declared_for_are_left_out_as_in_openvino(oracle: Oracle) -> None:
+def test_undeclared_parts_are_dropped_like_openvino(oracle: Oracle) -> None:
     net = NetworkText()
     parts = net.outputs(2, "VariadicSplit", net.parameter("6"), net.const(np.array(0)), net.const(np.array([2, -1, 1])))
     for part in parts:
@@ -301,7 +301,7 @@ def test_no_parts_of_no_elements() -> None:
 
 
 @pytest.mark.parametrize("axis", [1, -1])
-def test_what_is_known_of_a_split_is_used_once(axis: int) -> None:
+def test_split_facts_are_used_once(axis: int) -> None:
     data = np.arange(24.0).reshape(4, 6)
     for operator, numbers in (
         (make("Split", 1, num_splits=3), [np.array(axis)]),

@@ -143,7 +143,7 @@ def test_modes() -> None:
         assert raised.value.code == code
 
 
-def test_a_value_that_the_mode_has_no_use_for() -> None:
+def test_pad_value_unused_by_mode() -> None:
     output_type = Pad(pad_mode="edge").infer(
         make_type("2"), constant([1]), constant([0]), TensorType.of(np.array([1, 2]))
     )

@@ -167,7 +167,7 @@ def test_slices_are_reduced_one_after_the_other(length: int, reduction: str) -> 
     assert np.array_equal(actual, expected)
 
 
-def test_elements_without_updates_stay_as_they_are() -> None:
+def test_elements_without_updates_are_unchanged() -> None:
     data = np.array([7, np.nan, -0.0, np.inf], np.float16)
     for reduction in ("none", "sum", "prod", "min", "max", "mean"):
         operator = make("ScatterElementsUpdate", 12, reduction=reduction, use_init_val=False)

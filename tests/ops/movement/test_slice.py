@@ -69,9 +69,7 @@ def test_a_slice_takes_the_places_of_a_walk(size: int, start: int, stop: int, st
 )
 @example(sizes=[2, 8], start=[-3, -3], stop=[4, 4], step=1)
 @example(sizes=[2, 8], start=[8, 8], stop=[-3, -3], step=-1)
-def test_the_interval_is_the_least_that_holds_every_length(
-    sizes: list[int], start: list[int], stop: list[int], step: int
-) -> None:
+def test_length_interval_is_tight(sizes: list[int], start: list[int], stop: list[int], step: int) -> None:
     lengths = {
         len(walk_positions(size, first, end, step))
         for size, first, end in product(*(range(low, high + 1) for low, high in (sizes, start, stop)))
@@ -112,7 +110,7 @@ def test_intervals_as_openvino_infers_them(
     assert output_type == make_type(expected)
 
 
-def test_the_end_of_i32_is_the_end_of_the_axis() -> None:
+def test_i32_maximum_is_end_of_axis() -> None:
     start, stop, step = (TensorType.of(np.array([value], np.int32)) for value in (0, 2**31 - 1, 1))
     assert Slice().infer(make_type("3.."), start, stop, step) == make_type("3..")
 
@@ -330,7 +328,7 @@ def test_element_types_that_openvino_cannot_slice(name: str) -> None:
 
 
 @pytest.mark.parametrize("operator", [Slice(), StridedSlice(shrink_axis_mask=(0, 1))])
-def test_what_is_known_of_a_slice_is_used_once(operator: Slice | StridedSlice) -> None:
+def test_slice_facts_are_used_once(operator: Slice | StridedSlice) -> None:
     bounds = [ints(0, 1), ints(2, 2), ints(1, 1)]
     kernel = operator.kernel(TensorType.of(CUBE), *map(TensorType.of, bounds))
     result = kernel(CUBE, *bounds)

@@ -135,7 +135,7 @@ def test_pooling_looks_at_every_window(
 
 
 @pytest.mark.parametrize("element_type", ["f16", "bf16", "f32", "f64"])
-def test_the_greatest_of_nothing_but_nan_is_the_lowest_finite_number(element_type: str) -> None:
+def test_maximum_of_nan_only_is_lowest_finite(element_type: str) -> None:
     dtype = ElementType[element_type].dtype
     data = np.array([[[np.nan, np.nan, -np.inf, 1]]], dtype)
     steps = {"strides": (2,), "kernel_sizes": (2,), "pads_begin": (0,), "pads_end": (0,)}

@@ -80,7 +80,7 @@ def test_the_loss_counts_every_path(data: st.DataObject) -> None:
     np.testing.assert_allclose(actual, [expected], rtol=1e-9, atol=1e-12)
 
 
-def test_the_defaults_of_the_loss_are_those_of_the_specification() -> None:
+def test_loss_defaults_match_specification() -> None:
     assert CTCLoss() == CTCLoss(preprocess_collapse_repeated=False, ctc_merge_repeated=True, unique=False)
 
 

@@ -136,7 +136,7 @@ def test_lengths_that_are_none(lengths: list[int], fault: fault_with) -> None:
     assert error.value.location.port == "sequence_lengths"
 
 
-def test_the_number_of_directions_is_that_of_the_attribute() -> None:
+def test_directions_match_attribute() -> None:
     operator = GRUSequence(hidden_size=4, direction="bidirectional")
     types = [
         make_type("2,5,3"),

@@ -50,14 +50,14 @@ def test_NonMaxSuppression_is_a_loop(sizes: list[tuple[int, ...]], limit: float,
     assert count.tolist() == [len(selected)]
 
 
-def test_boxes_that_overlap_by_the_threshold_are_removed_as_openvino_does() -> None:
+def test_threshold_overlap_is_removed_like_openvino() -> None:
     boxes = np.array([[[0, 0, 1, 1], [0, 0, 1, 2], [0, 5, 1, 6]]], np.float32)
     scores = np.array([[[0.9, 0.8, 0.7]]], np.float32)
     numbers = (np.array(3, np.int64), np.array(0.5, np.float32), np.array(0, np.float32))
     assert run_all(make("NonMaxSuppression", 9), boxes, scores, *numbers)[0][:, 2].tolist() == [0, 2]
 
 
-def test_rows_up_to_version_4_are_those_of_boxes_that_are_kept() -> None:
+def test_rows_up_to_version_4_are_selected_boxes() -> None:
     boxes = np.array([[[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, 10, 1, 11]]], np.float32)
     scores = np.array([[[0.9, 0.75, 0.95]]], np.float32)
     numbers = (np.array(3, np.int64), np.array(0.5, np.float32), np.array(0, np.float32))
@@ -69,7 +69,7 @@ def test_rows_up_to_version_4_are_those_of_boxes_that_are_kept() -> None:
 
 
 @pytest.mark.parametrize(("since", "rows"), [(1, 4), (3, 4), (4, 8)])
-def test_rows_up_to_version_4_are_filled_up_to_a_known_number(since: int, rows: int) -> None:
+def test_rows_up_to_version_4_are_padded_to_known_count(since: int, rows: int) -> None:
     boxes = np.array([[[0, 0, 1, 1], [0, 0.05, 1, 1.05], [0, 10, 1, 11], [0, 20, 1, 21]]], np.float32)
     scores = np.array([[[0.9, 0.8, 0.7, 0.1], [0.1, 0.1, 0.6, 0.1]]], np.float32)
     net = NetworkText()

@@ -242,7 +242,7 @@ def test_a_row_of_an_odd_number_of_floats(element_type: str) -> None:
     assert_close(output(file, weight_mode="keep"), output(file))
 
 
-def test_f16_that_is_no_number_infinite_or_below_the_normal_ones() -> None:
+def test_f16_nan_infinite_and_subnormal_codes() -> None:
     weights = codes("f16", (ROWS, COLUMNS))
     weights[0, :3] = 6e-8, -6e-8, 3e-6
     weights[1, 0] = 65504
@@ -281,7 +281,7 @@ def test_rows_that_gather_takes(element_type: str, opset: int) -> None:
     np.testing.assert_array_equal(output(file, weight_mode="keep"), output(file))
 
 
-def test_an_index_out_of_range_is_an_error_of_the_layer() -> None:
+def test_out_of_range_index_is_a_layer_error() -> None:
     net = Network()
     table = net.convert(codes("f16", (ROWS, COLUMNS)), "f32")
     net.result(net.op("Gather", table, net.parameter("1", "i64"), net.const(np.array(0)), opset=7))
@@ -348,7 +348,7 @@ def test_exported_networks(name: str) -> None:
         np.testing.assert_allclose(actual, other, rtol=1e-3, atol=1e-4)
 
 
-def test_all_axes_of_more_than_two_turned_round_are_no_transposed_matrix() -> None:
+def test_reversed_axes_are_no_matrix_transpose() -> None:
     stored = codes("u8", (96, 64, 2))
     x = np.random.default_rng(1).normal(size=(2, 3, 64)).astype(np.float32)
     net = NetworkText()
@@ -359,7 +359,7 @@ def test_all_axes_of_more_than_two_turned_round_are_no_transposed_matrix() -> No
     assert_close(actual, x @ stored.transpose().astype(np.float32))
 
 
-def test_numbers_that_a_conversion_rounds_are_no_compressed_weights() -> None:
+def test_rounded_numbers_are_no_compressed_weights() -> None:
     wide = np.random.default_rng(0).normal(size=(64, 96))
     x = np.random.default_rng(1).normal(size=(3, 64)).astype(np.float32)
     net = NetworkText()
@@ -396,7 +396,7 @@ def reason_layers(file: IRFile) -> list[str]:
     return [near.layer for entry in passes if entry.name == "use_compressed_weights" for near in entry.skipped]
 
 
-def test_the_layer_because_of_which_a_weight_is_expanded() -> None:
+def test_expanding_layer_is_named() -> None:
     assert reason_layers(grouped_weights("u4")) == []
     net = Network()
     halved = net.op("Divide", net.convert(codes("u8", (ROWS, COLUMNS)), "f32"), net.const(np.float32(2)))

@@ -149,7 +149,7 @@ def with_another_between(value: Value) -> list[Value]:
         with_another_between,
     ],
 )
-def test_what_stays_as_it_is(outputs: Any) -> None:
+def test_unmatched_convolutions_are_unchanged(outputs: Any) -> None:
     value = convolve(build.parameter([1, 3, 9, 8], "f32"), floats(5, 3, 3, 3))
     actual, plain, types = both(build.model(outputs(value)), floats(1, 3, 9, 8))
     assert "PackedConvolution" not in types

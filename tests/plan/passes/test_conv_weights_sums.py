@@ -271,7 +271,7 @@ def test_an_observer_sees_all_layers_of_the_file() -> None:
     assert_array_equal(compiled([data])[0], summed)
 
 
-def test_infinities_and_nan_stay_where_they_were() -> None:
+def test_infinities_and_nan_stay_in_place() -> None:
     data = floats(*IMAGE)
     data[0, 1, 2, 3], data[1, 2, 3, 4] = np.inf, np.nan
     for network in (two_sizes, of_many_branches, of_channels):

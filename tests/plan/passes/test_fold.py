@@ -37,7 +37,7 @@ def run(path: Path, monkeypatch: pytest.MonkeyPatch, *results: Value) -> tuple[l
     return outputs, forgotten
 
 
-def test_weights_of_16_bits_are_released_once_they_are_f32(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_of_16_bits_are_released_after_conversion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     weights = build.convert(build.constant(HALVES), "f32")
     (result,), forgotten = run(tmp_path, monkeypatch, build.matmul(build.parameter([3, 1200]), weights))
     assert forgotten == [HALVES.nbytes]

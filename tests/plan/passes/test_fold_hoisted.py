@@ -78,13 +78,13 @@ def test_layers_of_fixed_inputs_run_once() -> None:
     np.testing.assert_allclose(output, X + TRIPS * np.exp(FIXED).sum(0), rtol=1e-5)
 
 
-def test_so_they_do_where_the_state_changes_its_shape() -> None:
+def test_fixed_layers_run_once_with_changing_state_shape() -> None:
     counts, output = runs(looping(grown, fixed="2,3"), X, FIXED[0])
     assert (counts["Exp"], counts["Concat"]) == (1, TRIPS)
     np.testing.assert_allclose(output, np.concatenate([X, *[np.exp(FIXED[0])] * TRIPS]), rtol=1e-6)
 
 
-def test_what_is_kept_is_not_written_over() -> None:
+def test_hoisted_values_are_not_overwritten() -> None:
     """It is large enough that the next layer would take its memory, and it becomes the state."""
 
     def body_of(body: NetworkText, state: Output, same: Output, count: Output) -> Output:
@@ -184,7 +184,7 @@ def test_other_products_stay(body_of: Body, x: tuple[int, ...], fixed: tuple[int
     assert runs(net, *arrays)[0]["MatMul"] == TRIPS
 
 
-def test_a_product_of_all_parts_stays_where_it_is_too_large() -> None:
+def test_too_large_product_is_not_hoisted() -> None:
     operand = RANDOM.random((400, 2, 3)).astype(np.float32)
     net = looping(matmul_of_part(0), "2,3", "400,2,3")
     assert runs(net, X, operand, max_memory=20_000)[0]["MatMul"] == TRIPS

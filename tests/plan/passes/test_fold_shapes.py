@@ -51,7 +51,7 @@ def layers_of(compiled: ir_exec.CompiledModel, *inputs: Array) -> list[str]:
     return [step.node.type for step in plan_of(compiled, *inputs).steps]
 
 
-def test_what_follows_from_shapes_is_in_no_plan() -> None:
+def test_shape_dependent_values_are_in_no_plan() -> None:
     data = rows_of(40)
     fast, plain = ir_exec.compile_model(add_bias()), ir_exec.compile_model(add_bias(), optimize=False)
     for _ in range(2):
@@ -105,7 +105,7 @@ def test_a_run_counts_what_its_plan_keeps() -> None:
     assert fast.memory_plan(shapes).constants == plain.memory_plan(shapes).constants
 
 
-def test_where_there_is_no_memory_to_keep_anything_layers_run() -> None:
+def test_layers_run_without_cache_memory() -> None:
     data = build.parameter([-1, 30], "f32", name="data")
     # The peak comes before the exponentials are there.
     sums = build.reduce_sum(build.tile(data, [1, 500]), 1, keep_dims=True)

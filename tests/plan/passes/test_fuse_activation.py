@@ -231,7 +231,7 @@ def read_twice(net: NetworkText, x: Output) -> Output:
         read_twice,
     ],
 )
-def test_what_is_none_of_them_stays_as_it_is(written: Callable[[NetworkText, Output], Output]) -> None:
+def test_other_activations_are_unchanged(written: Callable[[NetworkText, Output], Output]) -> None:
     net = NetworkText()
     net.result(written(net, net.parameter("2,3,8")))
     both = of_text(net, X)

@@ -67,7 +67,7 @@ def test_it_is_found_in_nine_layers(*, has_bias: bool) -> None:
     assert_normalized(both, has_bias=has_bias)
 
 
-def test_it_is_found_in_a_network_of_tensorflow() -> None:
+def test_tensorflow_network_is_matched() -> None:
     both = of_network("keras")
     # In its loops products and Gather change places.
     assert [name for name in both.types if name not in ("MatMul", "Gather")] == ["LayerNorm", "LayerNorm", "Gelu"]
@@ -100,7 +100,7 @@ def of_moments(net: NetworkText, x: Output, moved: Moved, *, power: float = -0.5
 
 @pytest.mark.parametrize("moved", [opposite_added, subtract_product])
 @pytest.mark.parametrize("shape", ["2,3,8", "?,?,8"])
-def test_it_is_found_as_tensorflow_writes_it(moved: Moved, shape: str) -> None:
+def test_tensorflow_form_is_matched(moved: Moved, shape: str) -> None:
     net = NetworkText()
     net.result(of_moments(net, net.parameter(shape), moved))
     assert_normalized(of_text(net, X), has_bias=True)
@@ -165,7 +165,7 @@ def bias_of_each_element(net: NetworkText, mean: Output, factor: Output, bias: O
         (subtract_product, {"axis": 1}),
     ],
 )
-def test_moments_that_are_used_otherwise_stay_as_they_are(moved: Moved, further: dict[str, float]) -> None:
+def test_moments_with_other_readers_are_unchanged(moved: Moved, further: dict[str, float]) -> None:
     net = NetworkText()
     net.result(of_moments(net, net.parameter("2,3,8"), moved, **further))  # type: ignore[arg-type]  # one is an integer
     both = of_text(net, X)
@@ -173,7 +173,7 @@ def test_moments_that_are_used_otherwise_stay_as_they_are(moved: Moved, further:
     both.assert_close()
 
 
-def test_moments_of_nothing_stay_as_they_are() -> None:
+def test_moments_of_empty_axes_are_unchanged() -> None:
     net = NetworkText()
     x, axes, nothing = net.parameter("2,0"), net.const(np.array([-1], np.int64)), net.const(np.zeros(0, np.float32))
     mean = net.op("ReduceMean", x, axes, keep_dims="true")
@@ -186,7 +186,7 @@ def test_moments_of_nothing_stay_as_they_are() -> None:
     both.assert_close()
 
 
-def test_what_another_mean_is_subtracted_from_is_none() -> None:
+def test_different_subtracted_mean_is_no_match() -> None:
     net = NetworkText()
     x, other, axes = net.parameter("2,3,8"), net.parameter("2,3,8"), net.const(np.array([-1], np.int64))
     centred = net.op("Subtract", x, net.op("ReduceMean", other, axes, keep_dims="true"))
@@ -225,7 +225,7 @@ def read_twice(net: NetworkText, x: Output) -> Output:
 
 
 @pytest.mark.parametrize("written", [another_axis, two_axes, without_variance, beside_the_root, no_vector, read_twice])
-def test_what_is_no_such_normalization_stays_as_it_is(written: Callable[[NetworkText, Output], Output]) -> None:
+def test_other_normalizations_are_unchanged(written: Callable[[NetworkText, Output], Output]) -> None:
     net = NetworkText()
     net.result(written(net, net.parameter("2,3,8")))
     both = of_text(net, X)

@@ -83,7 +83,7 @@ def test_every_way_to_write_it(
     both.assert_close()
 
 
-def test_a_weight_that_is_no_vector_stays_a_layer() -> None:
+def test_non_vector_weight_stays_a_layer() -> None:
     net = NetworkText()
     x = net.parameter("2,3,8")
     value = by_power(net, x, mean_of(net, square_by_power(net, x)))
@@ -131,7 +131,7 @@ def multiplied_by_itself(net: NetworkText, x: Output) -> Output:
     "written",
     [another_axis, another_power, another_root, another_data, mean_read_twice, higher_rank, multiplied_by_itself],
 )
-def test_what_is_no_such_normalization_stays_as_it_is(written: Callable[[NetworkText, Output], Output]) -> None:
+def test_other_normalizations_are_unchanged(written: Callable[[NetworkText, Output], Output]) -> None:
     net = NetworkText()
     net.result(written(net, net.parameter("2,3,8")))
     both = of_text(net, X)
@@ -139,7 +139,7 @@ def test_what_is_no_such_normalization_stays_as_it_is(written: Callable[[Network
     both.assert_close()
 
 
-def test_a_weight_that_comes_later_is_found_too() -> None:
+def test_later_weight_is_matched() -> None:
     """What is computed together stands where its last layer stood, before which all of its inputs are there."""
     net = NetworkText()
     x, other = net.parameter("2,3,8"), net.parameter("8")

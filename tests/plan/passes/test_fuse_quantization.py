@@ -29,9 +29,7 @@ def fake_quantize(net: NetworkText, x: Output, *limits: float | list[float], lev
 @pytest.mark.parametrize("data", [X, TIES], ids=["random", "ties"])
 @pytest.mark.parametrize("low", [0, 0.25, [0, 0.5, 0, 1, 0]])
 @pytest.mark.parametrize("high", [6, 127.5 / 32, [1, 2, 3, 4, 5]])
-def test_an_activation_that_the_limits_contain_is_left_out(
-    data: Array, low: float | list[float], high: float | list[float]
-) -> None:
+def test_activation_within_limits_is_dropped(data: Array, low: float | list[float], high: float | list[float]) -> None:
     for activation, attributes in ("ReLU", {}), ("Clamp", {"min": 0, "max": 6}):
         net = NetworkText()
         x = net.op(activation, net.parameter("2,5,60"), **attributes)
@@ -44,7 +42,7 @@ def test_an_activation_that_the_limits_contain_is_left_out(
 @pytest.mark.parametrize(
     "limits", [(-1, 2), (-1.28, 1.27, 10, 20), (0, 1, 1, 0), ([-1, -2, 0, -4, 0.5], [1, 2, 3, 4, 5]), (0, 1, 0, 0)]
 )
-def test_what_is_quantized_alone_stays_as_it_is(limits: tuple[float | list[float], ...]) -> None:
+def test_single_quantization_is_unchanged(limits: tuple[float | list[float], ...]) -> None:
     net = NetworkText()
     net.result(fake_quantize(net, net.parameter("2,5,60"), *limits))
     data = X.copy()

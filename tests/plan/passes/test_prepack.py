@@ -75,13 +75,13 @@ def test_what_is_not_packed(a: Array, b: Array) -> None:
     assert_allclose(outputs[0], np.matmul(a, b, dtype=np.float64), rtol=1e-4, atol=1e-4)
 
 
-def test_a_matrix_that_another_layer_reads_is_not_packed() -> None:
+def test_matrix_with_another_reader_is_not_packed() -> None:
     rows, constant = build.parameter([2, 30, 320], "f32"), build.constant(MATRIX)
     model = build.model([build.matmul(rows, constant), build.abs(constant)])
     assert run_packed(ir_exec.compile_model(model), ROWS)[1] == 0
 
 
-def test_a_matrix_that_is_an_output_is_not_packed() -> None:
+def test_output_matrix_is_not_packed() -> None:
     rows, constant = build.parameter([2, 30, 320], "f32"), build.constant(MATRIX)
     outputs, count = run_packed(ir_exec.compile_model(build.model([build.matmul(rows, constant), constant])), ROWS)
     assert count == 0
@@ -135,7 +135,7 @@ def test_of_unknown_rows_small_matrices_stay() -> None:
     assert run_packed(compiled, ROWS[0])[1] == 0
 
 
-def test_the_declared_rows_count_not_those_of_the_first_run() -> None:
+def test_declared_rows_decide_over_first_run() -> None:
     rows = build.parameter([-1, 720], "f32")
     compiled = ir_exec.compile_model(build.model(build.matmul(rows, build.constant(LARGE))))
     assert run_packed(compiled, np.ones((1, 720), np.float32))[1] == 1
@@ -167,7 +167,7 @@ def on_disk(tmp_path: Path) -> Path:
     return tmp_path / "product.xml"
 
 
-def test_pages_of_a_file_that_are_packed_are_let_go(on_disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_pages_of_packed_matrices_are_released(on_disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = ir_exec.read_model(on_disk)
     forgotten = []
     monkeypatch.setattr(type(model.weights), "forget", lambda self, array: forgotten.append(array.nbytes))
@@ -186,7 +186,7 @@ def test_matrices_of_a_file_stay_there(
     assert run_packed(ir_exec.compile_model(on_disk, **options), RANDOM.standard_normal((60, 800), np.float32))[1] == 0
 
 
-def test_arrays_that_a_model_holds_are_not_there_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arrays_held_by_model_are_not_duplicated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packing_of_weights, "COPIED_ALWAYS", 0)
     assert run_packed(ir_exec.compile_model(product()), ROWS)[1] == 0
 
@@ -197,7 +197,7 @@ def test_other_processors_get_no_panels() -> None:
 
 
 @pytest.mark.parametrize("mode", ["r", "c", "r+"])
-def test_mapped_arrays_of_a_caller_keep_what_was_written_to_them(tmp_path: Path, mode: Any) -> None:
+def test_mapped_arrays_keep_their_writes(tmp_path: Path, mode: Any) -> None:
     MATRIX.tofile(tmp_path / "matrix")
     constant = np.memmap(tmp_path / "matrix", np.float32, mode, shape=MATRIX.shape)
     if mode != "r":

@@ -97,7 +97,7 @@ def test_references_that_cannot_be(text_pipeline: Pipeline, reference: str) -> N
     assert caught.value.code == "IR704"
 
 
-def test_a_runtime_that_is_not_there(text_pipeline: Pipeline) -> None:
+def test_missing_runtime_is_reported(text_pipeline: Pipeline) -> None:
     if find_spec("openvino_genai") is not None:
         pytest.skip("openvino_genai is installed")
     with pytest.raises(EvaluationError) as caught:

@@ -211,7 +211,7 @@ def test_a_batch_for_a_network_without_a_mask(tmp_path: Path) -> None:
     assert [generation.ids for generation in batch] == [generation.ids for generation in alone]
 
 
-def test_a_batch_for_a_network_whose_padding_is_nan(tmp_path: Path) -> None:
+def test_batch_with_nan_padding(tmp_path: Path) -> None:
     other = pipeline(tmp_path / "model")
     draw = np.random.default_rng(5)
     table = draw.normal(size=(500, 8)).astype(np.float32)
