@@ -35,7 +35,7 @@ from ir_exec.debug.reduction.reducing import (
     ReductionInterrupted as ReductionInterrupted,
     reduce as reduce,
 )
-from ir_exec.debug.comparison.report import Comparison as Comparison
+from ir_exec.debug.comparison.report_text import Comparison as Comparison
 from ir_exec.debug.comparison.records import (
     ComparedLayer as ComparedLayer,
     ComparedModule as ComparedModule,

@@ -10,6 +10,7 @@ from ir_exec.ir.sources import (
     NAME_SCOPES,
     STACK_TRACE,
     CodeLocation,
+    common_source,
     join_modules,
     module_in_name,
     parse_source,
@@ -137,6 +138,17 @@ def test_a_long_trace_is_cut() -> None:
     source = parse_source({STACK_TRACE: 'File "a.py", line 1, in f\n    x\n' * 10**5})
     assert source is not None
     assert len(source.trace) < 1000
+
+
+def test_the_common_source_is_the_innermost_common_call() -> None:
+    outer, inner = ("/net.py", 3, "forward"), (f"{PACKAGES}/torch/nn/modules/container.py", 9, "forward")
+    first, second = parse(outer, inner, ("/block.py", 4, "forward")), parse(outer, inner, ("/net.py", 8, "scale"))
+    common = common_source([first, second, first])
+    assert common is not None
+    assert (common.file, common.line, len(common.trace)) == ("/net.py", 3, 2)
+    assert common_source([first, first]) == first
+    assert common_source([first, parse(("/other.py", 1, "f"))]) is None
+    assert common_source([]) is None
 
 
 def test_the_text_of_a_source() -> None:

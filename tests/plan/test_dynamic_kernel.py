@@ -58,6 +58,7 @@ def test_arrays_that_come_again_after_others_are_not_inferred_again(monkeypatch:
 
 def test_no_more_kinds_of_arrays_are_remembered_than_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ir_exec.plan.dynamic_kernel.REMEMBERED", 2)
+    monkeypatch.setattr("ir_exec.plan.size_rules.MOST_RULES", 0)
     inferred = []
     infer = Add.infer
     node = node_of("Add")

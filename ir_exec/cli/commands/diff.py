@@ -19,15 +19,17 @@ from ir_exec.report.records import to_json
 
 
 @click.command("diff")
-@click.argument("a", metavar="A.xml", type=MODEL)
-@click.argument("b", metavar="[B.xml]", type=MODEL, required=False)
+@click.argument("a", metavar="A", type=MODEL)
+@click.argument("b", metavar="[B]", type=MODEL, required=False)
 @click.option(
     "--weights-a", metavar="FILE.bin", type=click.Path(), help="Weights file of A.  [default: the .bin next to it]"
 )
 @click.option(
     "--weights-b", metavar="FILE.bin", type=click.Path(), help="Weights file of B.  [default: the .bin next to it]"
 )
-@click.option("--rt-info", is_flag=True, help="Also compare rt_info of layers.")
+@click.option(
+    "--rt-info", is_flag=True, help="Also compare rt_info of layers; ONNX: doc strings and metadata of nodes."
+)
 @format_option("json", "html", help="Format of the report. schemas/diff.schema.json describes json.")
 @output_option("-o", "--output", outputs=report_output, metavar="FILE", help="Write the report to this file.")
 @top_option
@@ -51,6 +53,9 @@ def command(
 
     Layers are added, removed, or changed in attributes, types, dims, opset or edges; constants are compared by value.
     Types that differ only because input types differ are counted, and shown with --all.
+
+    Two ONNX files are compared as ONNX: nodes, constants, inputs, outputs, opsets, functions, metadata. They may be
+    invalid, damaged in parts, and have unknown operators.
 
     Exit code: 0 if nothing differs, 1 if something differs, 2 if a file cannot be read.
     """

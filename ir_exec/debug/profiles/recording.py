@@ -19,8 +19,14 @@ from time import perf_counter_ns
 from typing import Any, NamedTuple, TypeAlias
 
 from ir_exec.codes import Code
-from ir_exec.debug.comparison.references.child import Child, ChildCrashed, ChildRefused, store_arrays
-from ir_exec.debug.comparison.references.devices import require_device, require_openvino
+from ir_exec.debug.comparison.references.child import (
+    Child,
+    ChildCrashed,
+    ChildRefused,
+    require_device,
+    require_openvino,
+    store_arrays,
+)
 from ir_exec.debug.comparison.references.openvino import original_layers, what_to_run
 from ir_exec.debug.profiles.profile_report import LayerProfile, OpenVINOLayer, OpenVINOProfile
 from ir_exec.errors import EvaluationError

@@ -172,13 +172,11 @@ class OnnxEditor:
         return self
 
     def set_batch(self, batch: int | str) -> Self:
-        """Set the first dim of the inputs whose first dim is that of the first input."""
-        inputs = [declared for declared in self._inputs() if dims_of(declared.type)]
-        if not inputs:
+        """Set the first dim of all inputs that have dims."""
+        shapes = {str(declared.name): dims_of(declared.type) for declared in self._inputs()}
+        if not any(shapes.values()):
             raise GraphError("no input declares dims", expected="a first dim for the batch")
-        first = (dims_of(inputs[0].type) or ())[0]
-        same = {str(declared.name): dims_of(declared.type) or () for declared in inputs}
-        return self.reshape({name: (batch, *dims[1:]) for name, dims in same.items() if dims[0] == first})
+        return self.reshape({name: (batch, *dims[1:]) for name, dims in shapes.items() if dims})
 
     def retype(self, element_types: Mapping[str, str]) -> Self:
         """Declare the element types of inputs: `f16` or `float16`."""

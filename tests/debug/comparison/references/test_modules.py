@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ir_exec.debug import compare, torch_recorder
-from ir_exec.debug.comparison.references.module_names import module_of
+from ir_exec.debug.comparison.references.torch_hooks import module_of
 from ir_exec.errors import EvaluationError
 
 SCHEMA = Path(__file__).parents[4] / "schemas" / "compare.schema.json"

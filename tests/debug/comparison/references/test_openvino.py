@@ -324,7 +324,7 @@ def test_a_shorter_type_that_openvino_chooses_is_no_fault(tmp_path: Path) -> Non
 
 
 def test_openvino_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ir_exec.debug.comparison.references.devices.find_spec", lambda name: None)
+    monkeypatch.setattr("ir_exec.debug.comparison.references.child.find_spec", lambda name: None)
     model = read_model(NETWORKS / "lstm.xml")
     with pytest.raises(EvaluationError, match=naming("OpenVINO")) as caught:
         OpenVINOReference(model, probe="all", device="CPU", hint="accuracy", timeout=1)

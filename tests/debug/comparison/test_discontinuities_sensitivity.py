@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ir_exec import build
-from ir_exec.debug.comparison.sensitivity import driven_values
+from ir_exec.debug.comparison.discontinuities import driven_values
 
 
 def test_the_type_and_the_shape_of_an_input_do_not_drive_a_value() -> None:

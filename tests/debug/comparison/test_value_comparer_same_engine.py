@@ -8,8 +8,8 @@ import pytest
 from ir_exec import Model, build
 from ir_exec.debug import compare
 from ir_exec.debug.comparison.metrics import Difference
-from ir_exec.debug.comparison.same_engine import compression_tolerance
 from ir_exec.debug.comparison.tolerances import SAME_ENGINE
+from ir_exec.debug.comparison.value_comparer import compression_tolerance
 from ir_exec.debug.precision.weights import QuantizedWeight
 from tests.helpers.facts import mentions
 

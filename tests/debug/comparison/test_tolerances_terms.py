@@ -10,7 +10,7 @@ import pytest
 from ir_exec import Model, build
 from ir_exec.build import Value
 from ir_exec.debug import compare
-from ir_exec.debug.comparison.terms import count_terms
+from ir_exec.debug.comparison.tolerances import count_terms
 from ir_exec.extension import FLOAT, In, Op, Shape, TensorType, register_op
 from ir_exec.graph import Node
 from ir_exec.types import Array

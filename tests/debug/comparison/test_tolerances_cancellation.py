@@ -12,8 +12,8 @@ import pytest
 from ir_exec import Model, build
 from ir_exec.build import Value
 from ir_exec.debug import Comparison, compare
-from ir_exec.debug.comparison.cancellation import cancelling_terms
 from ir_exec.debug.comparison.metrics import Tolerance, difference
+from ir_exec.debug.comparison.tolerances import cancelling_terms
 from ir_exec.graph import Node
 from ir_exec.types import Array
 

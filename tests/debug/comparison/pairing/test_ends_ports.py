@@ -8,7 +8,7 @@ import pytest
 
 from ir_exec import EvaluationError, build
 from ir_exec.debug import compare
-from ir_exec.debug.comparison.pairing.ports import require_same_ports
+from ir_exec.debug.comparison.pairing.ends import require_same_ports
 from ir_exec.model import Model
 from tests.helpers.facts import coded, naming
 

@@ -7,7 +7,7 @@ import pytest
 
 from ir_exec import build
 from ir_exec.debug import compare
-from ir_exec.debug.comparison.pairing.names import pairs_by_name
+from ir_exec.debug.comparison.pairing.ends import pairs_by_name
 from ir_exec.debug.values.entries import Entry
 from tests.debug.values.test_entries import entry
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from ir_exec.debug.comparison.references.child import Child
-from ir_exec.debug.comparison.references.devices import absent_device, require_device, settings_of
+from ir_exec.debug.comparison.references.child import Child, absent_device, require_device, settings_of
 from ir_exec.errors import EvaluationError
 
 
