@@ -32,7 +32,6 @@ from ir_exec.report.records import to_json
     "--weights-b", metavar="FILE.bin", type=click.Path(), help="Weights file of B.  [default: the .bin next to it]"
 )
 @click.option(
-@click.option(
     "--by-value",
     is_flag=True,
     help="Find the weights of A in B by value, as in a checkpoint, independent of the layers.",
