@@ -53,13 +53,13 @@ def main() -> None:
     parser.add_argument("--without-dask", action="store_true")
     asked = parser.parse_args()
     count = 300 if asked.quick else 2000
-    found: dict[str, Any] = {"machine": machine(), "load": os.getloadavg()}
+    record: dict[str, Any] = {"machine": machine(), "load": os.getloadavg()}
     with tempfile.TemporaryDirectory() as folder:
-        found["overhead"] = overhead(Path(folder), count, asked.runs, with_dask=not asked.without_dask)
-        found["throughput"] = throughput(Path(folder), 8 if asked.quick else 40, asked.runs, asked.workers)
-        found["memory"] = memory(Path(folder), workers=8)
+        record["overhead"] = overhead(Path(folder), count, asked.runs, with_dask=not asked.without_dask)
+        record["throughput"] = throughput(Path(folder), 8 if asked.quick else 40, asked.runs, asked.workers)
+        record["memory"] = memory(Path(folder), workers=8)
     RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "batch.json").write_text(json.dumps(found, indent=1) + "\n")
+    (RESULTS / "batch.json").write_text(json.dumps(record, indent=1) + "\n")
 
 
 def overhead(folder: Path, count: int, runs: int, *, with_dask: bool) -> list[dict[str, Any]]:
@@ -73,7 +73,7 @@ def overhead(folder: Path, count: int, runs: int, *, with_dask: bool) -> list[di
             if name == "dask" and client is None:
                 continue
             for chunk in CHUNKS:
-                wall, processor = timed(lambda e=executor, c=chunk: every(path, items, e, c), runs)  # type: ignore[misc]  # defaults bind the loop's values
+                wall, processor = median_times(lambda e=executor, c=chunk: every(path, items, e, c), runs)  # type: ignore[misc]  # defaults bind the loop's values
                 row = {
                     "executor": name,
                     "chunk": chunk,
@@ -111,7 +111,7 @@ def memory(folder: Path, workers: int) -> dict[str, Any]:
     size = 256 * 2**20
     path = large_network(folder, size)
     small = adding_network(folder)
-    taken = {}
+    usage = {}
     for name, network, item in [
         ("without", small, [np.zeros(256, np.float32)]),
         ("with", path, [np.zeros((1, 8192), np.float32)]),
@@ -123,13 +123,13 @@ def memory(folder: Path, workers: int) -> dict[str, Any]:
                 pids |= {pool.submit(os.getpid).result() for _ in range(workers)}
                 if len(children()) >= workers:
                     break
-            taken[name] = {key: sum(memory_of(pid, key) for pid in children()) for key in ("Pss", "Rss")}
-    each = {key: (taken["with"][key] - taken["without"][key]) / size for key in ("Pss", "Rss")}
+            usage[name] = {key: sum(memory_of(pid, key) for pid in children()) for key in ("Pss", "Rss")}
+    each = {key: (usage["with"][key] - usage["without"][key]) / size for key in ("Pss", "Rss")}
     print(f"\nmemory: {workers} workers with {size >> 20} MiB of weights take, beyond what they take without them,")
     print(
         f"{each['Pss']:.2f} times the weights (shared pages once), {each['Rss']:.2f} times with shared pages for each"
     )
-    return {"workers": workers, "weights": size, **{name: dict(kinds) for name, kinds in taken.items()}, "times": each}
+    return {"workers": workers, "weights": size, **{name: dict(kinds) for name, kinds in usage.items()}, "times": each}
 
 
 def every(path: str, items: list[list[Array]], executor: Executor | Pool | None, chunk: int | None) -> None:
@@ -137,7 +137,7 @@ def every(path: str, items: list[list[Array]], executor: Executor | Pool | None,
         assert result.outputs is not None, result.error
 
 
-def timed(call: Callable[[], object], runs: int) -> tuple[float, float]:
+def median_times(call: Callable[[], object], runs: int) -> tuple[float, float]:
     """Median seconds: wall clock, and processor time of this process and of its workers."""
     call()
     walls, processors = [], []
@@ -166,17 +166,17 @@ def processor_seconds() -> float:
 
 def children(of: int | None = None) -> list[int]:
     """Return the process ids of the children, none if the system does not list them."""
-    found = []
+    pids = []
     for task in Path(f"/proc/{of or os.getpid()}/task").glob("*/children"):
         for pid in map(int, task.read_text().split()):
             if "resource_tracker" not in Path(f"/proc/{pid}/cmdline").read_text():
-                found += [pid, *children(pid)]
-    return found
+                pids += [pid, *children(pid)]
+    return pids
 
 
-def memory_of(pid: int, kind: str) -> int:
+def memory_of(pid: int, key: str) -> int:
     for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-        if line.startswith(f"{kind}:"):
+        if line.startswith(f"{key}:"):
             return int(line.split()[1]) * 1024
     return 0
 
@@ -204,11 +204,11 @@ def network(folder: Path, name: str, shape: str, layers: list[tuple[str, str, in
     parts = [_layer(0, "Parameter", f'<data shape="{shape}" element_type="f32"/>', 0)]
     edges = []
     last = (0, 0)
-    for position, (kind, dims, offset, length) in enumerate(layers):
+    for position, (operator_type, dims, offset, length) in enumerate(layers):
         constant, layer = 2 * position + 1, 2 * position + 2
         data = f'<data element_type="f32" shape="{dims}" offset="{offset}" size="{length}"/>'
         parts.append(_layer(constant, "Const", data, 0))
-        parts.append(_layer(layer, kind, "", 2))
+        parts.append(_layer(layer, operator_type, "", 2))
         edges += [(*last, layer, 0), (constant, 0, layer, 1)]
         last = (layer, 2)
     parts.append(_layer(2 * len(layers) + 1, "Result", "", 1, has_output=False))
@@ -226,11 +226,12 @@ def network(folder: Path, name: str, shape: str, layers: list[tuple[str, str, in
     return str(path)
 
 
-def _layer(id: int, kind: str, data: str, inputs: int, *, has_output: bool = True) -> str:
+def _layer(id: int, operator_type: str, data: str, inputs: int, *, has_output: bool = True) -> str:
     ports = "".join(f'<port id="{port}" precision="FP32"/>' for port in range(inputs))
-    around = f"<input>{ports}</input>" if inputs else ""
+    input_ports = f"<input>{ports}</input>" if inputs else ""
     output = f'<output><port id="{inputs}" precision="FP32"/></output>' if has_output else ""
-    return f'<layer id="{id}" name="{kind}{id}" type="{kind}" version="opset1">{data}{around}{output}</layer>'
+    start = f'<layer id="{id}" name="{operator_type}{id}" type="{operator_type}" version="opset1">'
+    return f"{start}{data}{input_ports}{output}</layer>"
 
 
 def adding_network(folder: Path) -> str:
@@ -239,18 +240,19 @@ def adding_network(folder: Path) -> str:
 
 def large_network(folder: Path, size: int) -> str:
     """Write products with matrices of 8192 x 1024 and 1024 x 8192 with weights of this size."""
-    one = 8192 * 1024 * 4
+    length = 8192 * 1024 * 4
     layers = [
-        ("MatMul", "8192,1024" if index % 2 == 0 else "1024,8192", index * one, one) for index in range(size // one)
+        ("MatMul", "8192,1024" if index % 2 == 0 else "1024,8192", index * length, length)
+        for index in range(size // length)
     ]
     return network(folder, "large", "?,8192", layers, size=size)
 
 
 def dense(folder: Path) -> str:
     """Write eight products with matrices of 256 x 1024 and 1024 x 256, the dense half of four encoder layers."""
-    one = 256 * 1024 * 4
-    layers = [("MatMul", "256,1024" if index % 2 == 0 else "1024,256", index * one, one) for index in range(8)]
-    return network(folder, "dense", "?,128,256", layers, size=8 * one)
+    length = 256 * 1024 * 4
+    layers = [("MatMul", "256,1024" if index % 2 == 0 else "1024,256", index * length, length) for index in range(8)]
+    return network(folder, "dense", "?,128,256", layers, size=8 * length)
 
 
 if __name__ == "__main__":

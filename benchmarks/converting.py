@@ -53,7 +53,7 @@ print(max(peak, anonymous()) - before)
 """
 
 
-def written(path: Path, megabytes: int, *, is_external: bool) -> None:
+def write_chain(path: Path, megabytes: int, *, is_external: bool) -> None:
     """Write a chain of products, each with a separate weight."""
     rng = np.random.default_rng(0)
     count = megabytes * 10**6 // (WIDTH * WIDTH * 4)
@@ -75,7 +75,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for is_external in (False, True):
             path = Path(folder) / "model.onnx"
-            written(path, options.megabytes, is_external=is_external)
+            write_chain(path, options.megabytes, is_external=is_external)
             for is_halved in (False, True):
                 command = [
                     sys.executable,
@@ -86,9 +86,9 @@ def main() -> None:
                     str(int(is_halved)),
                 ]
                 done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)
-                kind = "external data" if is_external else "weights inside"
+                storage = "external data" if is_external else "weights inside"
                 stored = "f16" if is_halved else "f32"
-                print(f"{options.megabytes} MB, {kind}, stored as {stored}: {int(done.stdout) / 1e6:.0f} MB")
+                print(f"{options.megabytes} MB, {storage}, stored as {stored}: {int(done.stdout) / 1e6:.0f} MB")
 
 
 if __name__ == "__main__":

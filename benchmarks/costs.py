@@ -129,12 +129,12 @@ def products() -> None:
     print("\nCHUNK_LINES: products in chunks of this size, relative to the whole product")
     high, narrow = RNG.random((1024, 512), dtype=np.float32), RNG.random((512, 128), dtype=np.float32)
     low, wide = RNG.random((128, 512), dtype=np.float32), RNG.random((512, 1024), dtype=np.float32)
-    whole = nanoseconds(lambda: high @ narrow), nanoseconds(lambda: low @ wide)
+    uncut = nanoseconds(lambda: high @ narrow), nanoseconds(lambda: low @ wide)
     for size in (32, 64, 96, 128, 256):
         starts = range(0, 1024, size)
         rows_cut = nanoseconds(lambda: [high[i : i + size] @ narrow for i in starts])  # noqa: B023  # as above
         columns_cut = nanoseconds(lambda: [low @ wide[:, i : i + size] for i in starts])  # noqa: B023  # as above
-        print(f"{size:>12,} rows {rows_cut / whole[0]:8.2f}    columns {columns_cut / whole[1]:8.2f}")
+        print(f"{size:>12,} rows {rows_cut / uncut[0]:8.2f}    columns {columns_cut / uncut[1]:8.2f}")
 
 
 def threads() -> None:
@@ -152,12 +152,12 @@ def threads() -> None:
         times = []
         for number in (1, 2):
             token = THREADS.set(number)
-            found = []
+            samples = []
             for _ in range(200):
                 start = perf_counter()
                 for_each(8, make_worker)
-                found.append(perf_counter() - start)
-            times.append(median(found) * 1e6)
+                samples.append(perf_counter() - start)
+            times.append(median(samples) * 1e6)
             THREADS.reset(token)
         print("".join(f"{time:12.0f}" for time in times))
 
@@ -211,25 +211,25 @@ def decoding() -> None:
     }
     for name, function in passes.items():
         print(f"{name:46} {nanoseconds(function) / weights.size:8.3f}")
-    for kind, matrix in _compressed():
+    for element_type, matrix in _compressed_matrices():
         product = partial(multiply_rows, RNG.random((1, matrix.columns), dtype=np.float32), matrix)
-        print(f"\none token by {matrix.rows:,} x {matrix.columns:,} weights of {kind}")
+        print(f"\none token by {matrix.rows:,} x {matrix.columns:,} weights of {element_type}")
         numbers = (2**17, 2**18, 2**19, 2**20)
         with_numbers("WINDOW_ELEMENTS", numbers, partial(product, np.empty((1, matrix.rows), np.float32)))
 
 
-def _compressed() -> Iterator[tuple[str, CompressedMatrix]]:
+def _compressed_matrices() -> Iterator[tuple[str, CompressedMatrix]]:
     rows, columns, groups = 5632, 2048, 16
     scale = RNG.random((rows, groups), dtype=np.float32).astype(np.float16)
     zero = RNG.integers(0, 16, (rows, groups), np.uint8)
     stored = RNG.integers(0, 256, (rows, columns // 2), np.uint8)
     floats = RNG.random((rows, columns), dtype=np.float32).astype(np.float16).view(np.uint8)
-    for kind, matrix in (
+    for element_type, matrix in (
         ("u4", CompressedMatrix.of(stored, ElementType.u4, columns, scale=scale, zero=zero)),
         ("f16", CompressedMatrix.of(floats, ElementType.f16, columns)),
     ):
         if matrix is not None:
-            yield kind, matrix
+            yield element_type, matrix
 
 
 def with_numbers(name: str, numbers: Sequence[int], function: Callable[[], object]) -> None:

@@ -27,47 +27,47 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=2.0, help="seconds per figure")
     parser.add_argument("names", nargs="*", help="models, by default all")
     arguments = parser.parse_args()
-    found = {path.stem: path for folder in FOLDERS for path in sorted(folder.glob("*.xml"))}
+    paths = {path.stem: path for folder in FOLDERS for path in sorted(folder.glob("*.xml"))}
     rows: dict[str, list[Paired]] = {"compare": [], "trace": []}
-    for name, path in sorted(found.items()):
+    for name, path in sorted(paths.items()):
         inputs = _inputs(path)
         if inputs is None or (arguments.names and name not in arguments.names):
             continue
-        for kind, row in _measured(name, path, inputs, arguments.seconds).items():
-            rows[kind].append(row)
-            print(f"{name}: {kind} takes {1 / row.ratio:.2f} runs", flush=True)
-    for kind, measured in rows.items():
-        print(f"\n{kind}: the ratio is the time of a run divided by its time")
-        print_table(measured, ours=kind, theirs="run")
+        for command, row in _measure_network(name, path, inputs, arguments.seconds).items():
+            rows[command].append(row)
+            print(f"{name}: {command} takes {1 / row.ratio:.2f} runs", flush=True)
+    for command, measured in rows.items():
+        print(f"\n{command}: the ratio is the time of a run divided by its time")
+        print_table(measured, ours=command, theirs="run")
         worst = min(measured, key=lambda row: row.ratio)
         print(f"maximum: {1 / worst.ratio:.2f} runs ({worst.name})")
-        write_json(f"debug_{kind}", measured)
+        write_json(f"debug_{command}", measured)
 
 
 def _inputs(path: Path) -> list[Array] | None:
     file = path.with_name(f"{path.stem}.inputs.npz")
     if not file.exists():
         return None
-    with np.load(file) as held:
-        return [held[f"in{i}"] for i in range(len(held.files))]
+    with np.load(file) as stored:
+        return [stored[f"in{i}"] for i in range(len(stored.files))]
 
 
-def _measured(name: str, path: Path, inputs: list[Array], seconds: float) -> dict[str, Paired]:
+def _measure_network(name: str, path: Path, inputs: list[Array], seconds: float) -> dict[str, Paired]:
     model, other = ir_exec.read_model(path), ir_exec.read_model(path)
     folder = tempfile.mkdtemp()
 
     def run() -> object:
         return ir_exec.compile_model(model)(inputs)
 
-    def compared() -> object:
+    def compare_plain() -> object:
         report = compare(model, other, inputs)
         assert report.equal, str(report)
         return report
 
     try:
         return {
-            kind: measure_pair(name, call, run, seconds=seconds, clock=time.process_time)
-            for kind, call in (("compare", compared), ("trace", lambda: trace(model, inputs, output=folder)))
+            command: measure_pair(name, call, run, seconds=seconds, clock=time.process_time)
+            for command, call in (("compare", compare_plain), ("trace", lambda: trace(model, inputs, output=folder)))
         }
     finally:
         shutil.rmtree(folder)

@@ -41,7 +41,7 @@ def measure_decoder(path: Path, precise: dict[str, str], seconds: float) -> Pair
         return decode(lambda inputs: compiled(inputs).values(), empty)
 
     def theirs() -> list[int]:
-        return decode(lambda inputs: [np.array(found) for found in request.infer(inputs).values()], empty)
+        return decode(lambda inputs: [np.array(output) for output in request.infer(inputs).values()], empty)
 
     if ours() != theirs():
         raise SystemExit(f"{path.stem}: the texts differ")

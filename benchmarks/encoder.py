@@ -33,8 +33,8 @@ class _Builder:
 
     def layer(self, x: ov.Node, mask: ov.Node) -> ov.Node:
         query, key, value = (self.heads(self.linear(x, WIDTH, WIDTH)) for _ in range(3))
-        found = ops.transpose(ops.scaled_dot_product_attention(query, key, value, mask), ops.constant([0, 2, 1, 3]))
-        merged = ops.reshape(found, ops.constant(np.array([0, 0, WIDTH])), True)
+        attended = ops.transpose(ops.scaled_dot_product_attention(query, key, value, mask), ops.constant([0, 2, 1, 3]))
+        merged = ops.reshape(attended, ops.constant(np.array([0, 0, WIDTH])), True)
         x = self.normalize(ops.add(x, self.linear(merged, WIDTH, WIDTH)))
         return self.normalize(
             ops.add(x, self.linear(ops.gelu(self.linear(x, WIDTH, 4 * WIDTH), "erf"), 4 * WIDTH, WIDTH))

@@ -156,7 +156,7 @@ def _add_original(
     options.intra_op_num_threads, options.log_severity_level = threads, 4
     try:
         session = onnxruntime.InferenceSession(str(original), options, providers=["CPUExecutionProvider"])
-        feed = _fed(session, model, inputs)
+        feed = _inputs_by_name(session, model, inputs)
         session.run(None, feed)
     except Exception as error:
         row.note = f"original: {str(error).splitlines()[0][:60]}"
@@ -164,28 +164,28 @@ def _add_original(
     calls["onnx"] = lambda: session.run(None, feed)
 
 
-def _fed(session: Any, model: Any, inputs: list[Array]) -> dict[str, Array]:
+def _inputs_by_name(session: Any, model: Any, inputs: list[Array]) -> dict[str, Array]:
     """Return the inputs by their names in the ONNX file; inputs without a common name in order."""
     by_name: dict[str, Array] = {}
     for port, array in zip(model.inputs, inputs, strict=True):
         by_name.update(dict.fromkeys(port.names, array))
     names = [input.name for input in session.get_inputs()]
-    return {name: by_name.get(name, inputs[place]) for place, name in enumerate(names)}
+    return {name: by_name.get(name, inputs[position]) for position, name in enumerate(names)}
 
 
-def _differing(who: str, expected: list[Array], found: tuple[Array, ...]) -> list[str]:
+def _differing(who: str, expected: list[Array], actual: tuple[Array, ...]) -> list[str]:
     faults = []
-    for place, (ours, theirs) in enumerate(zip(expected, found, strict=True)):
+    for index, (ours, theirs) in enumerate(zip(expected, actual, strict=True)):
         if ours.dtype != theirs.dtype or ours.shape != theirs.shape:
-            faults.append(f"{who}: output {place} is {theirs.dtype}{theirs.shape}, expected {ours.dtype}{ours.shape}")
+            faults.append(f"{who}: output {index} is {theirs.dtype}{theirs.shape}, expected {ours.dtype}{ours.shape}")
         elif ours.dtype.kind in "fV":
             left, right = ours.astype(np.float64), theirs.astype(np.float64)
             finite = np.isfinite(left)
             limit = TOLERANCE * np.abs(left[finite]).max(initial=1e-6)
             if not np.allclose(left, right, rtol=TOLERANCE, atol=limit, equal_nan=True):
-                faults.append(f"{who}: output {place} differs by {np.nanmax(np.abs(left - right)):.3g}")
+                faults.append(f"{who}: output {index} differs by {np.nanmax(np.abs(left - right)):.3g}")
         elif not np.array_equal(ours, theirs):
-            faults.append(f"{who}: output {place} differs in {(ours != theirs).sum()} elements")
+            faults.append(f"{who}: output {index} differs in {(ours != theirs).sum()} elements")
     return faults
 
 

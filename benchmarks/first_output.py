@@ -77,17 +77,17 @@ print(json.dumps(figures))
 """
 
 
-def measured(path: Path, inputs: list[Array], options: dict[str, object], processes: int, runs: int) -> Figures:
+def measure_figures(path: Path, inputs: list[Array], options: dict[str, object], processes: int, runs: int) -> Figures:
     """Return the median of each figure over several processes, after an uncounted one."""
     with tempfile.TemporaryDirectory() as folder:
         stored = Path(folder) / "inputs.npz"
         np.savez(stored, **{f"in{index}": array for index, array in enumerate(inputs)})
         command = [sys.executable, "-c", PROGRAM, str(path), str(stored), json.dumps(options), str(runs)]
-        found = [
+        measurements = [
             json.loads(subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout)
             for _ in range(processes + 1)
         ][1:]
-    return {name: statistics.median(one[name] for one in found) for name in found[0]}
+    return {name: statistics.median(run[name] for run in measurements) for name in measurements[0]}
 
 
 def _networks(
@@ -97,8 +97,8 @@ def _networks(
         for path in sorted(Path(arguments.folder).glob("*.xml")):
             stored = path.with_name(f"{path.stem}.inputs.npz")
             if stored.exists():
-                with np.load(stored) as held:
-                    yield path.stem, path, [held[key] for key in held.files], {}
+                with np.load(stored) as arrays:
+                    yield path.stem, path, [arrays[key] for key in arrays.files], {}
         return
     if arguments.large:
         from benchmarks.encoder import write_encoder  # OpenVINO writes it
@@ -128,20 +128,20 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=40, help="runs after the first one")
     arguments = parser.parse_args()
     stored = RESULTS / "first_output.json"
-    known: dict[str, Figures] = json.loads(stored.read_text())["networks"] if stored.exists() else {}
-    found: dict[str, Figures] = {}
+    earlier: dict[str, Figures] = json.loads(stored.read_text())["networks"] if stored.exists() else {}
+    figures: dict[str, Figures] = {}
     with tempfile.TemporaryDirectory() as folder:
         for name, path, inputs, options in _networks(Path(folder), arguments):
             if arguments.only in name:
                 options |= {} if arguments.optimize is None else {"optimize": arguments.optimize}
-                found[name] = measured(path, inputs, options, arguments.processes, arguments.runs)
-                print(f"{name:34}" + "".join(map(_cell, found[name].items())), flush=True)
-    both = found.keys() & known.keys()
+                figures[name] = measure_figures(path, inputs, options, arguments.processes, arguments.runs)
+                print(f"{name:34}" + "".join(map(_cell, figures[name].items())), flush=True)
+    both = figures.keys() & earlier.keys()
     for figure in FIGURES if both else ():
-        mean = geometric_mean(found[name][figure] / max(known[name][figure], 1e-9) for name in both)
+        mean = geometric_mean(figures[name][figure] / max(earlier[name][figure], 1e-9) for name in both)
         print(f"{figure}: {mean:.3f}x of the stored figure, geometric mean of {len(both)}")
     if arguments.save:
-        stored.write_text(json.dumps({"machine": machine(), "networks": known | found}, indent=1) + "\n")
+        stored.write_text(json.dumps({"machine": machine(), "networks": earlier | figures}, indent=1) + "\n")
 
 
 def _cell(figure: tuple[str, float]) -> str:

@@ -35,5 +35,5 @@ def measure_fp16(name: str, path: Path, inputs: list[Array], folder: Path, secon
     except (RuntimeError, ir_exec.IRError) as error:
         print(f"{name}: left out, {str(error).splitlines()[0][:200]}")
         return None
-    given = [array.astype(port.element_type.dtype) for array, port in zip(inputs, short.inputs, strict=True)]
-    return measure_pair(name, lambda: short(given), lambda: wide(inputs), seconds=seconds)
+    halves = [array.astype(port.element_type.dtype) for array, port in zip(inputs, short.inputs, strict=True)]
+    return measure_pair(name, lambda: short(halves), lambda: wide(inputs), seconds=seconds)

@@ -44,13 +44,13 @@ class Row:
     make: Callable[[np.random.Generator], Case]
 
 
-def numbers(rng: np.random.Generator, kind: str, *shape: int) -> Array:
+def numbers(rng: np.random.Generator, element_type: str, *shape: int) -> Array:
     """Return small whole numbers: every element type represents them, and sums of a few of them, exactly."""
-    return rng.integers(-8, 9, shape, np.int8).astype(ElementType[kind].dtype)
+    return rng.integers(-8, 9, shape, np.int8).astype(ElementType[element_type].dtype)
 
 
-def places(rng: np.random.Generator, kind: str, size: int, *shape: int) -> Array:
-    return rng.integers(0, size, shape, ElementType[kind].dtype)
+def places(rng: np.random.Generator, element_type: str, size: int, *shape: int) -> Array:
+    return rng.integers(0, size, shape, ElementType[element_type].dtype)
 
 
 def dims(shape: tuple[int, ...]) -> str:
@@ -129,9 +129,9 @@ def gather_nd(
     return Row(f"{name} {data} {dims(shape)} by {index} {dims((*leading, length))}{more}", elements, make)
 
 
-def gather_tree(steps: int, batch: int, beams: int, kind: str = "i32") -> Row:
+def gather_tree(steps: int, batch: int, beams: int, element_type: str = "i32") -> Row:
     def make(rng: np.random.Generator) -> Case:
-        dtype = ElementType[kind].dtype
+        dtype = ElementType[element_type].dtype
         inputs = (
             rng.integers(2, 1000, (steps, batch, beams)).astype(dtype),
             rng.integers(0, beams, (steps, batch, beams)).astype(dtype),
@@ -140,7 +140,7 @@ def gather_tree(steps: int, batch: int, beams: int, kind: str = "i32") -> Row:
         )
         return Case("GatherTree", 1, inputs)
 
-    return Row(f"GatherTree {kind} {dims((steps, batch, beams))}", steps * batch * beams, make)
+    return Row(f"GatherTree {element_type} {dims((steps, batch, beams))}", steps * batch * beams, make)
 
 
 def scatter_elements(
@@ -321,9 +321,9 @@ class Contestants:
         request = core.compile_model(model, "CPU").create_infer_request()
         named = dict(enumerate(file.inputs))
         compiled = ir_exec.compile_model(file.xml, weights=file.weights, threads=threads)
-        given = list(file.inputs)
+        inputs = list(file.inputs)
         return cls(
-            lambda: compiled(given)[0],
+            lambda: compiled(inputs)[0],
             lambda: request.infer(named, share_inputs=True, share_outputs=share)[0],
         )
 
@@ -363,20 +363,20 @@ def main() -> None:
     seconds = options.seconds or (0.1 if options.quick else 1.5)
     keep_freed_memory()
     core = start_openvino(options.threads)
-    found = []
+    results = []
     for row in select(options.quick, options.only):
-        found.append(run(row, core, options.threads, seconds, options.shared_outputs))
-        print(f"{found[-1].ratio:6.2f}  {row.name}", file=sys.stderr, flush=True)
-    if not found:
+        results.append(run(row, core, options.threads, seconds, options.shared_outputs))
+        print(f"{results[-1].ratio:6.2f}  {row.name}", file=sys.stderr, flush=True)
+    if not results:
         raise SystemExit("no case has this text in its name")
-    print_table(found)
+    print_table(results)
     if options.only:
         return
     name = "gather_scatter" + "_shared_outputs" * options.shared_outputs + "_quick" * options.quick
-    print(write_json(name, found, threads=options.threads))
-    mean = geometric_mean(one.ratio for one in found)
+    print(write_json(name, results, threads=options.threads))
+    mean = geometric_mean(result.ratio for result in results)
     title = f"Gather and scatter: speedup {mean:.2f}x over OpenVINO's CPU plugin (geometric mean)"
-    print(draw_chart(name, found, title))
+    print(draw_chart(name, results, title))
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ import ir_exec
 from benchmarks.measure import Paired, geometric_mean, measure_pair, write_json
 from benchmarks.networks import PRECISE, compare, networks
 from ir_exec.cli.process import keep_freed_memory
-from ir_exec.debug.drawing import drawn_inputs
+from ir_exec.debug.inputs.drawing import drawn_inputs
 from ir_exec.debug.profiles.recording import bytes_moved
 from ir_exec.kernels.gemm.blas import blas_is_single_threaded, prefers_tiles
 from ir_exec.kernels.gemm.panels import PackedMatrix
@@ -84,15 +84,15 @@ class Way(NamedTuple):
 
 
 class Layer(NamedTuple):
-    """call: the complete layer. inputs: its arrays, which it may overwrite. given: their values before the call."""
+    """call: the complete layer. inputs: its arrays, which it may overwrite. originals: their values before the call."""
 
     call: _Call
     inputs: list[Array]
-    given: list[Array]
+    originals: list[Array]
 
     def restore(self) -> None:
-        for array, given in zip(self.inputs, self.given, strict=True):
-            np.copyto(array, given)
+        for array, original in zip(self.inputs, self.originals, strict=True):
+            np.copyto(array, original)
 
 
 class Work(NamedTuple):
@@ -111,32 +111,32 @@ def stored_networks(paths: Iterable[str]) -> Iterator[tuple[str, Path, list[Arra
         if not stored.exists():
             yield path.stem, path, [*drawn_inputs(model, 0).values()]
             continue
-        with np.load(stored) as found:
-            names = [next((name for name in port.names if name in found), None) for port in model.inputs]
-            arrays = [found[name or f"in{place}"] for place, name in enumerate(names)]
+        with np.load(stored) as archive:
+            names = [next((name for name in port.names if name in archive), None) for port in model.inputs]
+            arrays = [archive[name or f"in{index}"] for index, name in enumerate(names)]
         yield path.stem, path, arrays
 
 
 def work_of(path: Path, inputs: list[Array], *, has_layers: bool) -> list[Work]:
     """Return the products of the layers in the file, and the copies of the plan's layers or these layers."""
     model = ir_exec.read_model(path)
-    found: list[Work] = []
+    works: list[Work] = []
 
     def record(step: Step, *, of_products: bool) -> Step:
         are_products = any(node.type in WAYS for node in (step.node, *step.members))
 
         def evaluate(*arrays: Array, **further: Any) -> Any:
-            given = [np.array(array) for array in arrays] if has_layers and not of_products else []
+            originals = [np.array(array) for array in arrays] if has_layers and not of_products else []
             result = step.evaluate(*arrays, **further)
             outputs = list(result) if isinstance(result, tuple) else [result]
             if of_products and are_products:
-                found.append(WAYS[step.node.type]([array.shape for array in arrays], outputs[0].shape, step.op))
+                works.append(WAYS[step.node.type]([array.shape for array in arrays], outputs[0].shape, step.op))
             elif not (of_products or are_products or step.node.bodies) and bytes_moved(step.op, arrays, outputs):
                 if has_layers:
-                    own = [array.copy("K") for array in given]
-                    found.append(Work([], layer=Layer(partial(step.evaluate, *own, **further), own, given)))
+                    own = [array.copy("K") for array in originals]
+                    works.append(Work([], layer=Layer(partial(step.evaluate, *own, **further), own, originals)))
                 else:
-                    found.append(Work([], copied=sum(output.size for output in outputs)))
+                    works.append(Work([], copied=sum(output.size for output in outputs)))
             return result
 
         return replace(step, evaluate=evaluate)
@@ -147,9 +147,9 @@ def work_of(path: Path, inputs: list[Array], *, has_layers: bool) -> list[Work]:
         compiled = CompiledModel(model, threads=1, optimize=optimize, instrument=instrument)
         # Layers of constants are computed only in the first run.
         for _ in range(2):
-            found.clear()
+            works.clear()
             compiled(inputs)
-        work += found
+        work += works
     return work
 
 
@@ -236,9 +236,9 @@ class Skeleton:
 
     def __init__(self, work: Sequence[Work], *, has_windows: bool = False, threads: int = 1) -> None:
         self._threads = threads
-        products = [product for one in work for way in one.ways for product in way.products]
+        products = [product for item in work for way in item.ways for product in way.products]
         sizes = [batch * max(a * b, b * c, a * c) for batch, a, b, c, _ in products]
-        sizes += [max(one.copied, one.exponentials, *[way.moved for way in one.ways]) for one in work]
+        sizes += [max(item.copied, item.exponentials, *[way.moved for way in item.ways]) for item in work]
         self._pool = np.full(max(sizes, default=0) + 1, 0.5, np.float32)
         self._target = np.empty_like(self._pool)
         self._others = np.zeros(OTHERS, np.float32)
@@ -248,21 +248,21 @@ class Skeleton:
         self.products = self.passes = 0.0
         with RunThreads(threads), np.errstate(all="ignore"):
             blas_is_single_threaded()
-            for one in work:
-                found = [self._add(way, has_windows=has_windows) for way in one.ways]
-                if found:
-                    seconds, calls = min(found, key=lambda way: way[0])
+            for item in work:
+                candidates = [self._add(way, has_windows=has_windows) for way in item.ways]
+                if candidates:
+                    seconds, calls = min(candidates, key=lambda way: way[0])
                     self._calls += calls
                     self.products += seconds
-                for count, call in ((one.exponentials, np.exp), (one.copied, np.positive)):
+                for count, call in ((item.exponentials, np.exp), (item.copied, np.positive)):
                     if count:
-                        seconds, moved = self._moved(count, call)
+                        seconds, moved = self._elementwise_pass(count, call)
                         self._calls.append(moved)
                         self.passes += seconds
-                if one.layer is not None:
-                    self._layers.append(one.layer)
-                    self._calls.append(one.layer.call)
-                    self.passes += _seconds(one.layer.call)
+                if item.layer is not None:
+                    self._layers.append(item.layer)
+                    self._calls.append(item.layer.call)
+                    self.passes += _seconds(item.layer.call)
 
     def __call__(self) -> None:
         self._runs += 1
@@ -275,18 +275,19 @@ class Skeleton:
                 call()
 
     def _add(self, way: Way, *, has_windows: bool) -> tuple[float, list[_Call]]:
-        found = [self._fastest(product) for product in way.products]
+        timings = [self._fastest(product) for product in way.products]
         if has_windows and way.moved:
-            found.append(self._moved(way.moved, np.positive))
-        return sum(seconds for seconds, _ in found), [call for _, call in found]
+            timings.append(self._elementwise_pass(way.moved, np.positive))
+        return sum(seconds for seconds, _ in timings), [call for _, call in timings]
 
-    def _moved(self, count: int, function: Callable[[Array, Array], object]) -> tuple[float, _Call]:
+    def _elementwise_pass(self, count: int, function: Callable[[Array, Array], object]) -> tuple[float, _Call]:
         """Return a pass over this many elements."""
         some = [self._pool[:count], self._target[:count]]
         parts = [
-            partial(function, *part) for part in zip(*[np.array_split(one, self._threads) for one in some], strict=True)
+            partial(function, *part)
+            for part in zip(*[np.array_split(array, self._threads) for array in some], strict=True)
         ]
-        return _least([partial(function, *some), _shared(parts)][: self._threads])
+        return _least([partial(function, *some), _share_parts(parts)][: self._threads])
 
     def _fastest(self, product: Product) -> tuple[float, _Call]:
         batch, rows, inner, columns, weights = product
@@ -309,20 +310,22 @@ class Skeleton:
             if batch == 1 and columns >= thresholds.TILE_COLUMNS and inner:
                 calls.append(partial(PackedMatrix.of(b).product, a))
         for arrays in arranged if self._threads > 1 else ():
-            calls += [_shared(_parts(product, *arrays, self._threads)) for product in (np.matmul, multiply_in_tiles)]
+            calls += [
+                _share_parts(_parts(product, *arrays, self._threads)) for product in (np.matmul, multiply_in_tiles)
+            ]
         return _least(calls, self._others if weights else None)
 
     def _both_ways(self, batch: int, rows: int, columns: int, *, is_own: bool) -> list[Array]:
         """Return matrices by rows and by columns, in memory or in the cache."""
         size = batch * rows * columns
-        one, other = [np.full(size, 0.5, np.float32) if is_own else self._pool[:size] for _ in range(2)]
-        return [one.reshape(batch, rows, columns), other.reshape(batch, columns, rows).swapaxes(1, 2)]
+        left, other = [np.full(size, 0.5, np.float32) if is_own else self._pool[:size] for _ in range(2)]
+        return [left.reshape(batch, rows, columns), other.reshape(batch, columns, rows).swapaxes(1, 2)]
 
 
 def _parts(multiply: Callable[..., object], a: Array, b: Array, out: Array, count: int) -> list[_Call]:
     """Split a product by the matrices of a batch, else along the longer side of the result."""
     if a.ndim > 2:
-        arrays = [np.array_split(one, count) for one in (a, b, out)]
+        arrays = [np.array_split(array, count) for array in (a, b, out)]
     elif len(a) > b.shape[1]:
         arrays = [np.array_split(a, count), [b] * count, np.array_split(out, count)]
     else:
@@ -330,7 +333,7 @@ def _parts(multiply: Callable[..., object], a: Array, b: Array, out: Array, coun
     return [partial(multiply, *part) for part in zip(*arrays, strict=True)]
 
 
-def _shared(parts: Sequence[_Call]) -> _Call:
+def _share_parts(parts: Sequence[_Call]) -> _Call:
     def work(number: int) -> None:
         parts[number]()
 
@@ -339,7 +342,7 @@ def _shared(parts: Sequence[_Call]) -> _Call:
 
 def _least(calls: Sequence[_Call], others: Array | None = None) -> tuple[float, _Call]:
     """Return the fastest of these, with its seconds; others: as in `_seconds`."""
-    return min([(_seconds(call, others), call) for call in calls], key=lambda found: found[0])
+    return min([(_seconds(call, others), call) for call in calls], key=lambda timing: timing[0])
 
 
 def _seconds(call: _Call, others: Array | None = None) -> float:
@@ -365,11 +368,11 @@ def measure(
         ov.Core().compile_model(path, "CPU", PRECISE | {"INFERENCE_NUM_THREADS": str(threads)}).create_infer_request()
     )
     compare(name, ours(inputs), request.infer(inputs))
-    whole, least = [
+    measured, least = [
         measure_pair(name, contestant, lambda: request.infer(inputs), seconds=seconds)
         for contestant in (lambda: ours(inputs), skeleton)
     ]
-    return whole, least, skeleton.products / max(skeleton.products + skeleton.passes, 1e-9)
+    return measured, least, skeleton.products / max(skeleton.products + skeleton.passes, 1e-9)
 
 
 def main() -> None:
@@ -382,11 +385,11 @@ def main() -> None:
     parser.add_argument("paths", nargs="*", metavar="FILE.xml", help="IR files")
     arguments = parser.parse_args()
     keep_freed_memory()
-    found = []
+    results = []
     print(f"{'time over OpenVINO':40}  ir_exec  skeleton  share of products")
     for name, path, inputs in stored_networks(arguments.paths) if arguments.paths else networks():
         if arguments.only in name:
-            whole, least, share = measure(
+            comparison, least, share = measure(
                 name,
                 path,
                 inputs,
@@ -395,14 +398,14 @@ def main() -> None:
                 has_layers=arguments.layers,
                 threads=arguments.threads,
             )
-            found.append((whole, least, share))
-            print(f"{name:40} {1 / whole.ratio:8.2f} {1 / least.ratio:9.2f} {share:15.2f}", flush=True)
-    ours, theirs = (geometric_mean(1 / row[place].ratio for row in found) for place in (0, 1))
-    above = sum(least.ratio < 1 / 1.2 for _, least, _ in found)
-    print(f"geometric mean of {len(found)}: ir_exec {ours:.2f}, skeleton {theirs:.2f}; {above} skeletons above 1.2")
+            results.append((comparison, least, share))
+            print(f"{name:40} {1 / comparison.ratio:8.2f} {1 / least.ratio:9.2f} {share:15.2f}", flush=True)
+    ours, theirs = (geometric_mean(1 / row[column].ratio for row in results) for column in (0, 1))
+    above = sum(least.ratio < 1 / 1.2 for _, least, _ in results)
+    print(f"geometric mean of {len(results)}: ir_exec {ours:.2f}, skeleton {theirs:.2f}; {above} skeletons above 1.2")
     if not (arguments.paths or arguments.windows or arguments.layers or arguments.threads > 1):
-        further = {least.name: {**vars(least), "products": share} for _, least, share in found}
-        write_json("limits", [whole for whole, _, _ in found], skeletons=further)
+        further = {least.name: {**vars(least), "products": share} for _, least, share in results}
+        write_json("limits", [comparison for comparison, _, _ in results], skeletons=further)
 
 
 if __name__ == "__main__":

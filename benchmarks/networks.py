@@ -116,15 +116,17 @@ def cold(only: str, runs: int) -> None:
 
 
 def fp16(only: str, seconds: float) -> None:
-    found = [measure_fp16(name, path, inputs, FOLDER, seconds) for name, path, inputs in networks() if only in name]
-    rows = [row for row in found if row]
+    measurements = [
+        measure_fp16(name, path, inputs, FOLDER, seconds) for name, path, inputs in networks() if only in name
+    ]
+    rows = [row for row in measurements if row]
     print_table(rows, ours="FP16", theirs="FP32")
     write_json("fp16", rows)
 
 
 def rewrites(only: str, seconds: float) -> None:
-    found = [measure_rewrites(name, path, inputs, seconds) for name, path, inputs in networks() if only in name]
-    print_table([row for row in found if row], ours="rewritten", theirs="plain")
+    measurements = [measure_rewrites(name, path, inputs, seconds) for name, path, inputs in networks() if only in name]
+    print_table([row for row in measurements if row], ours="rewritten", theirs="plain")
 
 
 def main() -> None:

@@ -39,35 +39,35 @@ from benchmarks.networks import PRECISE
 FOLDER = Path(__file__).resolve().parent.parent / "tests" / "networks" / "onnx"
 
 
-def inferred(path: Path) -> None:
+def infer_onnx(path: Path) -> None:
     onnx.shape_inference.infer_shapes(onnx.load(path), data_prop=True)
 
 
 def readers(path: Path, converted: Path) -> dict[str, Callable[[], object]]:
-    found: dict[str, Callable[[], object]] = {
+    calls: dict[str, Callable[[], object]] = {
         "our reader of IR": partial(ir_exec.read_model, converted),
-        "onnx.shape_inference": partial(inferred, path),
+        "onnx.shape_inference": partial(infer_onnx, path),
     }
     read = partial(ov.Core().read_model, path)
     try:
         read()
     except RuntimeError:  # it does not support every operator
-        return found
-    return {**found, "OpenVINO": read}
+        return calls
+    return {**calls, "OpenVINO": read}
 
 
 def runners(path: Path, feeds: dict[str, Any]) -> dict[str, Callable[[], object]]:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    found: dict[str, Callable[[], object]] = {"onnxruntime": partial(session.run, None, feeds)}
+    calls: dict[str, Callable[[], object]] = {"onnxruntime": partial(session.run, None, feeds)}
     model = onnx.load(path)
     try:
         evaluator = ReferenceEvaluator(model)
         evaluator.run(None, feeds)
     except Exception:  # several types: it has no operators of com.microsoft
-        return found
-    return {"ReferenceEvaluator": partial(evaluator.run, None, feeds), **found}
+        return calls
+    return {"ReferenceEvaluator": partial(evaluator.run, None, feeds), **calls}
 
 
 def run_named(paths: list[str], seconds: float, threads: int | None) -> None:
@@ -100,12 +100,12 @@ def main() -> None:
         return
     tables: dict[str, list[Paired]] = {}
     with tempfile.TemporaryDirectory() as folder:
-        for path in sorted(one for one in FOLDER.glob("*.onnx") if options.only in one.stem):
+        for path in sorted(file for file in FOLDER.glob("*.onnx") if options.only in file.stem):
             model = ir_exec.read_model(path)
             converted = Path(folder) / f"{path.stem}.xml"
             model.save(converted)
-            with np.load(path.with_suffix(".inputs.npz")) as held:
-                feeds = {port.name: held[f"input{at}"] for at, port in enumerate(model.inputs)}
+            with np.load(path.with_suffix(".inputs.npz")) as stored:
+                feeds = {port.name: stored[f"input{at}"] for at, port in enumerate(model.inputs)}
             for name, call in readers(path, converted).items():
                 row = measure_pair(path.stem, partial(ir_exec.read_model, path), call, seconds=options.seconds)
                 tables.setdefault(f"reading, against {name}", []).append(row)

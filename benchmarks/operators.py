@@ -52,11 +52,11 @@ def calls(case: Case) -> tuple[Callable[[], Any], Callable[[], Any]]:
 
 def differs(ours: Any, theirs: Any) -> bool:
     for index in range(len(ours)):
-        one, other = np.asarray(ours[index]), np.asarray(theirs[index])
-        if one.shape != other.shape:
+        left, other = np.asarray(ours[index]), np.asarray(theirs[index])
+        if left.shape != other.shape:
             return True
         with np.errstate(all="ignore"):
-            difference = np.abs(np.subtract(one, other, dtype=np.float64))
+            difference = np.abs(np.subtract(left, other, dtype=np.float64))
         scale = np.nanmax(np.abs(other.astype(np.float64)), initial=1e-30)
         if np.mean(difference > TOLERANCE * scale) > 1e-3:
             return True
@@ -93,10 +93,10 @@ def main() -> None:
     rows.sort(key=lambda row: row.ratio)
     print_table(rows)
     for size in SIZES:
-        found = [row.ratio for row in rows if row.name.endswith(size)]
-        if found:
-            slow = sum(ratio < 1 / 3 for ratio in found)
-            print(f"{size}: {geometric_mean(found):.2f}, {slow} of {len(found)} below a speedup of 1/3")
+        ratios = [row.ratio for row in rows if row.name.endswith(size)]
+        if ratios:
+            slow = sum(ratio < 1 / 3 for ratio in ratios)
+            print(f"{size}: {geometric_mean(ratios):.2f}, {slow} of {len(ratios)} below a speedup of 1/3")
     if not (arguments.only or arguments.size or arguments.processor_time):
         write_json("operators", rows)
         draw_chart("operators", rows, "Models of one layer: speed relative to OpenVINO's CPU plugin")

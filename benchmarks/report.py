@@ -65,9 +65,14 @@ def speeds() -> str:
     rows = [[f"{len(models)} models, warm", _mean(models, "interpreter"), _mean(models, "engine")]]
     for title, (low, high) in CLASSES.items():
         members = [row for row in models if low <= row["openvino"] < high]
-        rows.append([f"{len(members)} of them {title}", *(_mean(members, kind) for kind in KINDS)])
+        rows.append([f"{len(members)} of them {title}", *(_mean(members, contestant) for contestant in CONTESTANTS)])
     for group, names in GROUPS.items():
-        rows.append([group, *(_range([row[kind] for row in models if row["name"] in names]) for kind in KINDS)])
+        rows.append(
+            [
+                group,
+                *(_range([row[contestant] for row in models if row["name"] in names]) for contestant in CONTESTANTS),
+            ]
+        )
     rows += [
         ["gather and scatter, 15 elements to 64 Mi", *_mean_of("gather_scatter"), "–"],
         ["from process start to first output", *_mean_of("cold"), "–"],
@@ -79,7 +84,7 @@ def speeds() -> str:
             _table(["OpenVINO's peak memory over ours", "interpreter", '`engine="onnxruntime"`'], _peaks()),
             "",
             "Contestants [never run in turns](benchmarks/method.md). "
-            + _measured("engines", "gather_scatter", "cold", "memory"),
+            + _measured_on("engines", "gather_scatter", "cold", "memory"),
         ]
     )
 
@@ -97,18 +102,18 @@ def _peaks() -> list[list[str]]:
         "below 50 MB": [row for row in rows if row["weights"] < LARGE_WEIGHTS],
     }
     return [
-        [f"{len(members)} models with weights {title}", *(_mean(members, kind) for kind in KINDS)]
+        [f"{len(members)} models with weights {title}", *(_mean(members, contestant) for contestant in CONTESTANTS)]
         for title, members in classes.items()
     ]
 
 
-KINDS = "interpreter", "engine"
+CONTESTANTS = "interpreter", "engine"
 
 
 def _engines() -> list[Row]:
     """Return the models that OpenVINO runs too, with the speedups of the interpreter and the engine."""
     rows = [row for row in _read("engines")["rows"] if "openvino" in row]
-    return [{**row, **{kind: row["openvino"] / row[kind] for kind in KINDS}} for row in rows]
+    return [{**row, **{contestant: row["openvino"] / row[contestant] for contestant in CONTESTANTS}} for row in rows]
 
 
 def _summary() -> str:
@@ -123,35 +128,35 @@ def _summary() -> str:
     }
     rows = []
     for name, title in titles.items():
-        if found := _read(name):
-            ratios = [row["ratio"] for row in found["rows"]]
-            mean, extremes = _times(found["geometric_mean"]), _range(ratios)
-            rows.append([f"`{name}`", title, str(len(ratios)), mean, extremes, _machine(found)])
+        if results := _read(name):
+            ratios = [row["ratio"] for row in results["rows"]]
+            mean, extremes = _times(results["geometric_mean"]), _range(ratios)
+            rows.append([f"`{name}`", title, str(len(ratios)), mean, extremes, _machine(results)])
     return _table(["benchmark", "what", "cases", "mean", "range", "machine"], rows)
 
 
 def _models() -> str:
-    found = _read("engines")
-    if not found:
+    results = _read("engines")
+    if not results:
         return ""
     rows = [
         [row["name"], f"{1e3 * row['openvino']:.3g}", _times(row["interpreter"]), _times(row["engine"])]
         for row in sorted(_engines(), key=lambda row: -float(row["interpreter"]))
     ]
     rows.append(["**mean**", "", _mean(_engines(), "interpreter"), _mean(_engines(), "engine")])
-    note = f"`engines`, a process for each contestant, medians in ms, {_machine(found)}."
+    note = f"`engines`, a process for each contestant, medians in ms, {_machine(results)}."
     return note + "\n\n" + _table(["model", "OpenVINO, ms", "interpreter", "onnxruntime engine"], rows)
 
 
 def _operators() -> str:
-    found = _read("operators")
+    results = _read("operators")
     by_operator: dict[str, dict[str, float]] = {}
-    for row in found["rows"]:
+    for row in results["rows"]:
         name, _, size = row["name"].rpartition(" ")
         by_operator.setdefault(name, {})[size] = row["ratio"]
     slowest = sorted(by_operator.items(), key=lambda item: geometric_mean(item[1].values()))[:10]
     rows = [[name, *(f"{sizes.get(size, 0):.2f}" for size in SIZES)] for name, sizes in slowest]
-    note = f"The ten slowest of {len(by_operator)} layers, each alone in a model, {_machine(found)}."
+    note = f"The ten slowest of {len(by_operator)} layers, each alone in a model, {_machine(results)}."
     return note + "\n\n" + _table(["operator", *SIZES], rows)
 
 
@@ -161,7 +166,10 @@ SIZES = "small", "middle", "large"
 def _language_model() -> str:
     models = _by_name("llm")
     tasks = list(dict.fromkeys(name.split(", ", 1)[1] for name in models))
-    rows = [[task, *(_times(models[f"{kind}, {task}"]["ratio"]) for kind in ("u4", "f16"))] for task in tasks]
+    rows = [
+        [task, *(_times(models[f"{element_type}, {task}"]["ratio"]) for element_type in ("u4", "f16"))]
+        for task in tasks
+    ]
     note = f'22 layers, 2,048 wide, `weight_mode="keep"`; memory is OpenVINO\'s over ours, {_machine(_read("llm"))}.'
     return note + "\n\n" + _table(["", "u4 in groups of 128", "f16"], rows)
 
@@ -184,15 +192,15 @@ def _memory() -> str:
 
 def _read(name: str) -> dict[str, Any]:
     path = RESULTS / f"{name}.json"
-    found: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
-    return found
+    content: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    return content
 
 
 def _by_name(name: str) -> dict[str, Row]:
     return {row["name"]: row for row in _read(name)["rows"]}
 
 
-def _measured(*names: str) -> str:
+def _measured_on(*names: str) -> str:
     """Return the machines and the days of these benchmarks."""
     machines = [_read(name)["machine"] for name in names]
     cpus = sorted(
@@ -202,8 +210,8 @@ def _measured(*names: str) -> str:
     return f"CPU: {'; '.join(cpus)}. Measured {' to '.join(dict.fromkeys((days[0], days[-1])))}."
 
 
-def _machine(found: dict[str, Any]) -> str:
-    machine = found["machine"]
+def _machine(results: dict[str, Any]) -> str:
+    machine = results["machine"]
     return f"{machine['processor']} with {machine['vectors']}, {machine['cores']} cores, {machine['date']}"
 
 
@@ -211,8 +219,8 @@ def _mean_of(name: str) -> list[str]:
     return [_times(_read(name)["geometric_mean"])]
 
 
-def _mean(rows: Iterable[Row], kind: str) -> str:
-    return _times(geometric_mean(row[kind] for row in rows))
+def _mean(rows: Iterable[Row], contestant: str) -> str:
+    return _times(geometric_mean(row[contestant] for row in rows))
 
 
 def _range(ratios: Sequence[float]) -> str:

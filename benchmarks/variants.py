@@ -43,11 +43,11 @@ def _share(kernel: Kernel, plain: Kernel, inputs: list[Array], seconds: float) -
     times: tuple[list[float], list[float]] = ([], [])
     end = perf_counter() + seconds
     while perf_counter() < end or len(times[0]) < 5:
-        for function, found in zip((kernel, plain), times, strict=True):
+        for function, samples in zip((kernel, plain), times, strict=True):
             start = thread_time()
             for _ in range(50):
                 function(*inputs)
-            found.append(thread_time() - start)
+            samples.append(thread_time() - start)
     return min(times[0]) / min(times[1])
 
 
@@ -56,7 +56,7 @@ def main() -> None:
     parser.add_argument("--only", default="", metavar="TEXT", help="variants whose name contains this text")
     parser.add_argument("--seconds", type=float, default=0.05, help="seconds per case")
     arguments = parser.parse_args()
-    found: dict[str, list[float]] = {}
+    shares_by_name: dict[str, list[float]] = {}
     costs: dict[str, float] = {}
     with RunThreads(1), np.errstate(all="ignore"):
         for family in families():
@@ -65,9 +65,9 @@ def main() -> None:
                     name = f"{variant.type_name}.{variant.name}"
                     if arguments.only in name:
                         costs[name] = variant.cost
-                        found.setdefault(name, []).append(share)
+                        shares_by_name.setdefault(name, []).append(share)
     print("| variant | cost | measured, geometric mean | median | worst | cases |\n|---|---:|---:|---:|---:|---:|")
-    for name, shares in sorted(found.items()):
+    for name, shares in sorted(shares_by_name.items()):
         mean, median = geometric_mean(shares), statistics.median(shares)
         print(f"| `{name}` | {costs[name]:.2f} | {mean:.2f} | {median:.2f} | {max(shares):.2f} | {len(shares)} |")
 

@@ -60,20 +60,20 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5, help="openings of each page")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        found = list(files(Path(folder)))
+        network_files = list(files(Path(folder)))
         rows = []
-        for name, path in found:
+        for name, path in network_files:
             page = html_of(view(path))
             path.with_suffix(".html").write_text(page)
             print(f"{name}: {len(page) / 1e6:.2f} MB", flush=True)
 
-            def made(path: Path = path) -> object:
+            def make_page(path: Path = path) -> object:
                 return html_of(view(path))
 
-            def checked(path: Path = path) -> object:
+            def check_path(path: Path = path) -> object:
                 return ir_exec.check_model(path)
 
-            rows.append(measure_pair(name, made, checked, seconds=arguments.seconds))
+            rows.append(measure_pair(name, make_page, check_path, seconds=arguments.seconds))
         print("\nmaking a page: the ratio is the time of check_model divided by its time")
         print_table(rows, ours="view", theirs="check")
         write_json("view", rows)
@@ -82,12 +82,12 @@ def main() -> None:
             print("no Chromium is installed: pages are not opened")
             return
         print("\nopening a page")
-        for name, file in found:
-            for line in _opened(path, file.with_suffix(".html"), arguments):
+        for name, file in network_files:
+            for line in _open_page(path, file.with_suffix(".html"), arguments):
                 print(f"{name}: {line}", flush=True)
 
 
-def _opened(browser: str, file: Path, arguments: Any) -> Iterator[str]:
+def _open_page(browser: str, file: Path, arguments: Any) -> Iterator[str]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:

@@ -12,12 +12,14 @@ from typing import Any, Literal, NamedTuple, Protocol, Self, TypeAlias
 
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, GraphError, IRError, ReportFault, raise_error
-from ir_exec.graph import Graph, Value, build_graph
+from ir_exec.graph import Graph, Node, Value, build_graph
 from ir_exec.graph.constants import Constants
+from ir_exec.graph.sources import find_sources
 from ir_exec.infer import Types, explained_by_weights, infer_types, inferred_or_declared, redeclare
 from ir_exec.ir import Document, Weights
 from ir_exec.ir.files import Source, WeightsSource, opened_weights, read_files
 from ir_exec.ir.pairing import WeightsDigest
+from ir_exec.ir.sources import CodeLocation
 from ir_exec.notebook import with_page
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.ports import (
@@ -90,6 +92,19 @@ class Loaded(NamedTuple):
     stand_ins: frozenset[str] = frozenset()
     digest: WeightsDigest | None = None
     lowered_from: str | None = None
+
+    @classmethod
+    def of(cls, model: Model) -> Self:
+        """Return the content of a model that was read from a file of another format."""
+        return cls(
+            model.document,
+            model.graph,
+            model.weights,
+            model.document,
+            model.left_out,
+            model.stand_ins,
+            lowered_from=model.lowered_from,
+        )
 
     @property
     def version(self) -> int:
@@ -190,6 +205,11 @@ class Model:
     def constants(self) -> Mapping[str, Array]:
         """The constants by layer name (`loop/body/name` in bodies); each is read on access."""
         return Constants(self.graph, self.weights)
+
+    @property
+    def sources(self) -> dict[Node, CodeLocation]:
+        """The line of Python of each node, also of nodes in bodies, where the file or a neighbor contains one."""
+        return find_sources(self.graph, self.document)
 
     def input(self, key: PortKey | None = None) -> ModelPort:
         """Return the input with this name or position, or the only input.
@@ -486,17 +506,7 @@ def load(
     reader = reader_of(source)
     if reader is not None:
         model: Model | None = reader.read(source, report=report, shapes=shapes)
-        if model is None:
-            return None
-        return Loaded(
-            model.document,
-            model.graph,
-            model.weights,
-            model.document,
-            model.left_out,
-            model.stand_ins,
-            lowered_from=model.lowered_from,
-        )
+        return None if model is None else Loaded.of(model)
     return _load_ir(source, weights, report)
 
 

@@ -76,12 +76,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     unused = [same[0].nodeid for same in _by_function(items) if all(item.get_closest_marker("rest") for item in same)]
     if unused:
         raise pytest.UsageError(f"nothing stands for these tests in the plain command: {unused}")
-    kept, left = [], []
+    selected, left = [], []
     for item in items:
         marks = {mark.name for mark in item.iter_markers()}
         is_meant = not marks & LEFT_OUT[scope] and (scope != "rest" or "rest" in marks)
-        (kept if is_meant else left).append(item)
-    items[:] = kept
+        (selected if is_meant else left).append(item)
+    items[:] = selected
     if left:
         config.hook.pytest_deselected(items=left)
 
@@ -96,8 +96,8 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     for name, module in list(sys.modules.items()):
         if name.startswith("tests."):
-            held = [var.bit_generator for var in vars(module).values() if isinstance(var, np.random.Generator)]
-            _GENERATORS.extend((generator, generator.state) for generator in held)
+            generators = [var.bit_generator for var in vars(module).values() if isinstance(var, np.random.Generator)]
+            _GENERATORS.extend((generator, generator.state) for generator in generators)
 
 
 def pytest_runtest_setup() -> None:
@@ -120,10 +120,10 @@ def _mark_rest(items: list[pytest.Item]) -> None:
 
 
 def _by_function(items: list[pytest.Item]) -> list[list[pytest.Item]]:
-    found: dict[str, list[pytest.Item]] = {}
+    by_function: dict[str, list[pytest.Item]] = {}
     for item in items:
-        found.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    return list(found.values())
+        by_function.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    return list(by_function.values())
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -137,7 +137,11 @@ def forgotten_extensions() -> Iterator[None]:
     """Forgets the operators that a test registers."""
     before = dict(opsets.EXTENSIONS)
     yield
-    for domain, name in [(one.domain, one.name) for one in onnx_registry.registered() if not onnx_registry.is_own(one)]:
+    for domain, name in [
+        (operator.domain, operator.name)
+        for operator in onnx_registry.registered()
+        if not onnx_registry.is_own(operator)
+    ]:
         onnx_registry.VERSIONS.pop((domain, name), None)
     opsets.EXTENSIONS.clear()
     opsets.EXTENSIONS.update(before)

@@ -18,7 +18,7 @@ def test_sample(name, message):
 
 
 def test_no_file_has_more_sentences_than_before() -> None:
-    assert [str(one) for one in excess_by_file(load_sentences(), sentences())] == []
+    assert [str(excess_file) for excess_file in excess_by_file(load_sentences(), sentences())] == []
 
 
 def test_sentences_of_a_file() -> None:

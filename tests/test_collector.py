@@ -27,10 +27,10 @@ def test_a_check_leaves_nothing_to_the_collector() -> None:
 
 
 def test_only_the_command_line_sets_the_collector() -> None:
-    found = {
+    files = {
         path.relative_to(PACKAGE).as_posix()
         for path in PACKAGE.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.Import) and any(name.name == "gc" for name in node.names)
     }
-    assert found == {"cli/process.py"}
+    assert files == {"cli/process.py"}

@@ -30,10 +30,10 @@ def here() -> Any:
 
 
 def test_shape_dtype_and_chunks_are_known_before() -> None:
-    def refused(block: Any) -> Any:
+    def refuse_call(block: Any) -> Any:
         raise AssertionError("nothing runs yet")
 
-    x = da.from_array(DATA, chunks=(4, 2)).map_blocks(refused, dtype=np.float32)
+    x = da.from_array(DATA, chunks=(4, 2)).map_blocks(refuse_call, dtype=np.float32)
     y = apply(weighed_network(), x)
     assert isinstance(y, da.Array)
     assert (y.shape, y.dtype, y.chunks) == ((10, 3), np.float32, ((4, 4, 2), (3,)))
@@ -67,9 +67,9 @@ def several() -> ir_exec.Model:
 def test_several_inputs_and_outputs() -> None:
     a = np.array([[0, 1], [2, 0], [3, 4]], np.float32)
     arrays = {1: da.ones((3, 2), chunks=(2, 2), dtype=np.float32), 0: da.from_array(a, chunks=(2, 2))}
-    found = apply(several(), arrays)
-    assert isinstance(found, dict)
-    total, places = found.values()
+    outputs = apply(several(), arrays)
+    assert isinstance(outputs, dict)
+    total, places = outputs.values()
     assert np.array_equal(total.compute(), a + 1)
     assert np.isnan(places.shape[0])
     assert places.shape[1] == 2

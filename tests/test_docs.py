@@ -38,11 +38,11 @@ COMMAND = re.compile(r"(?:^|`|\$ |- run: |- )ir-exec ([a-z-]+)([^`\n]*)", re.MUL
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_command_and_option_is_there(page: Path) -> None:
     missing = []
-    for name, rest in COMMAND.findall(page.read_text("utf-8")):
+    for name, usage in COMMAND.findall(page.read_text("utf-8")):
         command = main.get_command(Context(main), name)
-        known = {option for parameter in command.params for option in parameter.opts} if command else set()
-        named = re.findall(r"(?<!\S)(--[a-z][a-z0-9-]*)", rest.split(" | ")[0])
-        missing += [f"{name} {option}" for option in named if option not in known | {"--help"}]
+        options = {option for parameter in command.params for option in parameter.opts} if command else set()
+        named = re.findall(r"(?<!\S)(--[a-z][a-z0-9-]*)", usage.split(" | ")[0])
+        missing += [f"{name} {option}" for option in named if option not in options | {"--help"}]
         missing += [] if command else [name]
     assert missing == []
 
@@ -69,7 +69,7 @@ def test_every_benchmark_is_a_script(page: Path) -> None:
     assert [name for name in named if not (ROOT / "benchmarks" / f"{name}.py").exists()] == []
 
 
-def test_the_tables_of_benchmarks_are_those_of_the_report() -> None:
+def test_benchmark_tables_match_report() -> None:
     again = "write them again: python -m benchmarks.report"
     assert report.PAGE.read_text("utf-8") == report.page(), again
     assert (text := report.README.read_text("utf-8")) == report.readme(text), again

@@ -32,14 +32,14 @@ class Block(NamedTuple):
 
 
 def blocks() -> list[Block]:
-    found = []
+    all_blocks = []
     for page in PAGES:
         text = page.read_text("utf-8")
         for match in BLOCK.finditer(text):
             lines = [line.removeprefix(match[1]) for line in match[3].splitlines(keepends=True)]
             line = text.count("\n", 0, match.start()) + 1
-            found.append(Block(str(page.relative_to(ROOT)), line, match[2], "".join(lines)))
-    return found
+            all_blocks.append(Block(str(page.relative_to(ROOT)), line, match[2], "".join(lines)))
+    return all_blocks
 
 
 BLOCKS = blocks()
@@ -58,7 +58,7 @@ def require_yaml(document: Any) -> None:
         require_schema("pre-commit-config.json", document)
     elif "jobs" in document:
         # YAML 1.1 reads the key `on` as a truth value.
-        require_schema("github-workflow.json", {"on" if key is True else key: one for key, one in document.items()})
+        require_schema("github-workflow.json", {"on" if key is True else key: value for key, value in document.items()})
     else:
         assert document
         assert all("script" in job for job in document.values())

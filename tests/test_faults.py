@@ -35,16 +35,16 @@ for name in sys.argv[1:]:
 """
 
 
-def stored(name: str, kind: str) -> list[Any]:
-    with np.load(FOLDER / f"{name}.{kind}.npz") as arrays:
+def load_stored(name: str, role: str) -> list[Any]:
+    with np.load(FOLDER / f"{name}.{role}.npz") as arrays:
         return [arrays[key] for key in arrays.files]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_ir_exec_computes_the_stored_outputs(name: str) -> None:
-    (found,) = ir_exec.compile_model(FOLDER / f"{name}.xml")(stored(name, "inputs")).to_tuple()
-    (expected,) = stored(name, "outputs")
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    (output,) = ir_exec.compile_model(FOLDER / f"{name}.xml")(load_stored(name, "inputs")).to_tuple()
+    (expected,) = load_stored(name, "outputs")
+    np.testing.assert_allclose(output, expected, rtol=1e-6)
 
 
 def test_openvino_computes_other_outputs() -> None:

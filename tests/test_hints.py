@@ -105,8 +105,8 @@ def test_paths_without_their_end(folder: Path) -> None:
 def test_files(path: str, named: list[str], folder: Path) -> None:
     hint = path_hint(path)
     assert hint is not None
-    known = ["./net.xml", "net.xml", "net.bin", "both.xml", "both.onnx", "openvino_model.xml", "none", "empty/none"]
-    assert [text for text in known if text in hint.removesuffix("?").split()] == named
+    names = ["./net.xml", "net.xml", "net.bin", "both.xml", "both.onnx", "openvino_model.xml", "none", "empty/none"]
+    assert [text for text in names if text in hint.removesuffix("?").split()] == named
 
 
 def test_files_that_are_like_nothing(folder: Path) -> None:
@@ -117,9 +117,9 @@ def test_files_that_are_like_nothing(folder: Path) -> None:
 def test_folders(folder: Path) -> None:
     hint = path_hint(".")
     assert hint is not None
-    found = [hint.find(f"./{name}") for name in ("openvino_model.xml", "a_tokenizer.xml", "both.onnx", "both.xml")]
-    assert found == sorted(found)
-    assert -1 not in found
+    positions = [hint.find(f"./{name}") for name in ("openvino_model.xml", "a_tokenizer.xml", "both.onnx", "both.xml")]
+    assert positions == sorted(positions)
+    assert -1 not in positions
     assert ".xml" in (path_hint("empty") or "")
     assert "empty/" not in (path_hint("empty") or "")
 

@@ -60,7 +60,7 @@ def test_function_for_an_operator_of_onnxruntime_has_its_own_signature() -> None
     """BitmaskDropout is an operator of com.microsoft with other inputs and attributes, which has no function here."""
 
     @onnx_op("BitmaskDropout", domain="com.microsoft")
-    def doubled(data: Value, *, by: float = 2.0, since: int = 0) -> Value:
+    def double(data: Value, *, by: float = 2.0, since: int = 0) -> Value:
         return build.multiply(data, np.float32(by - since))
 
     text = "g (float[2] x) => (float[2] y) { y = com.microsoft.BitmaskDropout<by = 3.0, since = 1>(x) }"
@@ -182,6 +182,6 @@ def test_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     call("convert", path, "-o", "out.xml")
     assert json.loads(call("inspect", path, "--summary", "--format", "json").stdout)["onnx"]["nodes"] == 1
     call("run", path, "--input", "x=x.npy", "--output", "found.npz")
-    with np.load("found.npz") as found:
-        assert found["y"].tolist() == [2, 6]
+    with np.load("found.npz") as outputs:
+        assert outputs["y"].tolist() == [2, 6]
     assert ir_exec.compile_model("out.xml")([X])["y"].tolist() == [2, 6]

@@ -25,16 +25,16 @@ def test_the_table_is_found() -> None:
 def test_openvino_reports_it(text: str, code: str) -> None:
     openvino = pytest.importorskip("openvino")
     core = openvino.Core()
-    found = []
+    messages = []
     for path in (ROOT / "tests" / "bad").glob(f"{code}-*.xml"):
         try:
             core.compile_model(core.read_model(path), "CPU")
         except RuntimeError as error:
-            found.append(str(error))
+            messages.append(str(error))
         else:
-            found.append("none")
+            messages.append("none")
     message = text.strip("`") if text.startswith("`") else "none"
-    assert any(message in one for one in found), found
+    assert any(message in text for text in messages), messages
 
 
 def test_openvino_reports_errors_of_calls() -> None:

@@ -28,13 +28,13 @@ OF_OTHERS = frozenset(
 
 @pytest.mark.parametrize("folder", sorted({path.parent for path in TESTS.rglob("*.py")}), ids=lambda path: path.name)
 def test_no_private_name_is_used(folder: Path) -> None:
-    found = [
+    violations = [
         f"{path.relative_to(TESTS)}:{line}: {name}"
         for path in sorted(folder.glob("*.py"))
         for line, name in _private(ast.parse(path.read_text("utf-8")))
         if name not in OF_OTHERS
     ]
-    assert found == []
+    assert violations == []
 
 
 def _private(tree: ast.Module) -> Iterator[tuple[int, str]]:
@@ -43,19 +43,19 @@ def _private(tree: ast.Module) -> Iterator[tuple[int, str]]:
             case ast.Attribute(value=ast.Name(id="self" | "cls")):
                 continue
             case ast.Attribute(attr=name):
-                found = [name]
+                parts = [name]
             case ast.ImportFrom(module=str(module), names=names) if module.startswith("ir_exec"):
-                found = [name.name for name in names]
+                parts = [name.name for name in names]
             case ast.Call(func=ast.Attribute(attr="setattr"), args=[_, ast.Constant(value=str(name)), *_]):
-                found = [name]
+                parts = [name]
             case ast.Call(func=ast.Name(id="getattr" | "setattr"), args=[_, ast.Constant(value=str(name)), *_]):
-                found = [name]
+                parts = [name]
             case ast.Subscript(value=ast.Call(func=ast.Name(id="vars")), slice=ast.Constant(value=str(name))):
-                found = [name]
+                parts = [name]
             case ast.Constant(value=str(path)) if path.startswith(("ir_exec.", "tests.")) and " " not in path:
-                found = path.split(".")
+                parts = path.split(".")
             case _:
                 continue
-        for name in found:
+        for name in parts:
             if name.startswith("_") and not name.startswith("__"):
                 yield node.lineno, name

@@ -29,7 +29,7 @@ def names_of(module: Any) -> list[str]:
     return [name for name, value in vars(module).items() if not (name.startswith("_") or inspect.ismodule(value))]
 
 
-def resolved(path: str) -> Any:
+def resolve(path: str) -> Any:
     """What is at a dotted path: a module, or something in one."""
     try:
         return importlib.import_module(path)
@@ -37,16 +37,16 @@ def resolved(path: str) -> Any:
         if not error.name or not error.name.startswith("ir_exec"):
             raise
         module, _, name = path.rpartition(".")
-        return getattr(resolved(module), name)
+        return getattr(resolve(module), name)
 
 
 def shown_by(path: str) -> Iterator[Any]:
     """What `::: path` shows: a module what is in its `__all__`, unless a module in it has the same name."""
-    yield (found := resolved(path))
-    if inspect.ismodule(found):
-        for name in getattr(found, "__all__", []):
+    yield (target := resolve(path))
+    if inspect.ismodule(target):
+        for name in getattr(target, "__all__", []):
             if f"{path}.{name}" not in sys.modules:
-                yield getattr(found, name)
+                yield getattr(target, name)
 
 
 @pytest.mark.parametrize("name", PUBLIC)
@@ -69,19 +69,21 @@ def test_every_public_name_has_a_docstring(name: str) -> None:
     missing = [
         f"{public}{member}"
         for public in names_of(module)
-        for member, value in documented(getattr(module, public))
+        for member, value in documented_members(getattr(module, public))
         if not inspect.getdoc(value)
     ]
     assert not missing
 
 
-def documented(value: Any) -> Iterator[tuple[str, Any]]:
+def documented_members(value: Any) -> Iterator[tuple[str, Any]]:
     """A function or a class, with the methods and properties of the class."""
     if inspect.isroutine(value) or inspect.isclass(value):
         yield "", value
     if inspect.isclass(value) and value.__module__.startswith("ir_exec"):
         for name, member in vars(value).items():
-            if not name.startswith("_") and isinstance(member, (property, classmethod, staticmethod, type(documented))):
+            if not name.startswith("_") and isinstance(
+                member, (property, classmethod, staticmethod, type(documented_members))
+            ):
                 yield f".{name}", member
 
 
@@ -121,10 +123,10 @@ def public_functions() -> Iterator[tuple[str, Any, str]]:
                 continue
             if inspect.isfunction(value) and not value.__module__.endswith("build.functions"):
                 both = dict.fromkeys((value, LIKE_OTHERS.get(value, value)))
-                yield f"{name}.{public}", value, "\n".join(inspect.getdoc(one) or "" for one in both)
+                yield f"{name}.{public}", value, "\n".join(inspect.getdoc(documented) or "" for documented in both)
             elif inspect.isclass(value) and not issubclass(value, Exception):
-                for method, found in vars(value).items():
-                    function = inspect.unwrap(getattr(found, "fget", None) or getattr(found, "__func__", found))
+                for method, member in vars(value).items():
+                    function = inspect.unwrap(getattr(member, "fget", None) or getattr(member, "__func__", member))
                     if inspect.isfunction(function) and (method == "__call__" or not method.startswith("_")):
                         yield f"{name}.{public}.{method}", function, f"{value.__doc__}\n{function.__doc__ or ''}"
 
@@ -153,6 +155,6 @@ def test_every_error_is_told() -> None:
         if function.__code__.co_filename.startswith("<"):
             continue  # what a dataclass has made
         raised = set(re.findall(r"\braise (\w+Error|IRError)\(", inspect.getsource(function)))
-        if left := sorted(kind for kind in raised if hasattr(errors, kind) and kind not in told):
+        if left := sorted(error for error in raised if hasattr(errors, error) and error not in told):
             missing[name] = left
     assert missing == {}

@@ -30,11 +30,11 @@ def structure(model: ir_exec.Model) -> object:
 
     def plain(value: Any) -> Any:
         if isinstance(value, dict):
-            found = {key: plain(one) for key, one in value.items() if key not in ("line", "data_line", "path")}
-            if {"offset", "size"} <= found.keys():
-                found["offset"] = bytes(weights.slice(int(found["offset"]), int(found["size"])))
-            return found
-        return [plain(one) for one in value] if isinstance(value, (list, tuple)) else value
+            fields = {key: plain(item) for key, item in value.items() if key not in ("line", "data_line", "path")}
+            if {"offset", "size"} <= fields.keys():
+                fields["offset"] = bytes(weights.slice(int(fields["offset"]), int(fields["size"])))
+            return fields
+        return [plain(item) for item in value] if isinstance(value, (list, tuple)) else value
 
     return plain({**model.document.model_dump(), "edges": sorted(map(ends, model.document.edges))})
 
@@ -43,7 +43,7 @@ def ends(edge: Edge) -> tuple[str, ...]:
     return edge.from_layer, edge.from_port, edge.to_layer, edge.to_port
 
 
-def saved(model: ir_exec.Model, folder: Path) -> ir_exec.Model:
+def save_and_read(model: ir_exec.Model, folder: Path) -> ir_exec.Model:
     model.save(folder / "again.xml")
     return ir_exec.read_model(folder / "again.xml")
 
@@ -56,30 +56,30 @@ def test_structure_types_and_results(path: Path, tmp_path: Path) -> None:
     assert inputs is not None
     expected = list(ir_exec.compile_model(model)(inputs).values())
     for written in (model, Editor(model).model()):
-        again = saved(written, tmp_path)
+        again = save_and_read(written, tmp_path)
         assert structure(again) == structure(model)
         assert again.types == model.types
         assert (again.inputs, again.outputs) == (model.inputs, model.outputs)
-        found = list(ir_exec.compile_model(again)(inputs).values())
-        assert all(np.array_equal(one, other) for one, other in zip(found, expected, strict=True))
+        actual = list(ir_exec.compile_model(again)(inputs).values())
+        assert all(np.array_equal(left, other) for left, other in zip(actual, expected, strict=True))
 
 
 @pytest.mark.broad(keep=10)
 @pytest.mark.conformance
 @each_network
 def test_openvino_reads_the_same(path: Path, oracle: Oracle, tmp_path: Path) -> None:
-    saved(Editor(ir_exec.read_model(path)).model(), tmp_path)
+    save_and_read(Editor(ir_exec.read_model(path)).model(), tmp_path)
     again = ir_file(tmp_path / "again.xml")
     types, expected = oracle.types(again), oracle.types(ir_file(path))
     assert not isinstance(types, Refused), types.reason
     assert types == expected
     inputs = arrays(path, "inputs")
     assert inputs is not None
-    found, wanted = (oracle.values(IRFile(file.xml, file.weights, tuple(inputs))) for file in (again, ir_file(path)))
-    assert not isinstance(found, Refused), found.reason
+    actual, wanted = (oracle.values(IRFile(file.xml, file.weights, tuple(inputs))) for file in (again, ir_file(path)))
+    assert not isinstance(actual, Refused), actual.reason
     assert not isinstance(wanted, Refused), wanted.reason
-    for one, other in zip(found, wanted, strict=True):
-        np.testing.assert_array_equal(one, other)
+    for ours, other in zip(actual, wanted, strict=True):
+        np.testing.assert_array_equal(ours, other)
 
 
 @pytest.mark.broad(keep=10)
@@ -91,20 +91,20 @@ def test_openvino_reads_a_network_that_was_reshaped(path: Path, oracle: Oracle, 
     inputs = arrays(path, "inputs")
     assert inputs is not None
     shapes = [array.shape for array in inputs]
-    again = saved(model.reshape(dict(enumerate(shapes))), tmp_path)
+    again = save_and_read(model.reshape(dict(enumerate(shapes))), tmp_path)
     assert [port.shape for port in again.inputs] == shapes
     assert again.types == model.types
     types = oracle.types(ir_file(tmp_path / "again.xml"))
     assert not isinstance(types, Refused), types.reason
-    found = {node.name: node.outputs for node in types}
+    types_by_name = {node.name: node.outputs for node in types}
     # OpenVINO replaces some nodes when it reshapes, and gives others of the same name.
     expected = oracle.types(ir_file(path), shapes=shapes)
     assert not isinstance(expected, Refused), expected.reason
-    same = [node for node in expected if node.name in found and found[node.name] == node.outputs]
+    same = [node for node in expected if node.name in types_by_name and types_by_name[node.name] == node.outputs]
     assert len(same) >= 0.8 * len(expected)
 
 
-def test_equal_constants_are_written_once_and_large_ones_are_not_copied(tmp_path: Path) -> None:
+def test_equal_constants_are_written_once_without_copies(tmp_path: Path) -> None:
     large = np.arange(2**23, dtype=np.float32)
     x = build.parameter([1], name="x")
     y = build.add(build.add(x, build.constant(large)), build.constant(large.copy()))
@@ -116,5 +116,5 @@ def test_equal_constants_are_written_once_and_large_ones_are_not_copied(tmp_path
     assert peak < large.nbytes / 4
     assert (tmp_path / "large.bin").stat().st_size == large.nbytes
     again = ir_exec.read_model(tmp_path / "large.xml")
-    found = next(iter(ir_exec.compile_model(again)([np.zeros(1, np.float32)]).values()))
-    assert np.array_equal(found, 2 * large)
+    actual = next(iter(ir_exec.compile_model(again)([np.zeros(1, np.float32)]).values()))
+    assert np.array_equal(actual, 2 * large)

@@ -55,9 +55,9 @@ def test_valid_documents(schema: etree.XMLSchema, name: str) -> None:
     assert is_valid(schema, text.replace(old, new)), schema.error_log
 
 
-@pytest.mark.parametrize("kind", ElementType)
-def test_every_element_type_is_a_precision(schema: etree.XMLSchema, kind: ElementType) -> None:
-    assert is_valid(schema, RELU.replace("FP32", kind.precision)), schema.error_log
+@pytest.mark.parametrize("element_type", ElementType)
+def test_every_element_type_is_a_precision(schema: etree.XMLSchema, element_type: ElementType) -> None:
+    assert is_valid(schema, RELU.replace("FP32", element_type.precision)), schema.error_log
 
 
 EDGE = '<edge from-layer="1" from-port="1" to-layer="2" to-port="0" />'
@@ -118,7 +118,7 @@ def test_broken_documents(schema: etree.XMLSchema, name: str) -> None:
     assert not is_valid(schema, broken)
 
 
-def test_everything_is_explained_where_an_editor_shows_it() -> None:
+def test_everything_is_explained_in_editors() -> None:
     schema = etree.parse(str(REPOSITORY / "schemas" / "ir.xsd"))
     names = {"xs": "http://www.w3.org/2001/XMLSchema"}
     types = schema.xpath("//xs:complexType[@name and not(xs:annotation)]/@name", namespaces=names)

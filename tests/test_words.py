@@ -28,7 +28,7 @@ def run():
 
 
 def test_no_wording_comes_back() -> None:
-    assert [str(one) for one in excess(load_baseline(), findings())] == []
+    assert [str(finding) for finding in excess(load_baseline(), findings())] == []
 
 
 def test_texts_have_their_kinds_and_lines() -> None:
@@ -45,9 +45,9 @@ def test_texts_have_their_kinds_and_lines() -> None:
 
 def test_markdown_without_its_code() -> None:
     page = "# Title\n\nA [page](that/tells.md) of `code`\nthat goes.\n\n```sh\ntold\n```\n\n- item\n\n| a | b |\n"
-    found = [(text.line, text.content) for text in texts_of_markdown(page)]
-    assert found[:3] == [(1, "Title"), (3, "A [page] of `code`\nthat goes."), (10, "item")]
-    assert not any("tell" in content or "told" in content for _, content in found)
+    lines = [(text.line, text.content) for text in texts_of_markdown(page)]
+    assert lines[:3] == [(1, "Title"), (3, "A [page] of `code`\nthat goes."), (10, "item")]
+    assert not any("tell" in content or "told" in content for _, content in lines)
 
 
 def test_identifiers_are_functions_parameters_and_assigned_names() -> None:

@@ -15,11 +15,12 @@ from typing import IO, Any, Self
 
 from ir_exec.batch.items import StoredItem
 from ir_exec.batch.running import ItemResult
+from ir_exec.batch.worker import StoringItem
 from ir_exec.codes import Code
 from ir_exec.debug.values.files import write_npz
 from ir_exec.errors import EvaluationError, IRError
+from ir_exec.ir.storage import require_replaceable
 from ir_exec.model import Model, ModelPort
-from ir_exec.types import Array
 
 __all__ = ["MANIFEST", "OutputFolder", "network_digest"]
 
@@ -49,6 +50,7 @@ class OutputFolder:
         self.known = self.changed = 0
         self._entries = entries
         self._manifest = manifest
+        self._folders: set[str] = set()
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], digest: str, about: Mapping[str, Any]) -> Self:
@@ -92,7 +94,7 @@ class OutputFolder:
     def __exit__(self, *_: object) -> None:
         self._manifest.close()
 
-    def left(
+    def select_unfinished(
         self, items: Iterable[tuple[str, StoredItem]], ports: Sequence[ModelPort]
     ) -> Iterator[tuple[str, StoredItem]]:
         """Yield the items without an output for the same arrays: failed, changed and new ones."""
@@ -105,27 +107,44 @@ class OutputFolder:
                 self.changed += 1
             yield name, item
 
+    def delegate(self, name: str, item: StoredItem) -> StoringItem:
+        """Return the item for a worker that writes its outputs into the folder.
+
+        Raises:
+            IRError: IR009 if there cannot be such a file.
+        """
+        path = self._output_path(name)
+        require_replaceable(path, "npz")
+        return StoringItem(item, path)
+
     def add(self, name: str, item: StoredItem, result: ItemResult) -> None:
-        """Write the outputs of an item, and then its line.
+        """Write the outputs of an item, unless the worker wrote them, and then its line.
 
         Raises:
             IRError: IR009 if writing fails.
         """
-        output = None if result.outputs is None else f"{name}.npz"
+        if result.error is not None and result.error.code == Code.unwritable:
+            raise result.error
+        output = f"{name}.npz" if result.error is None else None
         error = None if result.error is None else {"code": str(result.error.code), "message": str(result.error)}
-        if output is not None and result.outputs is not None:
-            self._write_outputs(self.path / output, {str(key): array for key, array in result.outputs.items()})
+        if result.outputs is not None:
+            write_npz(self._output_path(name), {str(key): array for key, array in result.outputs.items()})
         self._write(
             {"item": name, **_source(item), "stamps": _stamps(item), "digest": result.digest}
             | {"output": output, "error": error}
         )
 
-    def _write_outputs(self, path: Path, arrays: Mapping[str, Array]) -> None:
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise _unwritable(path, error) from None
-        write_npz(path, arrays)
+    def _output_path(self, name: str) -> str:
+        """Return the path of the outputs of an item, and create its folder."""
+        path = os.path.join(self.path, f"{name}.npz")
+        folder = os.path.dirname(path)
+        if folder not in self._folders:
+            try:
+                os.makedirs(folder, exist_ok=True)
+            except OSError as error:
+                raise _unwritable(path, error) from None
+            self._folders.add(folder)
+        return path
 
     def _write(self, entry: Mapping[str, Any]) -> None:
         try:

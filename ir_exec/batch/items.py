@@ -17,8 +17,7 @@ import numpy as np
 
 from ir_exec.batch.names import IMAGES, port_of_key
 from ir_exec.codes import Code
-from ir_exec.debug.values.files import nearest
-from ir_exec.debug.values.stored_arrays import damaged_file_error, read_npy, read_npz
+from ir_exec.debug.values.files import damaged_file_error, nearest, read_npy, read_npz
 from ir_exec.errors import EvaluationError
 from ir_exec.hints import install_hint
 from ir_exec.ir.paths import local_path

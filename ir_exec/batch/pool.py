@@ -44,6 +44,7 @@ class Pool(ABC):
 
     Attributes:
         in_process: Arguments and results are not pickled.
+        shares_files: Workers read and write the files of this process, at the same paths.
         carriers: Maximum concurrent tasks with the same Cargo.
         ahead: Tasks for each worker that are submitted before their results are awaited; enough to keep it busy.
         task_seconds: Minimum duration of a task that makes its overhead negligible; 0 for tasks without overhead.
@@ -51,6 +52,7 @@ class Pool(ABC):
     """
 
     in_process = False
+    shares_files = False
     carriers = 1
     ahead = 4
     task_seconds = 0.01

@@ -32,7 +32,7 @@ _MOST_FAILED_STARTS = 3
 class Here(Pool):
     """Runs work immediately in the submitting thread."""
 
-    in_process = True
+    in_process = shares_files = True
     workers = 1
     task_seconds = 0.0
     threads = None
@@ -56,6 +56,7 @@ class Processes(Pool):
         initializer: A function that each process calls first.
     """
 
+    shares_files = True
     threads = None
 
     def __init__(self, jobs: int, *, threads: int | None = None, initializer: Callable[[], None] | None = None) -> None:

@@ -44,12 +44,14 @@ class ItemResult:
         outputs: The outputs of a call, None after a failure.
         error: The failure.
         digest: sha256 of the arrays, for items that were read from a file.
+        path: The file that the worker wrote the outputs to; `outputs` is None then.
     """
 
     index: int
     outputs: Results | None
     error: IRError | None
     digest: str | None = None
+    path: str | None = None
 
 
 Result: TypeAlias = ItemResult
@@ -283,7 +285,7 @@ class _Work:
                 start = perf_counter()
                 try:
                     index, item = next(left)
-                    self._pace.waited(perf_counter() - start)
+                    self._pace.record_wait(perf_counter() - start)
                     self._taken += 1
                     self._queue(index, item)
                 except StopIteration:
@@ -367,10 +369,10 @@ class _Work:
 
     def _take(self, sent: _Sent, answer: Answer) -> None:
         done = len(answer.outcomes)
-        self._pace.answered(done, answer.seconds, answer.size)
+        self._pace.record_answer(done, answer.seconds, answer.size)
         for (index, _), outcome in zip(sent.items, answer.outcomes, strict=False):
             results = None if outcome.arrays is None else Results(self._outputs, outcome.arrays)
-            self._found.append(ItemResult(index, results, outcome.error, outcome.digest))
+            self._found.append(ItemResult(index, results, outcome.error, outcome.digest, outcome.path))
         left = sent.items[done:]
         if left:
             # The worker cannot find the file of the first item; if it is missing here too, its result reports that.
@@ -438,11 +440,11 @@ class Pace:
             return self._pool.workers * (tasks if self._is_growing else max(self._pool.ahead, tasks))
         return self._pool.workers * self._pool.ahead * self._chunk
 
-    def waited(self, seconds: float) -> None:
+    def record_wait(self, seconds: float) -> None:
         """Record the time until an item was available: items that arrive slowly are not collected."""
         self._waited = (self._waited + seconds) / 2
 
-    def answered(self, items: int, seconds: float, size: int) -> None:
+    def record_answer(self, items: int, seconds: float, size: int) -> None:
         """Record the time of a task with this many items and bytes of arrays."""
         if not self._is_free or items == 0:
             return

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+import signal
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing import parent_process
+from threading import current_thread, main_thread
 from time import perf_counter
 from typing import TypeAlias
 
 from ir_exec.batch.items import StoredFile, StoredItem
 from ir_exec.batch.models import ModelReference, NotHere, compiled_for
 from ir_exec.codes import Code
+from ir_exec.debug.values.files import write_npz
 from ir_exec.errors import EvaluationError, IRError, ResourceError
 from ir_exec.model import ModelPort
 from ir_exec.runtime import CompiledModel, Session
@@ -18,7 +24,7 @@ from ir_exec.runtime.arguments import Inputs
 from ir_exec.runtime.state import Snapshot
 from ir_exec.types import Array
 
-__all__ = ["Answer", "Item", "ItemOutcome", "error_text", "evaluate", "fetch"]
+__all__ = ["Answer", "Item", "ItemOutcome", "StoringItem", "error_text", "evaluate", "fetch"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,19 +36,36 @@ class LoadedItem:
     error: IRError | None = None
 
 
-Item: TypeAlias = Inputs | StoredItem | LoadedItem | Callable[[], Inputs] | str | os.PathLike[str]
+ItemSource: TypeAlias = Inputs | StoredItem | LoadedItem | Callable[[], Inputs] | str | os.PathLike[str]
 """The arguments of a call of the model, or their source, which the worker reads: an item of a file, the path of an
 .npz, or a function without arguments.
 """
 
 
 @dataclass(frozen=True, slots=True)
+class StoringItem:
+    """An item with the path of an .npz: the worker writes the outputs there instead of sending them."""
+
+    source: ItemSource
+    path: str
+
+
+Item: TypeAlias = ItemSource | StoringItem
+"""An item of a run: its arguments or their source, and optionally the file for its outputs."""
+
+
+@dataclass(frozen=True, slots=True)
 class ItemOutcome:
-    """The result of an item: the outputs in their order, or an error."""
+    """The result of an item: the outputs in their order, or an error.
+
+    Attributes:
+        path: The file with the outputs, if the worker wrote them; `arrays` is None then.
+    """
 
     arrays: list[Array] | None
     error: IRError | None
     digest: str | None
+    path: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +108,7 @@ def evaluate(
             loaded = _load_item(item, compiled.inputs)
         except FileNotFoundError:
             break
-        outcomes.append(outcome := _outcome(session, loaded))
+        outcomes.append(outcome := _outcome(session, loaded, item.path if isinstance(item, StoringItem) else None))
         size += _size(loaded.inputs) + _size(outcome.arrays or ())
     return Answer(outcomes, session.snapshot() if is_session else None, perf_counter() - start, size)
 
@@ -96,20 +119,43 @@ def _size(arrays: Inputs | Sequence[Array]) -> int:
     return sum(getattr(value, "nbytes", 0) for value in values)
 
 
-def _outcome(session: Session, loaded: LoadedItem) -> ItemOutcome:
+def _outcome(session: Session, loaded: LoadedItem, path: str | None) -> ItemOutcome:
     if loaded.error is not None:
         return ItemOutcome(None, loaded.error, loaded.digest)
     try:
-        return ItemOutcome(list(session(loaded.inputs).to_tuple()), None, loaded.digest)
+        results = session(loaded.inputs)
+        if path is None:
+            return ItemOutcome(list(results.to_tuple()), None, loaded.digest)
+        with _ended_after_cleanup():
+            write_npz(path, {str(key): array for key, array in results.items()})
+        return ItemOutcome(None, None, loaded.digest, path)
     except IRError as error:
         return ItemOutcome(None, error, loaded.digest)
     except MemoryError as error:
         return ItemOutcome(None, ResourceError(f"out of memory: {error}"), loaded.digest)
 
 
+@contextmanager
+def _ended_after_cleanup() -> Iterator[None]:
+    """Within the context, SIGTERM raises an exception in a worker process, which removes its temporary file first."""
+    if parent_process() is None or current_thread() is not main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    try:
+        yield
+    except SystemExit:  # the executor would catch it and start the next task
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def _load_item(item: Item, ports: Sequence[ModelPort]) -> LoadedItem:
     """Return the arrays of an item; FileNotFoundError is left to the caller, any other failure belongs to the item."""
     try:
+        if isinstance(item, StoringItem):
+            return _load_item(item.source, ports)
         if isinstance(item, LoadedItem):
             return item
         if isinstance(item, (str, os.PathLike)):
@@ -127,8 +173,14 @@ def _load_item(item: Item, ports: Sequence[ModelPort]) -> LoadedItem:
         )
 
 
-def fetch(item: Item, ports: Sequence[ModelPort]) -> LoadedItem:
-    """Return the arrays of an item whose file a worker could not find."""
+def fetch(item: Item, ports: Sequence[ModelPort]) -> Item:
+    """Return an item whose file a worker could not find, with its arrays."""
+    if isinstance(item, StoringItem):
+        return StoringItem(_fetch(item.source, ports), item.path)
+    return _fetch(item, ports)
+
+
+def _fetch(item: ItemSource, ports: Sequence[ModelPort]) -> LoadedItem:
     try:
         return _load_item(item, ports)
     except FileNotFoundError as error:

@@ -281,7 +281,8 @@ class _Cutter:
         port = declared_port(node.layer.outputs[value.position].changed(id="0"), self.region.type(value))
         id = self.fresh_id() if node in self.keep or node.id in self.taken else node.id
         self.taken.add(id)
-        return Layer(id=id, name=value.name, type=type, version="opset1", data=attributes, outputs=(port,))
+        layer = Layer(id=id, name=value.name, type=type, version="opset1", data=attributes, outputs=(port,))
+        return layer.with_source_of(node.layer) if type == "Const" else layer
 
     def fresh_id(self) -> str:
         self.next_id += 1

@@ -104,7 +104,7 @@ class _Rewriting:
         name = f"{layer.name}/{'scales' if is_of_sizes else 'sizes'}"
         constant = Layer(
             id=str(self._next_id), name=name, type="Const", version="opset1", data=attributes, outputs=(port,)
-        )
+        ).with_source_of(layer)
         self._next_id += 1
         further = port.model_copy(update={"id": constant.id})
         pair = (target, further) if is_of_sizes else (further, target)

@@ -8,20 +8,21 @@ from typing import Any, Self
 from ir_exec.build.constants import ElementTypeLike, as_array, as_element_type
 from ir_exec.build.cutting import below, cut, region_at
 from ir_exec.build.draft import LayerDraft, LayerPort
-from ir_exec.build.level import Level, Path, Shared, parameter_data
+from ir_exec.build.edited_types import EditedTypes, Path, value_paths
+from ir_exec.build.level import Level, Shared, parameter_data
 from ir_exec.build.operators import attribute_text
-from ir_exec.build.values import Value
+from ir_exec.build.values import Value, derived_from
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, GraphError, InvalidAttributeError, IRError, Location, raise_error
 from ir_exec.graph import Graph, Node, build_graph
 from ir_exec.graph import Value as GraphValue
 from ir_exec.hints import suggested
 from ir_exec.infer import infer_types, redeclare
-from ir_exec.ir import Layer
+from ir_exec.ir import NO_RT_INFO, Layer, RtInfo, source_info
 from ir_exec.ir.array_weights import ArrayWeights, reserve_offset, stored_size
 from ir_exec.model import Loaded, Model, ShapeLike, as_shape, numbered
 from ir_exec.ops import resolve
-from ir_exec.types import ElementType, Shape, TensorType
+from ir_exec.types import Array, ElementType, Shape, TensorType
 
 __all__ = ["Editor"]
 
@@ -50,8 +51,11 @@ class Editor:
         self._document = model.current_document()
         self._weights = model.weights
         self._before = _types_by_path(model.graph, model.all_types())
-        self._shared = Shared(self._infer, dict(self._before))
-        self._network = Level(LayerDraft(self._document.layers, self._document.edges), self._shared)
+        draft = LayerDraft(self._document.layers, self._document.edges)
+        arrays: dict[int, Array] = {}
+        types = EditedTypes(self._infer, self._edited_layer, draft, self._weights, arrays, dict(self._before))
+        self._shared = Shared(types, arrays)
+        self._network = Level(draft, self._shared)
 
     def model(self) -> Model:
         """Return the edited model; raises the errors of reading a file of it."""
@@ -62,9 +66,9 @@ class Editor:
         graph = build_graph(document, weights, report=raise_error)
         after: dict[GraphValue, TensorType] = {}
         types = infer_types(graph, weights=weights, seen=after)
-        paths = _paths(graph)
+        paths = value_paths(graph)
         before = {value: self._before[path] for value, path in paths.items() if path in self._before}
-        self._shared.types = {paths[value]: type for value, type in after.items()}
+        self._shared.types.replace_all({paths[value]: type for value, type in after.items()})
         document = redeclare(document, graph, before, after)
         return Model(Loaded(document, build_graph(document, weights, report=raise_error), weights, document), types)
 
@@ -177,7 +181,8 @@ class Editor:
             readers = [reader for reader in readers if reader_level is level and reader.layer == target.id]
             if not readers:
                 raise GraphError(f"layer {before!r} does not read {level.draft.path + value!r}")
-        (inserted,) = level.splice([function(level.value(port))])
+        with derived_from(_source_of(level.draft.layers[port.layer])):
+            (inserted,) = level.splice([function(level.value(port))])
         if before is None:
             level.move_names(port, inserted)
         level.read_instead(readers, port, inserted)
@@ -193,7 +198,8 @@ class Editor:
         if element.is_parameter or element.is_result:
             raise GraphError(f"layer {layer!r} is a {element.type}, which cannot be replaced")
         inputs = [level.value(draft.sources[output]) for output in draft.inputs(element)]
-        returned = function(*inputs)
+        with derived_from(_source_of(element)):
+            returned = function(*inputs)
         values = [returned] if isinstance(returned, Value) else list(returned)
         if len(values) != len(element.outputs):
             raise GraphError(f"layer {layer!r} has {len(element.outputs)} outputs, but function returns {len(values)}")
@@ -232,7 +238,6 @@ class Editor:
             level.move_names(output, source)
             level.read_instead(readers, output, source)
         level.drop(element.id)
-        self._shared.types = None
         return self
 
     def cut(self, inputs: Sequence[str] = (), outputs: Sequence[str] = ()) -> Self:
@@ -254,7 +259,7 @@ class Editor:
         ends = ends or [node.values_in[0] for node in region.graph.results]
         part = cut(region, below(region, ends, starts), ends, opened=starts, next_id=draft.new_id())
         draft.become(part.model.document.layers, part.model.document.edges)
-        self._shared.types = None
+        self._shared.types.replace_all(None)
         for value in part.inputs:
             self._network.name_end(value.name)
         return self
@@ -269,6 +274,9 @@ class Editor:
 
     def _infer(self) -> None:
         self.model()
+
+    def _edited_layer(self, id: str) -> Layer:
+        return self._network.with_bodies(self._network.draft.layers[id])
 
     def _at(self, name: str) -> tuple[Level, str]:
         """Return the level, the model or a body, that a name belongs to, and the name there."""
@@ -312,6 +320,12 @@ def _value_at(node: Node, port: str) -> GraphValue:
     )
 
 
+def _source_of(layer: Layer) -> RtInfo:
+    """Return the line of Python of a layer, for the layers that are made from it."""
+    entries = layer.source_entries
+    return source_info(entries) if entries else NO_RT_INFO
+
+
 def _names_of(layer: Layer) -> set[str]:
     return {layer.name, *layer.output_names, *(name for port in layer.outputs for name in port.names)}
 
@@ -326,15 +340,4 @@ def _rename_in_layer(layer: Layer, old: str, new: str) -> Layer:
 
 
 def _types_by_path(graph: Graph, types: Mapping[GraphValue, TensorType]) -> dict[Path, TensorType]:
-    return {path: types[value] for value, path in _paths(graph).items() if value in types}
-
-
-def _paths(graph: Graph, prefix: Path = ()) -> dict[GraphValue, Path]:
-    """Return the path of every value of a graph and its bodies."""
-    paths: dict[GraphValue, Path] = {}
-    for node in (*graph.nodes, *graph.unreachable):
-        for value in node.outputs:
-            paths[value] = (*prefix, node.id, value.position)
-        for body in node.bodies:
-            paths |= _paths(body.graph, (*prefix, node.id, body.name))
-    return paths
+    return {path: types[value] for value, path in value_paths(graph).items() if value in types}

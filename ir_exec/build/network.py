@@ -182,7 +182,7 @@ def layer_element(layer: BuiltLayer, id: int, name: str, tensor_names: Mapping[V
         ),
         bodies=tuple([body.body for body in layer.bodies]),
         output_names=layer.output_names,
-        rt_info=NO_RT_INFO,
+        rt_info=NO_RT_INFO if layer.is_parameter or layer.is_result else layer.rt_info,
         line=0,
         data_line=0,
     )

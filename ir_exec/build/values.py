@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, Location
+from ir_exec.ir import NO_RT_INFO, RtInfo
 from ir_exec.ops import Op
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
@@ -25,6 +26,7 @@ __all__ = [
     "Scope",
     "Value",
     "current_scope",
+    "derived_from",
     "new_layer",
     "next_serial",
     "scope",
@@ -66,6 +68,23 @@ def scope() -> Iterator[Scope]:
         _current.reset(token)
 
 
+_source: ContextVar[RtInfo] = ContextVar("ir_exec_build_source", default=NO_RT_INFO)
+
+
+@contextmanager
+def derived_from(source: RtInfo) -> Iterator[None]:
+    """Give the layers that are made in the block the source of another layer or node.
+
+    Args:
+        source: As `source_info` returns it; empty if the layers keep the source of an enclosing block.
+    """
+    token = _source.set(source or _source.get())
+    try:
+        yield
+    finally:
+        _source.reset(token)
+
+
 def next_serial() -> int:
     """Return a serial between the serials of all earlier and all later layers."""
     return next(_serials)
@@ -90,6 +109,7 @@ class BuiltLayer:
         attributes: The attributes of `<data>`.
         serial: Increases in the order of creation.
         constant: The value of a Const.
+        rt_info: The line of Python that it was exported from.
     """
 
     type: str
@@ -104,6 +124,7 @@ class BuiltLayer:
     bodies: tuple[BuiltBody, ...] = ()
     constant: Array | None = None
     output_names: tuple[str, ...] = field(default=())
+    rt_info: RtInfo = NO_RT_INFO
 
     @property
     def location(self) -> Location:
@@ -220,6 +241,7 @@ def new_layer(
         next(_serials),
         bodies=bodies,
         constant=constant,
+        rt_info=_source.get(),
     )
     layer.outputs = tuple([BuiltValue(layer, position, type) for position, type in enumerate(types)])
     if tensor_names:

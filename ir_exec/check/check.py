@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -27,7 +27,7 @@ from ir_exec.check.structure import (
 from ir_exec.check.types import check_types
 from ir_exec.check.what_if import InputShapes, check_shapes, given_types
 from ir_exec.codes import Code
-from ir_exec.errors import IRError, ResourceError, ShapeError, internal_error
+from ir_exec.errors import IRError, ReportFault, ResourceError, ShapeError, internal_error
 from ir_exec.graph import Graph, Node, Value, build_graph
 from ir_exec.infer import foreign_weights
 from ir_exec.ir.files import differing_weights
@@ -91,10 +91,12 @@ def run_check(
     question: _Wanted | None = None,
     *,
     inferred: dict[Value, TensorType] | None = None,
+    read: Callable[[ReportFault], Loaded | None] | None = None,
 ) -> CheckedFile:
     """Run all checks of a file; never raises.
 
     Args:
+        read: Reads the content, by default from the source, which is only named in the report otherwise.
         inferred: Filled with the type of every value that can be inferred, independent of the declared types.
     """
     findings = Findings(_path(source))
@@ -104,8 +106,13 @@ def run_check(
     outputs: dict[str, str] | None = None
     try:
         question = question or _Wanted()
-        loaded = _reload(source, findings) if isinstance(source, Model) else load(source, weights, report=findings)
-        if loaded is not None and loaded.left_out and not isinstance(source, Model):
+        if read is not None:
+            loaded = read(findings)
+        elif isinstance(source, Model):
+            loaded = _reload(source, findings)
+        else:
+            loaded = load(source, weights, report=findings)
+        if loaded is not None and loaded.left_out and read is None and not isinstance(source, Model):
             shapes = _shapes_asked_for(loaded, question)
             if shapes:
                 # The shapes may determine nodes that were left out.

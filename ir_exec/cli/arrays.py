@@ -20,9 +20,8 @@ from ir_exec.cli.files import writing
 from ir_exec.cli.options import shape_option, shapes_by_input, weights_option
 from ir_exec.cli.output.terminal import Unusable, echo
 from ir_exec.codes import Code
-from ir_exec.debug.drawing import Drawer, Drawn, Redraw
-from ir_exec.debug.values.files import NATIVE, RECORDS, storable, store_npz
-from ir_exec.debug.values.stored_arrays import read_stored
+from ir_exec.debug.inputs.drawing import Drawer, Drawn, Redraw
+from ir_exec.debug.values.files import NATIVE, RECORDS, read_stored, storable, store_npz
 from ir_exec.errors import IRError
 from ir_exec.ir.paths import local_path
 from ir_exec.ir.urls import is_url, suffix_of

@@ -13,9 +13,36 @@ from ir_exec.cli.output.terminal import Unusable, print_report
 from ir_exec.ir.paths import exists
 from ir_exec.ir.storage import reason_of, replacing
 from ir_exec.ir.urls import is_url, replaced_suffix, suffix_of
-from ir_exec.readers import ENDINGS
+from ir_exec.readers import ENDINGS, reader_of
 
-__all__ = ["files_in", "read_json", "read_text", "read_toml", "repository", "write_bytes", "write_text", "writing"]
+__all__ = [
+    "files_in",
+    "is_onnx_file",
+    "read_json",
+    "read_text",
+    "read_toml",
+    "repository",
+    "require_ir_output",
+    "write_bytes",
+    "write_text",
+    "writing",
+]
+
+
+def is_onnx_file(path: str) -> bool:
+    """Return True for a path of an ONNX file, by its ending or by its content."""
+    reader = reader_of(path)
+    return reader is not None and reader.name == "ONNX"
+
+
+def require_ir_output(model: str, output: str) -> None:
+    """Raise Unusable for an output that is no .xml; only ONNX files can be written as .onnx."""
+    if output.lower().endswith(".xml"):
+        return
+    if output.lower().endswith(".onnx"):
+        raise Unusable(f"--output is {output}, but {model} is not an ONNX file, expected the ending .xml")
+    expected = ".xml or .onnx" if is_onnx_file(model) else ".xml"
+    raise Unusable(f"--output is {output}, expected a file with the ending {expected}")
 
 
 def files_in(paths: Sequence[str], *, skips_others: bool = False) -> Iterator[tuple[str, bool]]:

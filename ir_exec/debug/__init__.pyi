@@ -8,9 +8,10 @@ from ir_exec.debug.reduction.bundling import (
     bundle as bundle,
     rerun as rerun,
 )
-from ir_exec.debug.reduction.command import Command as Command
+from ir_exec.debug.reduction.minimizing import Command as Command
 from ir_exec.debug.diffs.diffing import NetworkDiff as NetworkDiff
 from ir_exec.debug.diffs.diffing import diff as diff
+from ir_exec.debug.inputs.drawing import drawn_inputs as drawn_inputs
 from ir_exec.debug.weights.diffing_weights import diff_weights as diff_weights
 from ir_exec.debug.weights.records import (
     AccountedTensor as AccountedTensor,
@@ -18,7 +19,6 @@ from ir_exec.debug.weights.records import (
     WeightFault as WeightFault,
     WeightsDiff as WeightsDiff,
 )
-from ir_exec.debug.drawing import drawn_inputs as drawn_inputs
 from ir_exec.debug.reduction.extracting import (
     Extracted as Extracted,
     extract as extract,
@@ -42,7 +42,7 @@ from ir_exec.debug.reduction.reducing import (
     ReductionInterrupted as ReductionInterrupted,
     reduce as reduce,
 )
-from ir_exec.debug.comparison.report import Comparison as Comparison
+from ir_exec.debug.comparison.report_text import Comparison as Comparison
 from ir_exec.debug.comparison.records import (
     ComparedLayer as ComparedLayer,
     ComparedModule as ComparedModule,

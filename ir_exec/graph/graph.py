@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from ir_exec.errors import Location
 from ir_exec.ir import Layer
+from ir_exec.ir.sources import CodeLocation
 from ir_exec.ops import Op
 from ir_exec.ops.base.bodies import Ties
 from ir_exec.types import TensorType
@@ -66,6 +67,11 @@ class Node:
         """The place of the layer in the file."""
         layer = self.layer
         return Location(self.path, layer.line or None, layer.id, layer.name, layer.type)
+
+    @property
+    def source(self) -> CodeLocation | None:
+        """The line of Python that the layer was exported from, None if the file does not contain it."""
+        return self.layer.source
 
     @property
     def id(self) -> str:

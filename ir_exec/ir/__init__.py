@@ -20,6 +20,7 @@ from ir_exec.ir.document import (
     PortMapEntry,
     RtInfo,
     join_names,
+    source_info,
     split_names,
 )
 from ir_exec.ir.packing import CURRENT_ORDER, BitOrder, decode, encode, packed_size
@@ -46,6 +47,7 @@ __all__ = [
     "join_names",
     "packed_size",
     "read_document",
+    "source_info",
     "spare_bytes",
     "split_names",
 ]

@@ -7,6 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, Location, ReportFault, WeightsError
+from ir_exec.ir.allocator import return_freed_memory
 from ir_exec.ir.document import Document, Layer
 from ir_exec.ir.markup import Markup
 from ir_exec.ir.packing import CURRENT_ORDER, BitOrder
@@ -39,6 +40,10 @@ class ModelFiles(NamedTuple):
     may_differ: bool = False
 
 
+_MANY_LAYERS = 4096
+"""Minimum number of layers of a file whose elements take so much memory that it is returned to the system."""
+
+
 def read_files(source: Source, weights: WeightsSource | None, report: ReportFault) -> ModelFiles:
     """Read an .xml, and open the given weights or the .bin next to it; faults are reported.
 
@@ -65,6 +70,8 @@ def _read_files(source: Source, weights: WeightsSource | None, report: ReportFau
     )
     if older or document is None:
         return ModelFiles(older=older[0] if older else None)
+    if len(document.layers) >= _MANY_LAYERS:
+        return_freed_memory()
     digest = digests[0] if digests and weights is None else None
     try:
         opened = _open_weights(document, weights, report)

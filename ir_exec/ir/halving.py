@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ir_exec.ir.array_weights import reserve_offset
-from ir_exec.ir.document import Body, Document, Edge, Layer, Port, RtInfo
+from ir_exec.ir.document import Body, Document, Edge, Layer, Port, RtInfo, source_info
 from ir_exec.ir.weights import Weights
 from ir_exec.types import Array, ElementType
 
@@ -126,7 +126,7 @@ class _Halving:
             "data": {"destination_type": original.element_type.name},
             "inputs": (short,),
             "outputs": (port.model_copy(update={"id": "1"}),),
-            "rt_info": _MARK,
+            "rt_info": _MARK if not layer.source_entries else source_info(layer.source_entries, _MARK),
         }
         return [layer.model_copy(update=stored), layer.model_copy(update=conversion)]
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from functools import partial
 from operator import itemgetter
 from typing import Any, TypeAlias
 
@@ -19,7 +18,7 @@ from pydantic_core import ErrorDetails, ValidationError
 
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, Location, ParseError, ReportFault, ResourceError, raise_error
-from ir_exec.ir.document import Document, Edge, Layer, split_names
+from ir_exec.ir.document import Document, Edge, Layer, compact, split_names
 from ir_exec.ir.faults import Plain, mend_plain, quote
 from ir_exec.ir.markup import Markup, load, parse, recognise_root
 from ir_exec.ir.pairing import WeightsDigest, digest_in, without_digest
@@ -163,9 +162,10 @@ _Make: TypeAlias = Callable[[Plain], Any]
 
 
 def _validating(model: type[BaseModel]) -> _Make:
-    """`model_validate` without its Python wrapper."""
+    """`model_validate` without its Python wrapper, for models in large numbers."""
     model.model_rebuild()  # has an effect only the first time
-    return partial(model.__pydantic_validator__.validate_python, strict=False)
+    validate = model.__pydantic_validator__.validate_python
+    return lambda plain: compact(validate(plain, strict=False))
 
 
 class _ElementWalk:

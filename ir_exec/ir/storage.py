@@ -35,6 +35,7 @@ __all__ = [
     "reason_of",
     "replacing",
     "replacing_all",
+    "require_replaceable",
     "require_writable",
     "temporary_folder",
 ]
@@ -120,12 +121,22 @@ def _replace_all(replacements: Sequence[Replacement]) -> None:
         raise
 
 
+def require_replaceable(path: str, content: str) -> None:
+    """Raise the error of the guard for a file that another process will replace."""
+    guard = _guard.get()
+    if guard is not None:
+        guard(path, content)
+
+
 def require_writable(path: str | os.PathLike[str]) -> None:
     """Raise OSError if a file cannot be created or replaced, without creating it."""
     name = os.fsdecode(path)
     status = _status(name)
+    _require_writable(name, status, os.path.realpath(name) if status is None else name)
+
+
+def _require_writable(name: str, status: os.stat_result | None, real: str) -> None:
     if status is None:
-        real = os.path.realpath(name)
         folder = os.path.dirname(real)
         if os.path.isdir(real):
             raise IsADirectoryError(errno.EISDIR, "the path is a folder", name)
@@ -203,6 +214,7 @@ class Replacement:
     Attributes:
         path: The path without symbolic links; as given for pipes and devices.
         file: The new content, complete when `replace` is called.
+        is_replaced: True if the new content is at the path.
     """
 
     def __init__(self, path: str, file: BinaryIO, new: str | None, status: os.stat_result | None) -> None:
@@ -211,7 +223,7 @@ class Replacement:
         self._new = new
         self._status = status
         self._backup: bytes | None = None
-        self._is_replaced = False
+        self.is_replaced = False
 
     def complete(self) -> None:
         """Write the buffered content, and take over mode and owner of the older file."""
@@ -234,13 +246,13 @@ class Replacement:
     def replace(self) -> None:
         if self._new is not None:
             os.replace(self._new, self.path)
-            self._is_replaced = True
+            self.is_replaced = True
         else:
             self._write_through()
 
     def restore(self) -> None:
         """Undo `replace`, as far as possible."""
-        if not self._is_replaced:
+        if not self.is_replaced:
             return
         with suppress(OSError):
             if self._status is None:
@@ -271,10 +283,10 @@ class Replacement:
 
 @contextmanager
 def _replacement(path: str) -> Iterator[Replacement]:
-    require_writable(path)
     status = _status(path)
     is_regular = status is None or stat.S_ISREG(status.st_mode)
     real = os.path.realpath(path) if is_regular else path
+    _require_writable(path, status, real)
     if not is_regular or (status is not None and (_is_standard_output(status) or _is_foreign(real, status))):
         with tempfile.TemporaryFile() as spool:
             yield Replacement(real, spool, None, status)
@@ -289,8 +301,9 @@ def _replacement(path: str) -> Iterator[Replacement]:
     finally:
         if replacement is not None:
             replacement.close()
-        with suppress(OSError):
-            os.remove(new)
+        if replacement is None or not replacement.is_replaced:
+            with suppress(OSError):
+                os.remove(new)
 
 
 def _temporary_name(path: str) -> str:

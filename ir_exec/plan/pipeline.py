@@ -22,6 +22,7 @@ from ir_exec.plan.passes.fuse_batch_norm import KNOWN_BATCH_NORM
 from ir_exec.plan.passes.fuse_layer_norm import LAYER_NORM, RMS_NORM
 from ir_exec.plan.passes.fuse_padding import PADDING
 from ir_exec.plan.passes.fuse_quantization import QUANTIZATION
+from ir_exec.plan.passes.grow_variables import grow_variables
 from ir_exec.plan.passes.hoist_gather_past_matmul import hoist_gather_past_matmul
 from ir_exec.plan.passes.hoist_loop_invariants import hoist_loop_invariants
 from ir_exec.plan.passes.pack_weights import (
@@ -193,6 +194,13 @@ PASSES: Sequence[ModelPass | ShapesPass] = (
         "in loops: compute once the values that are equal in every iteration",
         hoist_loop_invariants,
         needs=("fold_shapes",),
+    ),
+    ShapesPass(
+        "grow_variables",
+        "bit-exact",
+        "append to variables in place, in memory with room for more",
+        grow_variables,
+        needs=("eliminate_known_values",),
     ),
     fusion_pass("fuse_rms_norm", "rounding", "RMS normalizations of several layers as one step", RMS_NORM),
     fusion_pass("fuse_layer_norm", "rounding", "layer normalizations of several layers as one step", LAYER_NORM),

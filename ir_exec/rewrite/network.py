@@ -170,7 +170,7 @@ class EditedNetwork:
             data=data,
             inputs=inputs,
             outputs=(output,),
-        )
+        ).with_source_of(neighbour.layer)
         self._draft.put_after([layer], [neighbour.id])
         for at, source in enumerate(sources):
             self._draft.sources[LayerPort(id, str(at))] = source

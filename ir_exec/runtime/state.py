@@ -6,12 +6,13 @@ from collections.abc import Hashable, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from ir_exec.kernels.chunks import convert_by_chunks
 from ir_exec.kernels.limits import current_limits
 from ir_exec.model import Model, ModelPort
 from ir_exec.ops.infrastructure.values import ReadValue, ReadValue3
+from ir_exec.runtime.growing import GrowingArray, copy_elements
 from ir_exec.types import Array, ElementType
 
 __all__ = ["VARIABLES", "CurrentVariables", "Drawers", "Snapshot", "Variables", "variables_of"]
@@ -50,6 +51,7 @@ class Variables:
         self._current: dict[str, Array] = {}
         self._written: dict[str, Array] = {}
         self._own: set[str] = set()
+        self._growing: dict[str, GrowingArray] = {}
         self._drawn: dict[int, int] = {}
         self._drawn_now: dict[int, int] = {}
         self._drawn_later: dict[Hashable, int] = {}
@@ -78,6 +80,49 @@ class Variables:
         self._written[variable_id] = value if element_type is None else convert_by_chunks(value, element_type)
         (self._own.add if is_own else self._own.discard)(variable_id)
 
+    def append(self, variable_id: str, value: Array, elements: Array, axis: int) -> Array | None:
+        """Return a value followed by elements along an axis, in place if nothing was appended to the value yet.
+
+        Arrays that were returned before never change.
+        """
+        shape, dtype, others = value.shape, value.dtype, (*value.shape[:axis], *value.shape[axis + 1 :])
+        if elements.dtype != dtype or others != (*elements.shape[:axis], *elements.shape[axis + 1 :]):
+            return None
+        growing = self._growing.get(variable_id)
+        if growing is not None and growing.fits(value, axis):
+            appended = growing.append(elements)
+            if appended is not None:
+                return appended
+        if variable_id in self._rounded or not GrowingArray.can_hold(shape, axis, dtype):
+            return None
+        growing = GrowingArray(shape, axis, dtype, shape[axis] + elements.shape[axis])
+        growing.append(value)
+        self._growing[variable_id] = growing
+        return growing.append(elements)
+
+    def reorder(self, variable_id: str, value: Array, indices: Array, axis: int, growing_axis: int) -> Array | None:
+        """Return slices of a value along an axis, in memory with room to append along another one.
+
+        Returns:
+            The value itself if the slices are all slices in their order, None if an index is out of range.
+        """
+        slices, size = indices.tolist(), value.shape[axis]
+        if slices == list(range(size)):
+            return value
+        if variable_id in self._rounded or not all(0 <= index < size for index in slices):
+            return None
+        shape = (*value.shape[:axis], len(slices), *value.shape[axis + 1 :])
+        if not GrowingArray.can_hold(shape, growing_axis, value.dtype):
+            return None
+        growing = GrowingArray(shape, growing_axis, value.dtype, shape[growing_axis])
+        target = growing.allocate(shape[growing_axis])
+        assert target is not None, "there is room for all slices"
+        before: tuple[Any, ...] = (slice(None),) * axis
+        for position, index in enumerate(slices):
+            copy_elements(target[(*before, position)], value[(*before, index)])
+        self._growing[variable_id] = growing
+        return growing.extend(shape[growing_axis])
+
     def draw(self, layer: object, count: int) -> int:
         # Layers with equal attributes compare equal, but are different layers.
         key = id(layer)
@@ -94,13 +139,20 @@ class Variables:
     def commit(self) -> None:
         """Keep the written values and counts of drawn numbers of this run. Arrays that callers may own are copied."""
         self.advance(list(self._written))
-        current_limits().require(sum([value.nbytes for value in self._current.values()]))
-        self._values |= {
-            variable_id: _frozen(value) if variable_id in self._own else _copy_frozen(value)
-            for variable_id, value in self._current.items()
-        }
+        retained = {name: value for name, value in self._current.items() if self._may_keep(name, value)}
+        copied = {name: value for name, value in self._current.items() if name not in retained}
+        current_limits().require(sum([value.nbytes for value in copied.values()]))
+        self._values |= {name: _frozen(value) for name, value in retained.items()}
+        self._values |= {name: _copy_frozen(value) for name, value in copied.items()}
         self._drawn |= self._drawn_now
         self.discard()
+
+    def _may_keep(self, variable_id: str, value: Array) -> bool:
+        """Return True for an array that never changes and has no other owner."""
+        if variable_id in self._own or value is self._values.get(variable_id):
+            return True
+        growing = self._growing.get(variable_id)
+        return growing is not None and value is growing.latest
 
     def discard(self) -> None:
         """Discard the values written and the numbers drawn in this run."""
@@ -111,6 +163,7 @@ class Variables:
 
     def set(self, variable_id: str, value: Array | None) -> None:
         """Set a variable to a copy of this value, or to its initial value."""
+        self._growing.pop(variable_id, None)
         if value is None:
             self._values.pop(variable_id, None)
         else:
@@ -149,6 +202,7 @@ class Variables:
         """Discard all values and the positions in the sequences of random numbers."""
         self.discard()
         self._values.clear()
+        self._growing.clear()
         self._drawn.clear()
         self._drawn_later.clear()
 
@@ -190,6 +244,12 @@ class CurrentVariables:
 
     def write(self, variable_id: str, value: Array, *, is_own: bool = False) -> None:
         VARIABLES.get().write(variable_id, value, is_own=is_own)
+
+    def append(self, variable_id: str, value: Array, elements: Array, axis: int) -> Array | None:
+        return VARIABLES.get().append(variable_id, value, elements, axis)
+
+    def reorder(self, variable_id: str, value: Array, indices: Array, axis: int, growing_axis: int) -> Array | None:
+        return VARIABLES.get().reorder(variable_id, value, indices, axis, growing_axis)
 
     def draw(self, layer: object, count: int) -> int:
         return VARIABLES.get().draw(layer, count)

@@ -57,19 +57,19 @@ def test_the_same_as_here(client: Any, as_executor: bool, tmp_path: Path) -> Non
 
 @pytest.mark.broad
 def test_ten_thousand_small_items(client: Any) -> None:
-    taken = most = 0
+    consumed = most = 0
 
     def items() -> Iterator[Any]:
-        nonlocal taken
+        nonlocal consumed
         for item in arrays(10_000):
-            taken += 1
+            consumed += 1
             yield item
 
     for result in batch.run(weighed_network(), items(), client, chunk=100, ahead=1000):
         assert result.outputs is not None
         assert result.outputs[0][0, 0] == result.index * 18
-        most = max(most, taken - result.index)
-    assert taken == 10_000
+        most = max(most, consumed - result.index)
+    assert consumed == 10_000
     assert most <= 1000
 
 
@@ -77,12 +77,12 @@ def test_small_items_share_tasks(client: Any, monkeypatch: pytest.MonkeyPatch) -
     calls = 0
     submit = distributed.Client.submit
 
-    def counted(self: Any, *arguments: Any, **options: Any) -> Any:
+    def count_submits(self: Any, *arguments: Any, **options: Any) -> Any:
         nonlocal calls
         calls += 1
         return submit(self, *arguments, **options)
 
-    monkeypatch.setattr(distributed.Client, "submit", counted)
+    monkeypatch.setattr(distributed.Client, "submit", count_submits)
     assert values(list(batch.run(weighed_network(), arrays(1000), client))) == expected(1000)
     assert calls < 500
 
@@ -100,15 +100,15 @@ def test_failing_items(client: Any) -> None:
     assert "no such thing" in str(results[2].error)
 
 
-def test_what_workers_cannot_open_is_sent_to_them(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = models.Parcel.__init__
+def test_unopenable_models_are_sent_to_workers(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    initialize = models.Parcel.__init__
 
-    def hidden(self: models.Parcel, model: Any, options: Any, folder: Path, initializer: Any = None) -> None:
-        made(self, model, options, folder, initializer)
+    def delete_files(self: models.Parcel, model: Any, options: Any, folder: Path, initializer: Any = None) -> None:
+        initialize(self, model, options, folder, initializer)
         (folder / "network.pickle").unlink()
         (folder / "weights.bin").unlink()
 
-    monkeypatch.setattr(models.Parcel, "__init__", hidden)
+    monkeypatch.setattr(models.Parcel, "__init__", delete_files)
     results = list(batch.run(weighed_network(), arrays(10), client, max_seconds=1000))
     assert values(results) == expected(10)
 
@@ -145,7 +145,7 @@ def test_workers_that_die(client: Any, tmp_path: Path) -> None:
 
 @pytest.mark.broad
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="processes are killed by a signal")
-def test_a_worker_that_dies_while_its_results_are_fetched(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_worker_dying_during_fetch_of_results(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A scheduler tries for long to reach a worker that is gone.
 
     It gives up in the end, as this one does: where another worker has computed the results already, nobody sees that

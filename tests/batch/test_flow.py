@@ -65,7 +65,7 @@ class Working(TaskFlow):
 def test_the_deadly_alone_fail(deadly: set[int], losses: int) -> None:
     pool = Suspecting(deadly, losses)
     flow = Working(pool)
-    found: dict[int, Exception | None] = {}
+    errors: dict[int, Exception | None] = {}
     left = iter(range(8))
     while True:
         while flow.pending < 3 and (value := next(left, None)) is not None:
@@ -73,11 +73,11 @@ def test_the_deadly_alone_fail(deadly: set[int], losses: int) -> None:
         if not flow.pending:
             break
         task, value, error = flow.next()
-        assert task.label not in found, "given back once"
+        assert task.label not in errors, "given back once"
         assert error is not None or value == task.label
-        found[task.label] = error
-    assert sorted(found) == list(range(8))
-    assert {value for value, error in found.items() if error is not None} == deadly
+        errors[task.label] = error
+    assert sorted(errors) == list(range(8))
+    assert {value for value, error in errors.items() if error is not None} == deadly
     assert pool.most <= 3
 
 
@@ -104,6 +104,6 @@ def test_no_workers_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_values_and_errors_in_order() -> None:
     from ir_exec.batch.pools import Here
 
-    found = list(in_order(int, ["1", "x", "3"], str, Here()))
-    assert [(item, value) for item, value, _ in found] == [("1", 1), ("x", None), ("3", 3)]
-    assert isinstance(found[1][2], ValueError)
+    results = list(in_order(int, ["1", "x", "3"], str, Here()))
+    assert [(item, value) for item, value, _ in results] == [("1", 1), ("x", None), ("3", 3)]
+    assert isinstance(results[1][2], ValueError)

@@ -18,8 +18,8 @@ PIXELS = np.arange(2 * 3 * 3, dtype=np.uint8).reshape(2, 3, 3)
 """Height 2, width 3."""
 
 
-def port(shape: str, kind: str = "f32") -> ModelPort:
-    return ModelPort("x", frozenset(["x"]), ElementType[kind], Shape.parse(shape))
+def port(shape: str, element_type: str = "f32") -> ModelPort:
+    return ModelPort("x", frozenset(["x"]), ElementType[element_type], Shape.parse(shape))
 
 
 @pytest.fixture
@@ -48,9 +48,9 @@ class TestImages:
         ],
     )
     def test_the_layout_of_the_shape(self, image: str, shape: str, expected: Array) -> None:
-        found = input_of_file(image, port(shape, "u8"))
-        assert found.dtype == np.uint8
-        assert found.tolist() == expected.tolist()
+        array = input_of_file(image, port(shape, "u8"))
+        assert array.dtype == np.uint8
+        assert array.tolist() == expected.tolist()
 
     def test_grey(self, image: str) -> None:
         for shape, size in (
@@ -67,14 +67,14 @@ class TestImages:
 
     def test_mean_and_scale_in_the_order_of_the_channels(self, image: str) -> None:
         pixels = Pixels(mean=(1, 2, 3), scale=(2, 4, 8), color="bgr", layout="NHWC")
-        found = input_of_file(image, port("1,2,3,3"), pixels)
+        array = input_of_file(image, port("1,2,3,3"), pixels)
         expected = (PIXELS[..., ::-1].astype(np.float32) - [1, 2, 3]) / [2, 4, 8]
-        assert found.dtype == np.float32
-        np.testing.assert_array_equal(found[0], expected.astype(np.float32))
+        assert array.dtype == np.float32
+        np.testing.assert_array_equal(array[0], expected.astype(np.float32))
 
     def test_integers_are_rounded_and_clipped(self, image: str) -> None:
-        found = input_of_file(image, port("2,3,3", "i8"), Pixels(mean=(8,), scale=(0.05,), layout="HWC"))
-        assert (found.min(), found.max(), found.dtype) == (-128, 127, np.int8)
+        array = input_of_file(image, port("2,3,3", "i8"), Pixels(mean=(8,), scale=(0.05,), layout="HWC"))
+        assert (array.min(), array.max(), array.dtype) == (-128, 127, np.int8)
 
     def test_an_unknown_rank_with_a_layout(self, image: str) -> None:
         assert input_of_file(image, port("..."), Pixels(layout="NCHW")).shape == (1, 3, 2, 3)
@@ -109,7 +109,7 @@ class TestImages:
 
 class TestText:
     @pytest.mark.parametrize(
-        ("content", "shape", "kind", "expected"),
+        ("content", "shape", "element_type", "expected"),
         [
             ("1 2 3\n4 5 6\n", "2,3", "f32", [[1, 2, 3], [4, 5, 6]]),
             ("1, 2.5\n# no numbers\n3;nan", "?,2", "f64", [[1, 2.5], [3, -1]]),
@@ -122,26 +122,26 @@ class TestText:
             ("1 2\n3 4", "...", "u8", [[1, 2], [3, 4]]),
         ],
     )
-    def test_numbers(self, tmp_path: Path, content: str, shape: str, kind: str, expected: Any) -> None:
-        found = input_of_file(text(tmp_path, content), port(shape, kind))
-        assert found.dtype == ElementType[kind].dtype
-        assert np.where(found != found, -1, found).tolist() == expected
+    def test_numbers(self, tmp_path: Path, content: str, shape: str, element_type: str, expected: Any) -> None:
+        array = input_of_file(text(tmp_path, content), port(shape, element_type))
+        assert array.dtype == ElementType[element_type].dtype
+        assert np.where(array != array, -1, array).tolist() == expected
 
     def test_a_csv_has_names_of_columns(self, tmp_path: Path) -> None:
-        found = input_of_file(text(tmp_path, "a,b\n1,2\n", "a.csv"), port("?,2"))
-        assert found.tolist() == [[1, 2]]
+        array = input_of_file(text(tmp_path, "a,b\n1,2\n", "a.csv"), port("?,2"))
+        assert array.tolist() == [[1, 2]]
 
     def test_lines_are_strings(self, tmp_path: Path) -> None:
-        found = input_of_file(text(tmp_path, "one, two\n# three\n"), port("?", "string"))
-        assert found.tolist() == ["one, two", "# three"]
+        array = input_of_file(text(tmp_path, "one, two\n# three\n"), port("?", "string"))
+        assert array.tolist() == ["one, two", "# three"]
         assert input_of_file(text(tmp_path, "a\n"), port("1,1", "string")).tolist() == [["a"]]
 
     @pytest.mark.parametrize(
-        ("content", "kind"), [("1 2\n3", "f32"), ("1.5", "i32"), ("300", "u8"), ("2", "boolean"), ("x", "f32")]
+        ("content", "element_type"), [("1 2\n3", "f32"), ("1.5", "i32"), ("300", "u8"), ("2", "boolean"), ("x", "f32")]
     )
-    def test_what_the_input_does_not_hold(self, tmp_path: Path, content: str, kind: str) -> None:
+    def test_what_the_input_does_not_hold(self, tmp_path: Path, content: str, element_type: str) -> None:
         with pytest.raises(EvaluationError):
-            input_of_file(text(tmp_path, content), port("...", kind))
+            input_of_file(text(tmp_path, content), port("...", element_type))
 
 
 def test_raw_bytes_of_a_static_shape(tmp_path: Path) -> None:
@@ -149,6 +149,6 @@ def test_raw_bytes_of_a_static_shape(tmp_path: Path) -> None:
     array.tofile(tmp_path / "x.bin")
     path = str(tmp_path / "x.bin")
     np.testing.assert_array_equal(input_of_file(path, port("2,3", "f16")), array)
-    for shape, kind in (("2,3", "f32"), ("?,3", "f16"), ("2,3", "string")):
+    for shape, element_type in (("2,3", "f32"), ("?,3", "f16"), ("2,3", "string")):
         with pytest.raises(EvaluationError):
-            input_of_file(path, port(shape, kind))
+            input_of_file(path, port(shape, element_type))

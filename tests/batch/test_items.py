@@ -22,21 +22,21 @@ from ir_exec.types import Array, ElementType, Shape
 from tests.helpers.facts import naming
 
 
-def port(name: str, shape: str = "?,4", kind: ElementType = ElementType.f32) -> ModelPort:
-    return ModelPort(name, frozenset([name, f"{name}:0"]), kind, Shape.parse(shape))
+def port(name: str, shape: str = "?,4", element_type: ElementType = ElementType.f32) -> ModelPort:
+    return ModelPort(name, frozenset([name, f"{name}:0"]), element_type, Shape.parse(shape))
 
 
 X = [port("x")]
 DATA = np.arange(28, dtype=np.float32).reshape(7, 4)
 
 
-def store(folder: Path, kind: str, data: Array = DATA) -> StoredFile:
-    path = folder / f"stack{kind}"
-    if kind == ".npy":
+def store(folder: Path, suffix: str, data: Array = DATA) -> StoredFile:
+    path = folder / f"stack{suffix}"
+    if suffix == ".npy":
         np.save(path, data)
-    elif kind == ".npz":
+    elif suffix == ".npz":
         np.savez(path, x=data)
-    elif kind == ".zarr":
+    elif suffix == ".zarr":
         zarr = pytest.importorskip("zarr", reason="Zarr is not installed")
         zarr.save_array(str(path), data)
     else:
@@ -48,10 +48,10 @@ def store(folder: Path, kind: str, data: Array = DATA) -> StoredFile:
     return StoredFile(str(path))
 
 
-@pytest.mark.parametrize("kind", [".npy", ".npz", ".zarr", ".parquet"])
+@pytest.mark.parametrize("suffix", [".npy", ".npz", ".zarr", ".parquet"])
 @pytest.mark.parametrize("batch", [1, 2, 3, 7, 9])
-def test_rows_of_a_stack(tmp_path: Path, kind: str, batch: int) -> None:
-    items = list(items_in([store(tmp_path, kind)], X, batch))
+def test_rows_of_a_stack(tmp_path: Path, suffix: str, batch: int) -> None:
+    items = list(items_in([store(tmp_path, suffix)], X, batch))
     assert len(items) == -(-7 // batch)
     assert len({name for name, _ in items}) == len(items)
     parts = [item.load(X)[0]["x"] for _, item in items]
@@ -134,8 +134,8 @@ def test_columns_without_a_value_or_of_several_lengths(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.integers(0, 3), max_size=3), st.sampled_from(["f4", "i8", "O"]))
-def test_digests_differ_where_arrays_do(shape: list[int], kind: str) -> None:
-    array: Any = np.zeros(shape, kind)
+def test_digests_differ_where_arrays_do(shape: list[int], dtype: str) -> None:
+    array: Any = np.zeros(shape, dtype)
     assert digest_of({"x": array}) == digest_of({"x": array.copy()})
     assert digest_of({"x": array}) != digest_of({"y": array})
     assert digest_of({"x": array}) != digest_of({"x": array[None]})

@@ -59,16 +59,16 @@ def test_here(chunk: int) -> None:
 
 
 @pytest.mark.parametrize(("memory", "expands"), [(4 * 2 * WEIGHTS.nbytes, True), (4 * 2 * WEIGHTS.nbytes - 4, False)])
-def test_processes_share_the_weights_file_if_their_copies_exceed_a_quarter_of_the_memory(
+def test_processes_share_large_weights_file(
     memory: int, expands: bool, processes: Processes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options: dict[str, Any] = {}
 
-    def recorded(*arguments: Any, **keywords: Any) -> Any:
+    def record_options(*arguments: Any, **keywords: Any) -> Any:
         options.update(keywords)
         return compiled_with(*arguments, **keywords)
 
-    monkeypatch.setattr(running, "compiled_with", recorded)
+    monkeypatch.setattr(running, "compiled_with", record_options)
     monkeypatch.setattr(running, "default_budget", lambda: memory)
     check(list(batch.run(weighed_network(), arrays(4), processes)), 4)
     assert options["expand_weights"] is expands
@@ -125,36 +125,36 @@ def test_as_they_come() -> None:
 
     future_is_given: list[Future[Any]] = []
     with Pausing(2) as executor:
-        found = []
+        indices = []
         for result in batch.run(weighed_network(), arrays(6), executor, ordered=False, ahead=6):
-            found.append(result.index)
-            if len(found) == 5:
+            indices.append(result.index)
+            if len(indices) == 5:
                 held.set_result(future_is_given[0].result())
-    assert sorted(found[:5]) == [1, 2, 3, 4, 5]
-    assert found[5] == 0
+    assert sorted(indices[:5]) == [1, 2, 3, 4, 5]
+    assert indices[5] == 0
 
 
 def test_few_items_are_taken_ahead() -> None:
-    taken = 0
+    consumed = 0
 
     def items() -> Iterator[list[Array]]:
-        nonlocal taken
+        nonlocal consumed
         for item in arrays(10_000):
-            taken += 1
+            consumed += 1
             yield item
 
     with ThreadPoolExecutor(2) as executor:
         most = 0
-        given = 0
+        yielded = 0
         for result in batch.run(weighed_network(), items(), executor, ahead=10):
-            assert result.index == given
-            given += 1
-            most = max(most, taken - given)
-    assert given == 10_000
+            assert result.index == yielded
+            yielded += 1
+            most = max(most, consumed - yielded)
+    assert yielded == 10_000
     assert most <= 10
 
 
-def test_without_workers_an_item_is_taken_when_its_result_is_asked_for() -> None:
+def test_items_are_drawn_lazily_without_workers() -> None:
     items = arrays(3)
     results = batch.run(weighed_network(), items)
     assert next(results).index == 0
@@ -186,7 +186,7 @@ def test_failing_items_are_recorded(chunk: int, tmp_path: Path) -> None:
     assert results[9].error.code == Code.unknown_input
 
 
-def test_a_failing_item_ends_the_run_where_that_is_asked_for() -> None:
+def test_failing_item_ends_run_on_request() -> None:
     items: list[Any] = [*arrays(3), Wrong("x"), *arrays(3)]
     results = batch.run(weighed_network(), items, on_error="raise")
     assert [next(results).index for _ in range(3)] == [0, 1, 2]
@@ -195,7 +195,7 @@ def test_a_failing_item_ends_the_run_where_that_is_asked_for() -> None:
     assert list(results) == []
 
 
-def test_what_the_items_raise_comes_after_the_results_before_it() -> None:
+def test_exception_of_items_follows_earlier_results() -> None:
     def items() -> Iterator[list[Array]]:
         yield from arrays(5)
         raise RuntimeError("the disk is gone")
@@ -209,7 +209,7 @@ def test_what_the_items_raise_comes_after_the_results_before_it() -> None:
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="processes are killed by a signal")
 class TestLostWorkers:
-    def test_an_item_that_kills_its_workers_fails_and_no_other_does(self, processes: Processes) -> None:
+    def test_item_killing_its_workers_fails_alone(self, processes: Processes) -> None:
         items: list[Any] = list(arrays(12))
         items[4] = Deadly()
         results = list(batch.run(weighed_network(), items, processes, tries=2))
@@ -245,14 +245,14 @@ class TestLostWorkers:
     def test_sessions_keep_their_order_and_state(self, processes: Processes, tmp_path: Path) -> None:
         items = [(name, index) for index in range(1, 5) for name in "ab"]
 
-        def given(name: str, index: int) -> Any:
+        def make_item(name: str, index: int) -> Any:
             return Counted(name, index, str(tmp_path / "mark") if (name, index) == ("a", 3) else None)
 
         results = batch.run(
-            counting_network(), [given(*item) for item in items], processes, session=lambda item: item.name
+            counting_network(), [make_item(*item) for item in items], processes, session=lambda item: item.name
         )
-        found = [float(result.outputs[0][0]) for result in results if result.outputs is not None]
-        assert found == [1, 1, 3, 3, 6, 6, 10, 10]
+        totals = [float(result.outputs[0][0]) for result in results if result.outputs is not None]
+        assert totals == [1, 1, 3, 3, 6, 6, 10, 10]
 
     def test_an_executor_that_breaks_is_one_error(self) -> None:
         items: list[Any] = [*arrays(3), Deadly(), *arrays(50)]
@@ -293,10 +293,10 @@ class TestLostWorkers:
 @pytest.mark.parametrize("chunk", [1, 3])
 def test_each_item_starts_from_the_initial_state(chunk: int) -> None:
     items = [[np.array([value], np.float32)] for value in (1, 2, 3, 4)]
-    found = [
+    outputs = [
         result.outputs[0].tolist() for result in batch.run(counting_network(), items, chunk=chunk) if result.outputs
     ]
-    assert found == [[1], [2], [3], [4]]
+    assert outputs == [[1], [2], [3], [4]]
 
 
 @pytest.mark.parametrize("chunk", [1, 3])
@@ -333,7 +333,7 @@ class Elsewhere(Pool):
         return self._pools.submit(function, reference, content, *others)
 
 
-def test_a_network_is_sent_to_who_does_not_have_it(tmp_path: Path) -> None:
+def test_network_is_sent_to_workers_without_it(tmp_path: Path) -> None:
     pool = Elsewhere(1)
     check(list(batch.run(weighed_network(tmp_path), arrays(30), pool)), 30)
     assert len(pool.sent) <= 4, "what was on its way when the first answer came, at most"
@@ -353,13 +353,13 @@ def test_weights_that_are_sent(tmp_path: Path) -> None:
     folder = tmp_path / "parcel"
     folder.mkdir()
     parcel = Parcel(weighed_network(tmp_path), {"threads": 1}, folder)
-    whole = parcel.cargo(NotHere(has_weights=False)).content
+    content = parcel.cargo(NotHere(has_weights=False)).content
     (tmp_path / "net.bin").unlink()
-    found = compiled_for(parcel.reference, whole)
-    assert not isinstance(found, NotHere)
-    assert found([np.ones((1, 4), np.float32)])[0].tolist() == [WEIGHTS.sum(axis=0).tolist()]
+    compiled = compiled_for(parcel.reference, content)
+    assert not isinstance(compiled, NotHere)
+    assert compiled([np.ones((1, 4), np.float32)])[0].tolist() == [WEIGHTS.sum(axis=0).tolist()]
     again = compiled_for(parcel.reference, None)
-    assert again is found, "it is kept"
+    assert again is compiled, "it is kept"
 
 
 @pytest.mark.parametrize(
@@ -405,40 +405,40 @@ def test_tasks_grow_until_they_are_long_enough() -> None:
     assert (pace.chunk, pace.limit) == (1, 8)
     chunks = []
     for _ in range(6):
-        pace.answered(pace.chunk, pace.chunk * 0.01, 0)
+        pace.record_answer(pace.chunk, pace.chunk * 0.01, 0)
         chunks.append(pace.chunk)
     assert chunks == [2, 4, 8, 10, 10, 10]
     assert pace.limit == 2 * 4 * 10
-    pace.answered(10, 10 * 0.2, 0)
+    pace.record_answer(10, 10 * 0.2, 0)
     assert (pace.chunk, pace.limit) == (1, 32)
 
 
-def test_a_task_has_a_hundred_items_and_a_mib_at_most() -> None:
+def test_task_is_limited_to_100_items_and_1_mib() -> None:
     pace = Pace(Two(), None, None)
     for _ in range(10):
-        pace.answered(pace.chunk, 0.0, pace.chunk * 2048)
+        pace.record_answer(pace.chunk, 0.0, pace.chunk * 2048)
     assert pace.chunk == 100
-    pace.answered(100, 0.0, 100 * 2**17)
+    pace.record_answer(100, 0.0, 100 * 2**17)
     assert pace.chunk == 8
-    pace.answered(8, 0.0, 8 * 2**21)
+    pace.record_answer(8, 0.0, 8 * 2**21)
     assert pace.chunk == 1
 
 
-def test_items_that_are_slow_to_come_are_not_collected() -> None:
+def test_slow_items_are_not_collected() -> None:
     pace = Pace(Two(), None, None)
     for _ in range(10):
-        pace.waited(0.05)
-        pace.answered(pace.chunk, 0.0, 0)
+        pace.record_wait(0.05)
+        pace.record_answer(pace.chunk, 0.0, 0)
     assert pace.chunk == 2
-    pace.waited(2.0)
-    pace.answered(2, 0.0, 0)
+    pace.record_wait(2.0)
+    pace.record_answer(2, 0.0, 0)
     assert pace.chunk == 1
 
 
-def test_each_worker_has_a_part_of_what_may_be_taken_ahead() -> None:
+def test_workers_share_the_prefetch_limit() -> None:
     pace = Pace(Two(), None, 12)
     for _ in range(10):
-        pace.answered(pace.chunk, 0.0, 0)
+        pace.record_answer(pace.chunk, 0.0, 0)
     assert (pace.chunk, pace.limit) == (3, 12)
 
 
@@ -446,11 +446,11 @@ def test_each_worker_has_a_part_of_what_may_be_taken_ahead() -> None:
 def test_what_does_not_change(pool: Pool, chunk: int | None, limit: int) -> None:
     pace = Pace(pool, chunk, None)
     for _ in range(3):
-        pace.answered(pace.chunk, 0.0, 0)
+        pace.record_answer(pace.chunk, 0.0, 0)
     assert (pace.chunk, pace.limit) == (chunk or 1, limit)
 
 
 def test_a_task_without_answers_says_nothing() -> None:
     pace = Pace(Two(), None, None)
-    pace.answered(0, 1.0, 0)
+    pace.record_answer(0, 1.0, 0)
     assert pace.chunk == 1

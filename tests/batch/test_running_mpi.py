@@ -32,9 +32,9 @@ def test_the_same_as_here() -> None:
     assert MPIEXEC is not None
     script = [sys.executable, "-m", "mpi4py.futures", "-m", "tests.helpers.mpi_items", "300"]
     environment = {**os.environ, **OPEN_MPI, "PYTHONPATH": str(ROOT)}
-    found = subprocess.run([MPIEXEC, "-n", "3", *script], capture_output=True, text=True, env=environment, cwd=ROOT)
-    assert found.returncode == 0, found.stderr
-    *answers, error = json.loads(found.stdout)
+    process = subprocess.run([MPIEXEC, "-n", "3", *script], capture_output=True, text=True, env=environment, cwd=ROOT)
+    assert process.returncode == 0, process.stderr
+    *answers, error = json.loads(process.stdout)
     weights = np.arange(12, dtype=np.float32).reshape(4, 3)
     assert answers == [(np.full((1, 4), index, np.float32) @ weights).tolist() for index in range(300)]
     assert "no-such-thing" in error

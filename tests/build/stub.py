@@ -83,20 +83,20 @@ def _function(name: str, cls: type[Op]) -> str:
             is_keyword = True
             lines.append("    *,")
         if parameter.name in inputs:
-            kind = "Sequence[Input]" if inputs[parameter.name].variadic else "Input"
-            kind += " | None" if inputs[parameter.name].optional else ""
+            annotation = "Sequence[Input]" if inputs[parameter.name].variadic else "Input"
+            annotation += " | None" if inputs[parameter.name].optional else ""
         else:
-            kind = kinds[parameter.name]
-        lines += _broken(f"    {parameter.name}: {kind}{_default(parameter)},")
+            annotation = kinds[parameter.name]
+        lines += _broken(f"    {parameter.name}: {annotation}{_default(parameter)},")
     if not is_keyword:
         lines.append("    *,")
-    one = has_one_output(cls)
+    single = has_one_output(cls)
     lines += [
         "    opset: str | int | None = None,",
         "    name: str | None = None,",
-        f"    tensor_names: {'Iterable[str]' if one else 'Iterable[Iterable[str]]'} = (),",
+        f"    tensor_names: {'Iterable[str]' if single else 'Iterable[Iterable[str]]'} = (),",
         *(["    outputs: int | None = None,"] if cls.varies_outputs else []),
-        f") -> {_returned(cls)}:",
+        f") -> {_return_annotation(cls)}:",
         *_docstring(cls),
         "",
     ]
@@ -107,12 +107,12 @@ def _broken(line: str) -> list[str]:
     """The line as `ruff format` leaves it: a Literal that is too long for one is broken at its brackets."""
     if len(line) <= _WIDTH:
         return [line]
-    before, _, rest = line.partition("Literal[")
-    names, _, default = rest.partition("]")
+    before, _, tail = line.partition("Literal[")
+    names, _, default = tail.partition("]")
     return [f"{before}Literal[", f"        {names}", f"    ]{default}"]
 
 
-def _returned(cls: type[Op]) -> str:
+def _return_annotation(cls: type[Op]) -> str:
     if has_one_output(cls):
         return "Value"
     return "tuple[Value, ...]" if cls.varies_outputs else f"tuple[{', '.join(['Value'] * len(cls.outputs))}]"
@@ -121,10 +121,10 @@ def _returned(cls: type[Op]) -> str:
 def _docstring(cls: type[Op]) -> list[str]:
     text = docstring_for(cls)
     quotes = 'r"""' if "\\" in text else '"""'
-    first, *rest = text.split("\n")
-    if not rest:
+    first, *following = text.split("\n")
+    if not following:
         return [f'    {quotes}{first}"""']
-    return [f"    {quotes}{first}", *(f"    {line}".rstrip() for line in rest), '    """']
+    return [f"    {quotes}{first}", *(f"    {line}".rstrip() for line in following), '    """']
 
 
 def _default(parameter: Parameter) -> str:
@@ -138,7 +138,7 @@ def _default(parameter: Parameter) -> str:
     if isinstance(value, str):
         return ' = "' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
     if isinstance(value, tuple) and value:
-        return " = (" + ", ".join(_default_text(one) for one in value) + ("," if len(value) == 1 else "") + ")"
+        return " = (" + ", ".join(_default_text(item) for item in value) + ("," if len(value) == 1 else "") + ")"
     return f" = {value!r}"
 
 
@@ -148,29 +148,34 @@ def _default_text(value: Any) -> str:
 
 def _kinds(cls: type[Op]) -> dict[str, str]:
     """The annotation of each field, as a caller says it."""
-    found: dict[str, str] = {}
+    annotations: dict[str, str] = {}
     for base in reversed(cls.__mro__[:-1]):
         names = vars(sys.modules[base.__module__])
         fields = {field.name for field in cls.fields()}
-        own = {name: kind for name, kind in vars(base).get("__annotations__", {}).items() if name in fields}
-        for name, kind in get_type_hints(SimpleNamespace(__annotations__=own), names, include_extras=True).items():
-            found[name] = _spelt(kind)
+        own = {name: annotation for name, annotation in vars(base).get("__annotations__", {}).items() if name in fields}
+        for name, annotation in get_type_hints(
+            SimpleNamespace(__annotations__=own), names, include_extras=True
+        ).items():
+            annotations[name] = _spell_annotation(annotation)
     by_default = {field.name: field.default for field in cls.fields()}
-    return {name: f"{kind} | None" if by_default[name] is None else kind for name, kind in found.items()}
+    return {
+        name: f"{annotation} | None" if by_default[name] is None else annotation
+        for name, annotation in annotations.items()
+    }
 
 
-def _spelt(kind: Any) -> str:
-    if get_origin(kind) is Annotated:
-        return _spelt(get_args(kind)[0])
-    if get_origin(kind) is Literal:
+def _spell_annotation(annotation: Any) -> str:
+    if get_origin(annotation) is Annotated:
+        return _spell_annotation(get_args(annotation)[0])
+    if get_origin(annotation) is Literal:
         # typing keeps one of the Literals that differ only in their order: that which was imported first.
-        return "Literal[" + ", ".join(f'"{arg}"' for arg in sorted(get_args(kind))) + "]"
-    if get_origin(kind) is tuple:
-        return f"Sequence[{_spelt(get_args(kind)[0])}]"
-    if NoneType in get_args(kind):
-        (kind,) = [arg for arg in get_args(kind) if arg is not NoneType]
-        return _spelt(kind)
-    return _PLAIN[kind]
+        return "Literal[" + ", ".join(f'"{arg}"' for arg in sorted(get_args(annotation))) + "]"
+    if get_origin(annotation) is tuple:
+        return f"Sequence[{_spell_annotation(get_args(annotation)[0])}]"
+    if NoneType in get_args(annotation):
+        (annotation,) = [arg for arg in get_args(annotation) if arg is not NoneType]
+        return _spell_annotation(annotation)
+    return _PLAIN[annotation]
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ def until_large(x: build.Value) -> tuple[build.Value, ...]:
     return build.loop(None, None, body, carried=[x])
 
 
-def numbered(x: build.Value) -> tuple[build.Value, ...]:
+def iteration_numbers(x: build.Value) -> tuple[build.Value, ...]:
     """The number of the iteration, and the sums so far, collected."""
 
     def body(i: build.Value, sum: build.Value) -> tuple[None, list[build.Value], list[build.Value]]:
@@ -61,7 +61,7 @@ def sliced_in_a_loop(x: build.Value) -> tuple[build.Value, ...]:
     )
 
 
-def nested(x: build.Value) -> build.Value:
+def nested_if(x: build.Value) -> build.Value:
     """An If in a Loop in an If, all of which read x."""
 
     def body(i: build.Value, value: build.Value) -> tuple[None, list[build.Value], list[build.Value]]:
@@ -70,28 +70,28 @@ def nested(x: build.Value) -> build.Value:
         return None, [chosen], []
 
     flag = build.greater(build.reduce_sum(x, [0]), 0.0)
-    found: build.Value = build.if_(flag, lambda: build.loop(3, None, body, carried=[x])[0], lambda: build.negative(x))
-    return found
+    result: build.Value = build.if_(flag, lambda: build.loop(3, None, body, carried=[x])[0], lambda: build.negative(x))
+    return result
 
 
 def two_outputs(x: build.Value) -> tuple[build.Value, ...]:
     flag = build.greater(build.reduce_sum(x, [0]), 0.0)
     y = build.relu(x, name="outside")
-    found: tuple[build.Value, ...] = build.if_(
+    results: tuple[build.Value, ...] = build.if_(
         flag, lambda: (y, build.add(y, x)), lambda: (build.negative(y), x), name="chosen", tensor_names=[["a"], ["b"]]
     )
-    return found
+    return results
 
 
 def never_run(x: build.Value) -> tuple[build.Value, ...]:
     return build.loop(0, None, lambda i, value: (None, [build.exp(value)], []), carried=[x])
 
 
-CASES = [until_large, numbered, grown, of_parts, sliced_in_a_loop, nested, two_outputs, never_run]
+CASES = [until_large, iteration_numbers, grown, of_parts, sliced_in_a_loop, nested_if, two_outputs, never_run]
 
 
 @pytest.mark.conformance
-@pytest.mark.parametrize("function", CASES, ids=lambda one: one.__name__)
+@pytest.mark.parametrize("function", CASES, ids=lambda function: function.__name__)
 @pytest.mark.parametrize("shape", [[2], ["?"]], ids=["static", "dynamic"])
 def test_openvino_computes_the_same(function: Build, shape: list[object], oracle: Oracle, tmp_path: Path) -> None:
     x = build.parameter(",".join(map(str, shape)), name="x")
@@ -101,17 +101,17 @@ def test_openvino_computes_the_same(function: Build, shape: list[object], oracle
     again = ir_exec.read_model(tmp_path / "body.xml")
     assert again.types == model.types
     report = ir_exec.check_model(tmp_path / "body.xml")
-    assert [str(one) for one in (*report.errors, *report.warnings)] == []
+    assert [str(finding) for finding in (*report.errors, *report.warnings)] == []
     for data in (np.array([1, 2], np.float32), np.array([-3, 1], np.float32)):
         if function is until_large and data[0] < 0:
             continue  # it would never end
-        found = list(ir_exec.compile_model(model)([data]).values())
+        actual = list(ir_exec.compile_model(model)([data]).values())
         file = IRFile((tmp_path / "body.xml").read_bytes(), (tmp_path / "body.bin").read_bytes(), (data,))
-        wanted = oracle.values(file)
-        assert not isinstance(wanted, Refused), wanted.reason
-        assert not value_faults(found, wanted, rtol=1e-6)
+        expected = oracle.values(file)
+        assert not isinstance(expected, Refused), expected.reason
+        assert not value_faults(actual, expected, rtol=1e-6)
         after = list(ir_exec.compile_model(again)([data]).values())
-        assert not value_faults(after, found)
+        assert not value_faults(after, actual)
 
 
 def test_constants_from_outside_are_constants_inside() -> None:
@@ -126,7 +126,7 @@ def test_constants_from_outside_are_constants_inside() -> None:
     assert len(loop.inputs) == 3
 
 
-def test_a_value_that_is_read_twice_is_one_input() -> None:
+def test_value_read_twice_is_one_input() -> None:
     x = build.parameter([4], name="x")
     (y,) = build.loop(2, None, lambda i, value: (None, [build.add(build.add(value, x), x)], []), carried=[x])
     (loop,) = (node for node in build.model(y).graph.nodes if node.type == "Loop")
@@ -169,8 +169,8 @@ def test_variables_in_a_body() -> None:
 
     (y,) = build.loop(3, None, body, carried=[x])
     model = build.model(y)
-    (found,) = ir_exec.compile_model(model)([np.array([1, 2], np.float32)]).values()
-    assert found.tolist() == [3, 6]
+    (result,) = ir_exec.compile_model(model)([np.array([1, 2], np.float32)]).values()
+    assert result.tolist() == [3, 6]
 
 
 def test_types_that_widen_one_after_the_other() -> None:

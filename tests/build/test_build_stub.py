@@ -42,17 +42,17 @@ def test_the_stub_lists_what_the_module_has():
 def test_the_function_has_the_signature_of_the_stub(name):
     function = getattr(build, name)
     declared = next(
-        one
-        for one in ast.parse(STUB.read_text(encoding="utf-8")).body
-        if isinstance(one, ast.FunctionDef) and one.name == name
+        node
+        for node in ast.parse(STUB.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.FunctionDef) and node.name == name
     )
-    names = [one.arg for one in (*declared.args.args, *declared.args.kwonlyargs)]
+    names = [node.arg for node in (*declared.args.args, *declared.args.kwonlyargs)]
     parameters = inspect.signature(function).parameters
     assert sorted(names) == sorted(parameters)
-    told, whole = (ast.get_docstring(declared) or "").splitlines(), inspect.getdoc(function) or ""
+    told, docstring = (ast.get_docstring(declared) or "").splitlines(), inspect.getdoc(function) or ""
     assert told
-    assert whole.startswith(told[0])
-    assert [line for line in told if line not in whole] == []
+    assert docstring.startswith(told[0])
+    assert [line for line in told if line not in docstring] == []
 
 
 def test_operators_of_another_name_have_no_function():

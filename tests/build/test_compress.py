@@ -38,22 +38,22 @@ def language_model() -> Model:
     return build.model(build.result(build.matmul(hidden, table, transpose_b=True, name="head"), name="logits"))
 
 
-@pytest.mark.parametrize("kind", ["f32", "f16", "bf16"])
+@pytest.mark.parametrize("element_type", ["f32", "f16", "bf16"])
 @pytest.mark.parametrize("name", [*FORMATS, "int8", "int4", "f16"])
-def test_every_format_of_every_float(name: str, kind: str) -> None:
-    x = build.parameter([2, 32], kind, name="x")
+def test_every_format_of_every_float(name: str, element_type: str) -> None:
+    x = build.parameter([2, 32], element_type, name="x")
     rows, grouped = (RANDOM.standard_normal((32, 32)).astype(np.float32) for _ in range(2))
-    first = build.matmul(x, build.constant(rows, kind, name="w0"), transpose_b=True)
-    last = build.matmul(first, build.constant(grouped, kind, name="w1"), transpose_b=True)
+    first = build.matmul(x, build.constant(rows, element_type, name="w0"), transpose_b=True)
+    last = build.matmul(first, build.constant(grouped, element_type, name="w1"), transpose_b=True)
     model = build.model(build.result(last, name="y"), [x])
     changed, stored = compress_weights(model, Compression(name, 16, all_layers=True))
     layers = [node.name for node in changed.graph.nodes]
     assert len(set(layers)) == len(layers)
     if name != "f16":
-        assert [one.name for one in stored if one.format != "keep"] == ["w0", "w1"]
+        assert [weight.name for weight in stored if weight.format != "keep"] == ["w0", "w1"]
         assert {node.type for node in changed.graph.nodes if node.name in ("w0", "w1")} == {"Const"}
     data = RANDOM.standard_normal((2, 32)).astype(x.element_type.dtype)
-    outputs = [next(iter(ir_exec.compile_model(one)([data]).values())) for one in (model, changed)]
+    outputs = [next(iter(ir_exec.compile_model(network)([data]).values())) for network in (model, changed)]
     expected, actual = (output.astype(np.float64) for output in outputs)
     assert np.abs(actual - expected).max() < 0.5 * np.abs(expected).max()
 
@@ -68,10 +68,10 @@ def image_model() -> Model:
 
 
 def test_the_weights_of_a_model() -> None:
-    found = {weight.name: (weight.axes, weight.port) for weight in plain_weights(language_model())}
-    assert found == {"table": ((1,), 0), "w0": ((1,), 1), "w1": ((1,), 1), "w2": ((1,), 1)}
-    found = {weight.name: (weight.axes, weight.port) for weight in plain_weights(image_model())}
-    assert found == {"filter": ((1, 2, 3), 1), "grouped": ((2, 3, 4), 1), "dense": ((0,), 1)}
+    axes_by_name = {weight.name: (weight.axes, weight.port) for weight in plain_weights(language_model())}
+    assert axes_by_name == {"table": ((1,), 0), "w0": ((1,), 1), "w1": ((1,), 1), "w2": ((1,), 1)}
+    axes_by_name = {weight.name: (weight.axes, weight.port) for weight in plain_weights(image_model())}
+    assert axes_by_name == {"filter": ((1, 2, 3), 1), "grouped": ((2, 3, 4), 1), "dense": ((0,), 1)}
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -79,7 +79,7 @@ def test_the_layout_is_that_of_nncf(name: str) -> None:
     plain = read_model(FILES / "plain.xml")
     model, (stored,) = compress_weights(plain, Compression(name, 16 if name == "nvfp4" else 32, all_layers=True))
     theirs = read_model(FILES / f"{name}.xml")
-    (ours,), (other,) = (find_compressed_weights(one.graph).values() for one in (model, theirs))
+    (ours,), (other,) = (find_compressed_weights(weight.graph).values() for weight in (model, theirs))
     assert [node.type for node in ours.nodes] == [node.type for node in other.nodes]
     named = [node.name for node in other.nodes if not node.name.startswith(("Convert_", "Reshape_", "Constant_"))]
     assert [node.name for node in ours.nodes if node.name in named] == named
@@ -90,8 +90,8 @@ def test_the_layout_is_that_of_nncf(name: str) -> None:
     assert model.weights is not None
     assert theirs.weights is not None
     noises = [
-        float(((decode_weight(one, weights) - plain.constants["proj/weight"]) ** 2).sum())
-        for one, weights in ((ours, model.weights), (other, theirs.weights))
+        float(((decode_weight(weight, weights) - plain.constants["proj/weight"]) ** 2).sum())
+        for weight, weights in ((ours, model.weights), (other, theirs.weights))
     ]
     assert noises[0] == pytest.approx(noises[1], rel=0.05)
 
@@ -120,7 +120,7 @@ def test_openvino_expands_the_same_bits(name: str, tmp_path: Path) -> None:
     model.save(tmp_path / "model.xml")
     x = RANDOM.standard_normal((2, 64)).astype(np.float32)
     np.savez(tmp_path / "in.npz", x=x)
-    paths = [str(tmp_path / one) for one in ("model.xml", "in.npz", "out.npz")]
+    paths = [str(tmp_path / name) for name in ("model.xml", "in.npz", "out.npz")]
     subprocess.run([sys.executable, "-c", SCRIPT, *paths], check=True, timeout=120)
     ours = list(ir_exec.compile_model(read_model(tmp_path / "model.xml"))([x]).values())
     with np.load(paths[2]) as theirs:
@@ -131,7 +131,7 @@ def test_openvino_expands_the_same_bits(name: str, tmp_path: Path) -> None:
 def formats(model: Model, compression: Compression) -> dict[str, tuple[str, int | None]]:
     changed, stored = compress_weights(model, compression)
     assert changed.current_document().rt_info.value("ir_exec", "weight_compression", "backup_mode") == "int8_asym"
-    return {one.name: (one.format, one.group_size) for one in stored}
+    return {weight.name: (weight.format, weight.group_size) for weight in stored}
 
 
 def test_formats_of_four_bits_leave_the_ends_in_eight() -> None:
@@ -144,8 +144,12 @@ def test_formats_of_four_bits_leave_the_ends_in_eight() -> None:
     }
     every = formats(model, Compression("int4_sym", 16, all_layers=True))
     assert set(every.values()) == {("int4_sym", 16)}
-    found = formats(image_model(), Compression("int4", -1))
-    assert found == {"filter": ("int8_asym", None), "grouped": ("int8_asym", None), "dense": ("int4_asym", None)}
+    formats_by_name = formats(image_model(), Compression("int4", -1))
+    assert formats_by_name == {
+        "filter": ("int8_asym", None),
+        "grouped": ("int8_asym", None),
+        "dense": ("int4_asym", None),
+    }
 
 
 def test_the_ratio_keeps_the_most_sensitive_in_eight_bits() -> None:
@@ -155,14 +159,14 @@ def test_the_ratio_keeps_the_most_sensitive_in_eight_bits() -> None:
         # Signs have no error in four bits.
         editor.set_constant(name, np.sign(model.constants[name]))
     model = editor.model()
-    found = formats(model, Compression("int4", 16, ratio=0.7))
-    assert {name for name, one in found.items() if one[0] == "int8_asym"} == {"table", "w1"}
-    assert {name for name, one in found.items() if one[0] == "int4_asym"} == {"w0", "w2"}
+    formats_by_name = formats(model, Compression("int4", 16, ratio=0.7))
+    assert {name for name, entry in formats_by_name.items() if entry[0] == "int8_asym"} == {"table", "w1"}
+    assert {name for name, entry in formats_by_name.items() if entry[0] == "int4_asym"} == {"w0", "w2"}
 
 
 def test_formats_by_names() -> None:
-    found = formats(language_model(), Compression("keep", 16, layers={"w0": "nf4", "w*": "int8_sym"}))
-    assert found == {
+    formats_by_name = formats(language_model(), Compression("keep", 16, layers={"w0": "nf4", "w*": "int8_sym"}))
+    assert formats_by_name == {
         "table": ("keep", None),
         "w0": ("nf4", 16),
         "w1": ("int8_sym", None),
@@ -176,8 +180,10 @@ def test_the_model_computes_nearly_the_same() -> None:
         (image_model(), RANDOM.standard_normal((1, 3, 8, 8)).astype(np.float32)),
     ):
         changed, _ = compress_weights(model, Compression("int8"))
-        (wanted,), (found,) = (list(ir_exec.compile_model(one)([inputs]).values()) for one in (model, changed))
-        assert 0 < np.abs(found - wanted).max() < 0.05 * np.abs(wanted).max()
+        (expected,), (actual,) = (
+            list(ir_exec.compile_model(network)([inputs]).values()) for network in (model, changed)
+        )
+        assert 0 < np.abs(actual - expected).max() < 0.05 * np.abs(expected).max()
 
 
 def transposed_model() -> Model:
@@ -196,7 +202,7 @@ def test_filters_of_transposed_and_deformable_convolutions() -> None:
     assert axes == {"transposed": (0, 2, 3), "groups": (1, 3, 4), "deformed": (1, 2, 3)}
     changed, stored = compress_weights(model, Compression("int8"))
     assert {row.name for row in stored if row.format != "keep"} == axes.keys()
-    (expected,), (actual,) = (list(ir_exec.compile_model(one)([inputs]).values()) for one in (model, changed))
+    (expected,), (actual,) = (list(ir_exec.compile_model(network)([inputs]).values()) for network in (model, changed))
     assert 0 < np.abs(actual - expected).max() < 0.05 * np.abs(expected).max()
 
 
@@ -222,9 +228,9 @@ def test_what_cannot_be_done(compression: Compression) -> None:
         compress_weights(language_model(), compression)
 
 
-def test_weights_that_are_not_finite_are_kept() -> None:
+def test_non_finite_weights_are_kept() -> None:
     model = language_model()
     broken = np.array(model.constants["w1"])
     broken[3, 4] = np.inf
     _, stored = compress_weights(build.Editor(model).set_constant("w1", broken).model(), Compression("int8"))
-    assert [one.name for one in stored if one.format == "keep"] == ["w1"]
+    assert [weight.name for weight in stored if weight.format == "keep"] == ["w1"]

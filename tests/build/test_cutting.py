@@ -51,68 +51,68 @@ def run(model: Model, *inputs: Array) -> list[Array]:
 class TestCut:
     def test_layers_between(self) -> None:
         model = network()
-        found = cut(region_at(model), nodes(model, "scaled", "bent"))
-        assert names(found.model) == ["scaled", "bent"]
-        assert [input.node.name for input in found.inputs] == ["positive"]
-        assert [output.node.name for output in found.outputs] == ["bent"]
-        (port,) = found.model.inputs
+        part = cut(region_at(model), nodes(model, "scaled", "bent"))
+        assert names(part.model) == ["scaled", "bent"]
+        assert [input.node.name for input in part.inputs] == ["positive"]
+        assert [output.node.name for output in part.outputs] == ["bent"]
+        (port,) = part.model.inputs
         assert (port.name, port.element_type, str(port.shape)) == ("positive", ElementType.f32, "[1,3]")
-        (result,) = run(found.model, X)
+        (result,) = run(part.model, X)
         assert np.allclose(result, np.tanh(X * np.float32([[2, 3, 4]])))
 
     def test_what_others_read_is_an_output(self) -> None:
         model = network()
-        found = cut(region_at(model), nodes(model, "positive"))
-        assert [output.node.name for output in found.outputs] == ["positive"]
-        assert [port.name for port in found.model.inputs] == ["x"]
-        assert run(found.model, X)[0].tolist() == [[0, 2, 3]]
+        part = cut(region_at(model), nodes(model, "positive"))
+        assert [output.node.name for output in part.outputs] == ["positive"]
+        assert [port.name for port in part.model.inputs] == ["x"]
+        assert run(part.model, X)[0].tolist() == [[0, 2, 3]]
 
     def test_outputs_that_are_named(self) -> None:
         model = network()
-        wanted = [value(model, "scaled"), value(model, "positive")]
-        found = cut(region_at(model), nodes(model, "positive", "scaled"), wanted)
-        scaled, positive = run(found.model, X)
+        expected = [value(model, "scaled"), value(model, "positive")]
+        part = cut(region_at(model), nodes(model, "positive", "scaled"), expected)
+        scaled, positive = run(part.model, X)
         assert scaled.tolist() == [[0, 6, 12]]
         assert positive.tolist() == [[0, 2, 3]]
 
     def test_a_constant_in_the_place_of_a_parameter(self) -> None:
         model = network()
-        held = {value(model, "positive"): np.float32([[1, 1, 2]])}
-        found = cut(region_at(model), nodes(model, "scaled"), constants=held)
-        assert found.inputs == ()
-        assert run(found.model)[0].tolist() == [[2, 3, 8]]
+        constants = {value(model, "positive"): np.float32([[1, 1, 2]])}
+        part = cut(region_at(model), nodes(model, "scaled"), constants=constants)
+        assert part.inputs == ()
+        assert run(part.model)[0].tolist() == [[2, 3, 8]]
 
     def test_a_constant_that_is_opened(self) -> None:
         model = network()
-        found = cut(region_at(model), nodes(model, "scaled"), opened=[value(model, "scale")])
-        assert sorted(input.node.name for input in found.inputs) == ["positive", "scale"]
-        given = dict(zip([port.name for port in found.model.inputs], found.inputs, strict=True))
-        arrays = [X if name == "positive" else X * 10 for name in given]
-        assert run(found.model, *arrays)[0].tolist() == (X * X * 10).tolist()
+        part = cut(region_at(model), nodes(model, "scaled"), opened=[value(model, "scale")])
+        assert sorted(input.node.name for input in part.inputs) == ["positive", "scale"]
+        inputs_by_name = dict(zip([port.name for port in part.model.inputs], part.inputs, strict=True))
+        arrays = [X if name == "positive" else X * 10 for name in inputs_by_name]
+        assert run(part.model, *arrays)[0].tolist() == (X * X * 10).tolist()
 
-    def test_a_layer_that_is_opened_gives_its_name_away(self) -> None:
+    def test_opened_layer_gives_up_its_name(self) -> None:
         model = network()
-        found = cut(
+        part = cut(
             region_at(model),
             nodes(model, "positive", "scaled"),
             [value(model, "scaled"), value(model, "positive")],
             opened=[value(model, "positive")],
         )
-        assert "positive" in [port.name for port in found.model.inputs]
-        assert len({node.id for node in found.model.graph.nodes}) == len(found.model.graph.nodes)
+        assert "positive" in [port.name for port in part.model.inputs]
+        assert len({node.id for node in part.model.graph.nodes}) == len(part.model.graph.nodes)
 
     def test_another_value_in_its_place(self) -> None:
         model = network()
         replaced = {value(model, "scaled"): value(model, "positive")}
-        found = cut(region_at(model), nodes(model, "positive", "bent"), replaced=replaced)
-        assert np.allclose(run(found.model, X)[0], np.tanh([[0, 2, 3]]))
+        part = cut(region_at(model), nodes(model, "positive", "bent"), replaced=replaced)
+        assert np.allclose(run(part.model, X)[0], np.tanh([[0, 2, 3]]))
 
     def test_ids_stay_and_new_ones_are_free(self) -> None:
         model = network()
-        found = cut(region_at(model), nodes(model, "scaled"), next_id=1000)
+        part = cut(region_at(model), nodes(model, "scaled"), next_id=1000)
         ids = {node.name: node.id for node in model.graph.nodes}
-        assert {node.name: node.id for node in found.model.graph.nodes if node.name in ids}.items() <= ids.items()
-        assert [int(node.id) >= 1000 for node in found.model.graph.results] == [True]
+        assert {node.name: node.id for node in part.model.graph.nodes if node.name in ids}.items() <= ids.items()
+        assert [int(node.id) >= 1000 for node in part.model.graph.results] == [True]
 
     def test_nothing_is_left(self) -> None:
         model = network()
@@ -121,9 +121,9 @@ class TestCut:
 
     def test_weights_that_are_added_are_written(self, tmp_path: Path) -> None:
         model = network()
-        held = {value(model, "positive"): np.float32([[1, 1, 2]])}
-        found = cut(region_at(model), nodes(model, "scaled"), constants=held).model
-        found.save(tmp_path / "cut.xml")
+        constants = {value(model, "positive"): np.float32([[1, 1, 2]])}
+        part = cut(region_at(model), nodes(model, "scaled"), constants=constants).model
+        part.save(tmp_path / "cut.xml")
         assert run(read_model(tmp_path / "cut.xml"))[0].tolist() == [[2, 3, 8]]
 
 
@@ -134,21 +134,21 @@ class TestWhatIsNeeded:
 
     def test_stops(self) -> None:
         model = network()
-        found = needed_by(nodes(model, "bent"), [value(model, "positive")])
-        assert {node.name for node in found} == {"scale", "scaled", "bent"}
+        needed = needed_by(nodes(model, "bent"), [value(model, "positive")])
+        assert {node.name for node in needed} == {"scale", "scaled", "bent"}
 
     def test_below_the_stops(self) -> None:
         model = network()
-        found = below(region_at(model), [value(model, "bent")], [value(model, "positive")])
-        assert {node.name for node in found} == {"scaled", "bent"}
+        needed = below(region_at(model), [value(model, "bent")], [value(model, "positive")])
+        assert {node.name for node in needed} == {"scaled", "bent"}
         assert below(region_at(model), [value(model, "positive")], [value(model, "positive")]) == set()
 
 
 def counting() -> Model:
     """y = sum + x, which is kept in the variable `sum`; z = 2 * x."""
     x = build.parameter([2], name="x")
-    kept = build.read_value(np.zeros(2, np.float32), variable_id="sum", name="read")
-    total = build.add(kept, x, name="total")
+    read = build.read_value(np.zeros(2, np.float32), variable_id="sum", name="read")
+    total = build.add(read, x, name="total")
     written = build.assign(total, variable_id="sum", name="write")
     return build.model(
         [
@@ -172,9 +172,9 @@ class TestVariables:
 
     def test_variables_that_are_read_stay(self) -> None:
         model = counting()
-        found = below(region_at(model), [value(model, "after")])
-        assert {node.name for node in found} >= {"read", "total", "write", "after"}
-        request = compile_model(cut(region_at(model), found, [value(model, "after")]).model).create_infer_request()
+        needed = below(region_at(model), [value(model, "after")])
+        assert {node.name for node in needed} >= {"read", "total", "write", "after"}
+        request = compile_model(cut(region_at(model), needed, [value(model, "after")]).model).create_infer_request()
         first, second = (request.infer([np.float32([1, 2])])[0].tolist() for _ in range(2))
         assert (first, second) == ([1, 2], [2, 4])
         assert {node.name for node in below(region_at(model), [value(model, "twice")])} == {"twice"}
@@ -182,8 +182,8 @@ class TestVariables:
 
 class TestBodies:
     def looping(self) -> Model:
-        def body(number: Value, held: Value) -> tuple[None, list[Value], list[Value]]:
-            doubled = build.multiply(held, np.float32(2), name="doubled")
+        def body(number: Value, state: Value) -> tuple[None, list[Value], list[Value]]:
+            doubled = build.multiply(state, np.float32(2), name="doubled")
             return None, [build.add(doubled, np.float32(1), name="next")], []
 
         return build.model(
@@ -219,6 +219,6 @@ def test_types_that_are_inferred() -> None:
 def test_values_that_inference_knows() -> None:
     x = build.parameter([2, 3], name="x")
     model = build.model(build.result(build.shape_of(x, output_type="i64", name="shape"), name="y"))
-    known = region_at(model).known(value(model, "shape"))
-    assert known is not None
-    assert known.tolist() == [2, 3]
+    shape = region_at(model).known(value(model, "shape"))
+    assert shape is not None
+    assert shape.tolist() == [2, 3]

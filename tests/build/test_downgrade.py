@@ -37,9 +37,11 @@ INDICES = np.array([[[[0, 5, 2, 1, 3, 4]]]])
 BOXES = np.array([[[0, 0, 1, 1], [0, 0, 1, 1.1], [0, 2, 1, 3], [2, 2, 3, 3]]], np.float32)
 
 
-def interpolated(target: list[float], way: str, **options: Any) -> build.Value:
-    kind = "i64" if way == "sizes" else "f32"
-    return build.interpolate(data(), build.constant(target, kind), [2, 3], shape_calculation_mode=way, **options)
+def interpolate(target: list[float], way: str, **options: Any) -> build.Value:
+    element_type = "i64" if way == "sizes" else "f32"
+    return build.interpolate(
+        data(), build.constant(target, element_type), [2, 3], shape_calculation_mode=way, **options
+    )
 
 
 CASES: dict[str, tuple[Callable[[], build.Value], int, str]] = {
@@ -59,8 +61,8 @@ CASES: dict[str, tuple[Callable[[], build.Value], int, str]] = {
         14,
         "opset4",
     ),
-    "Interpolate by sizes": (lambda: interpolated([9, 4], "sizes", mode="linear_onnx"), 10, "opset4"),
-    "Interpolate by scales": (lambda: interpolated([1.5, 0.7], "scales", mode="cubic"), 10, "opset4"),
+    "Interpolate by sizes": (lambda: interpolate([9, 4], "sizes", mode="linear_onnx"), 10, "opset4"),
+    "Interpolate by scales": (lambda: interpolate([1.5, 0.7], "scales", mode="cubic"), 10, "opset4"),
     "Interpolate of all axes": (
         lambda: build.interpolate(data(), np.array([1, 2, 3, 9]), mode="nearest", shape_calculation_mode="sizes"),
         8,
@@ -92,7 +94,7 @@ REFUSED: dict[str, tuple[Callable[[], build.Value], int, str]] = {
         "version 3 has no reduction",
     ),
     "pillow": (
-        lambda: interpolated([9, 4], "sizes", mode="bilinear_pillow"),
+        lambda: interpolate([9, 4], "sizes", mode="bilinear_pillow"),
         10,
         "version 4 has no mode 'bilinear_pillow'",
     ),
@@ -147,8 +149,8 @@ def test_what_no_older_version_says_is_named(name: str) -> None:
 def test_bodies_too() -> None:
     condition = build.parameter([], "boolean", name="condition")
     x = build.parameter([2], name="x")
-    found = build.if_(condition, lambda: build.squeeze(build.unsqueeze(x, 0), 0), lambda: build.relu(x))
-    model = build.model(build.result(found, name="y"))
+    output = build.if_(condition, lambda: build.squeeze(build.unsqueeze(x, 0), 0), lambda: build.relu(x))
+    model = build.model(build.result(output, name="y"))
     downgraded = downgrade_operators(model, up_to(14), "opset14")
     versions = {layer.version for layer in downgraded.document.all_layers() if layer.type == "Squeeze"}
     assert versions == {"opset1"}

@@ -18,11 +18,11 @@ SHAPES = [((2, 3, 4), (4,)), ((3, 1), (2, 1, 4)), ((), ()), ((), (2, 3)), ((0, 3
 
 
 def bits(element_type: str, shape: tuple[int, ...], seed: int) -> Array:
-    kind = ElementType[element_type]
+    type_ = ElementType[element_type]
     # The plugin holds 64 bits as 32.
-    limits = np.iinfo(np.int32 if kind.bits == 64 else kind.dtype)
-    low = limits.min if kind.is_signed else 0
-    return np.random.default_rng(seed).integers(low, limits.max, shape, np.int64, True).astype(kind.dtype)
+    limits = np.iinfo(np.int32 if type_.bits == 64 else type_.dtype)
+    low = limits.min if type_.is_signed else 0
+    return np.random.default_rng(seed).integers(low, limits.max, shape, np.int64, True).astype(type_.dtype)
 
 
 def counts(element_type: str, shape: tuple[int, ...]) -> Array:

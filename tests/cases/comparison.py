@@ -17,10 +17,10 @@ AXIS = "auto_broadcast.auto_broadcast_axis"
 
 def small(element_type: str, shape: tuple[int, ...], seed: int) -> Array:
     """Few different values, so that many pairs are equal."""
-    kind = ElementType[element_type]
+    type_ = ElementType[element_type]
     high = 2 if element_type == "boolean" else 4
-    low = -2 if kind.is_signed else 0
-    return np.random.default_rng(seed).integers(low, high, shape).astype(kind.dtype)
+    low = -2 if type_.is_signed else 0
+    return np.random.default_rng(seed).integers(low, high, shape).astype(type_.dtype)
 
 
 def case(type: str, *inputs: Array, opset: int = 1, **fields: object) -> Case:

@@ -6,7 +6,7 @@ import numpy as np
 
 from ir_exec.types import Array, ElementType
 from tests.conformance.case import Case
-from tests.helpers.values import numbered, of_kind
+from tests.helpers.values import array_of, iota
 
 KINDS = ["boolean", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f16", "bf16", "f32", "f64"]
 
@@ -31,9 +31,12 @@ CASES = [
         note="the example of the specification",
     )
 ]
-CASES += [select(condition(2, 3), numbered(2, 3, kind=kind), numbered(2, 3, kind=kind, start=9)) for kind in KINDS]
 CASES += [
-    select(condition(*cond), numbered(*then), numbered(*else_, start=50), mode="numpy")
+    select(condition(2, 3), iota(2, 3, element_type=element_type), iota(2, 3, element_type=element_type, start=9))
+    for element_type in KINDS
+]
+CASES += [
+    select(condition(*cond), iota(*then), iota(*else_, start=50), mode="numpy")
     for cond, then, else_ in [
         ((2, 3), (2, 3), (2, 3)),
         ((2, 3), (3,), (1,)),
@@ -50,12 +53,12 @@ CASES += [
     ]
 ]
 CASES += [
-    select(condition(*shape), numbered(*shape), numbered(*shape, start=50), mode="none")
+    select(condition(*shape), iota(*shape), iota(*shape, start=50), mode="none")
     for shape in [(2, 3), (), (0,), (1,), (2, 1, 4)]
 ]
 CASES += [
     # The plugin forgets the axis and refuses.
-    select(condition(*cond), numbered(*then), numbered(*else_, start=50), mode="pdpd", oracle="reference", **axis)
+    select(condition(*cond), iota(*then), iota(*else_, start=50), mode="pdpd", oracle="reference", **axis)
     for axis, cond, then, else_ in [
         ({}, (2, 3), (2, 3), (2, 3)),
         ({}, (2,), (2, 3), (2, 1)),
@@ -70,19 +73,19 @@ CASES += [
     ]
 ]
 CASES += [
-    select(condition(2, 3), numbered(2, 3), numbered(1, start=9), constants={2}),
-    select(condition(2, 3), numbered(2, 3), numbered(1, start=9), constants={0}),
-    select(condition(2, 3), numbered(2, 3), numbered(1, start=9), mode="NUMPY"),
+    select(condition(2, 3), iota(2, 3), iota(1, start=9), constants={2}),
+    select(condition(2, 3), iota(2, 3), iota(1, start=9), constants={0}),
+    select(condition(2, 3), iota(2, 3), iota(1, start=9), mode="NUMPY"),
 ]
 
 # Types that OpenVINO does not choose from: the answer is known all the same.
-for kind in ("u1", "u2", "u3", "u4", "i4", "u6", "nf4", "f4e2m1", "f8e4m3", "f8e5m2", "f8e8m0", "string"):
-    if kind == "string":
-        one, other, both = (np.array(texts, object) for texts in (["a", "b"], ["c", "d"], ["a", "d"]))
+for element_type in ("u1", "u2", "u3", "u4", "i4", "u6", "nf4", "f4e2m1", "f8e4m3", "f8e5m2", "f8e8m0", "string"):
+    if element_type == "string":
+        left, right, both = (np.array(texts, object) for texts in (["a", "b"], ["c", "d"], ["a", "d"]))
     else:
-        dtype = ElementType[kind].dtype
-        one, other, both = (np.array(bits, np.uint8).view(dtype) for bits in ([0, 0], [1, 1], [0, 1]))
-    CASES.append(select(np.array([True, False]), one, other, expected=(both,), oracle="nobody"))
+        dtype = ElementType[element_type].dtype
+        left, right, both = (np.array(bits, np.uint8).view(dtype) for bits in ([0, 0], [1, 1], [0, 1]))
+    CASES.append(select(np.array([True, False]), left, right, expected=(both,), oracle="nobody"))
 
 
 F32 = np.float32
@@ -107,12 +110,14 @@ for right in (True, False):
     CASES += [bucketize(random(3, 4), BOUNDARIES, (1,), right=right, output_type="i32")]
     CASES += [bucketize(np.array([np.inf, -np.inf, np.nan, -0.0], F32), BOUNDARIES, right=right)]
     CASES += [
-        bucketize(of_kind([0, 3, 5, 9, 4], kind), of_kind([0, 4, 5], kind), right=right, output_type="i32")
-        for kind in SEARCHED
+        bucketize(
+            array_of([0, 3, 5, 9, 4], element_type), array_of([0, 4, 5], element_type), right=right, output_type="i32"
+        )
+        for element_type in SEARCHED
     ]
     CASES += [
-        bucketize(of_kind([0, 3, 5, 9, 4], one), of_kind([0, 4, 5], other), right=right)
-        for one, other in (("f32", "i64"), ("i64", "f32"), ("i32", "f32"), ("u8", "i8"), ("f32", "i32"))
+        bucketize(array_of([0, 3, 5, 9, 4], data_type), array_of([0, 4, 5], buckets_type), right=right)
+        for data_type, buckets_type in (("f32", "i64"), ("i64", "f32"), ("i32", "f32"), ("u8", "i8"), ("f32", "i32"))
     ]
 CASES += [
     Case(
@@ -154,5 +159,5 @@ CASES += [
     Case("NonZero", 3, (np.array([0.0, -0.0, NAN, 1e-45, -1], np.float32),)),
     *(Case("NonZero", 3, (np.array(value, np.float32),), oracle="reference", note=f"{value}") for value in (0, 5)),
     *(Case("NonZero", 3, (np.array(value, np.float32),), constants=(0,), note=f"{value}") for value in (0, 5)),
-    *(Case("NonZero", 3, (of_kind([[0, 1, 2], [3, 0, 0]], kind),)) for kind in [*NUMBERS, "boolean"]),
+    *(Case("NonZero", 3, (array_of([[0, 1, 2], [3, 0, 0]], element_type),)) for element_type in [*NUMBERS, "boolean"]),
 ]

@@ -26,27 +26,30 @@ def batch_norm(
     opset: int,
     shape: tuple[int, ...],
     epsilon: float = 1e-5,
-    kind: str = "f32",
+    element_type: str = "f32",
     constants: tuple[int, ...] = (),
     **fields: object,
 ) -> Case:
-    dtype = ElementType[kind].dtype
+    dtype = ElementType[element_type].dtype
     generator = np.random.default_rng(0)
     gamma, beta, mean = [generator.uniform(-2, 2, shape[1]).astype(dtype) for _ in range(3)]
     variance = generator.uniform(0.25, 4, shape[1]).astype(dtype)
-    data = data_of(shape, kind)
+    data = data_of(shape, element_type)
     order = (gamma, beta, data, mean, variance) if opset == 1 else (data, gamma, beta, mean, variance)
     return normalization("BatchNormInference", opset, order, {"epsilon": epsilon}, constants=constants, **fields)
 
 
 for opset in (1, 5):
-    held = (0, 1, 3, 4) if opset == 1 else (1, 2, 3, 4)
+    constant_positions = (0, 1, 3, 4) if opset == 1 else (1, 2, 3, 4)
     CASES += [
-        batch_norm(opset, shape, constants=held)
+        batch_norm(opset, shape, constants=constant_positions)
         for shape in [(2, 3), (2, 3, 4), (2, 3, 4, 5), (1, 2, 3, 2, 2), (1, 1), (0, 3, 2)]
     ]
     CASES += [batch_norm(opset, (2, 3, 4, 5), epsilon) for epsilon in (0.0, 0.5)]
-    CASES += [batch_norm(opset, (2, 3, 4, 5), kind=kind, constants=held) for kind in ("f64", "f16", "bf16")]
+    CASES += [
+        batch_norm(opset, (2, 3, 4, 5), element_type=element_type, constants=constant_positions)
+        for element_type in ("f64", "f16", "bf16")
+    ]
 CASES += [
     normalization(
         "BatchNormInference",
@@ -59,10 +62,12 @@ CASES += [
 ]
 
 
-def group_norm(shape: tuple[int, ...], groups: int, epsilon: float = 1e-5, kind: str = "f32", **fields: object) -> Case:
-    scale, bias = data_of(shape[1:2], kind, 1), data_of(shape[1:2], kind, 2)
+def group_norm(
+    shape: tuple[int, ...], groups: int, epsilon: float = 1e-5, element_type: str = "f32", **fields: object
+) -> Case:
+    scale, bias = data_of(shape[1:2], element_type, 1), data_of(shape[1:2], element_type, 2)
     attributes = {"num_groups": groups, "epsilon": epsilon}
-    return normalization("GroupNormalization", 12, (data_of(shape, kind), scale, bias), attributes, **fields)
+    return normalization("GroupNormalization", 12, (data_of(shape, element_type), scale, bias), attributes, **fields)
 
 
 CASES += [
@@ -78,15 +83,15 @@ CASES += [
     ]
 ]
 CASES += [group_norm((2, 4, 3, 5), 2, epsilon, constants=(1, 2)) for epsilon in (0.5, 1e-3)]
-CASES += [group_norm((2, 4, 3, 5), 2, kind=kind) for kind in ("f64", "f16")]
+CASES += [group_norm((2, 4, 3, 5), 2, element_type=element_type) for element_type in ("f64", "f16")]
 CASES += [
     normalization(
         "GroupNormalization",
         12,
-        (data_of((2, 4, 3), kind), data_of((4,), scale, 1), data_of((4,), bias, 2)),
+        (data_of((2, 4, 3), element_type), data_of((4,), scale, 1), data_of((4,), bias, 2)),
         {"num_groups": 2, "epsilon": 1e-5},
     )
-    for kind, scale, bias in (("f32", "f16", "f32"), ("f16", "f32", "f32"), ("f32", "f64", "f16"))
+    for element_type, scale, bias in (("f32", "f16", "f32"), ("f16", "f32", "f32"), ("f32", "f64", "f16"))
 ]
 CASES += [
     normalization(
@@ -115,14 +120,14 @@ def lrn(
     shape: tuple[int, ...],
     axes: tuple[int, ...],
     size: int,
-    kind: str = "f32",
+    element_type: str = "f32",
     values: tuple[float, float, float] = (0.5, 0.75, 1.0),
     constants: tuple[int, ...] = (1,),
     axes_kind: str = "int64",
     **fields: object,
 ) -> Case:
     attributes = {"alpha": values[0], "beta": values[1], "bias": values[2], "size": size}
-    inputs = (data_of(shape, kind), np.array(axes, axes_kind))
+    inputs = (data_of(shape, element_type), np.array(axes, axes_kind))
     return normalization("LRN", 1, inputs, attributes, constants=constants, **fields)
 
 
@@ -142,8 +147,8 @@ CASES += [
         note="by hand; OpenVINO's plugin takes bias for an integer",
     )
 ]
-CASES += [lrn((2, 7, 3), (1,), 3, kind) for kind in ("f64", "f16", "bf16")]
-CASES += [lrn((2, 7, 3), (1,), 3, axes_kind=kind) for kind in ("int32", "uint8")]
+CASES += [lrn((2, 7, 3), (1,), 3, element_type) for element_type in ("f64", "f16", "bf16")]
+CASES += [lrn((2, 7, 3), (1,), 3, axes_kind=element_type) for element_type in ("int32", "uint8")]
 CASES += [
     normalization(
         "LRN",
@@ -170,11 +175,11 @@ def normalize(
     axes: tuple[int, ...] | int,
     eps: float = 0.5,
     mode: str = "add",
-    kind: str = "f32",
+    element_type: str = "f32",
     constants: tuple[int, ...] = (1,),
     axes_kind: str = "int64",
 ) -> Case:
-    inputs = (data_of(shape, kind), np.array(axes, axes_kind))
+    inputs = (data_of(shape, element_type), np.array(axes, axes_kind))
     return normalization("NormalizeL2", 1, inputs, {"eps": eps, "eps_mode": mode}, constants=constants)
 
 
@@ -192,7 +197,7 @@ CASES += [
     normalize((2, 3), (1,), constants=()),
     normalize((2, 3), (1,), axes_kind="int32"),
 ]
-CASES += [normalize((2, 5), (1,), kind=kind) for kind in ("f64", "f16", "bf16")]
+CASES += [normalize((2, 5), (1,), element_type=element_type) for element_type in ("f64", "f16", "bf16")]
 CASES += [
     normalization(
         "NormalizeL2",
@@ -211,8 +216,8 @@ CASES += [
 ]
 
 CASES += [
-    normalization("GRN", 1, (data_of(shape, kind),), {"bias": bias})
-    for shape, kind, bias in [
+    normalization("GRN", 1, (data_of(shape, element_type),), {"bias": bias})
+    for shape, element_type, bias in [
         ((2, 3), "f32", 0.5),
         ((2, 3, 4), "f32", 1e-4),
         ((2, 3, 4, 5), "f32", 2.0),
@@ -242,10 +247,10 @@ def data_of(element_type: str, shape: tuple[int, ...], seed: int = 0, spread: fl
     return np.random.default_rng(seed).uniform(-spread, spread, shape).astype(ElementType[element_type].dtype)
 
 
-def mvn1(shape: tuple[int, ...], kind: str = "f32", **attributes: object) -> Case:
+def mvn1(shape: tuple[int, ...], element_type: str = "f32", **attributes: object) -> Case:
     attributes = {"eps": 1e-9, "normalize_variance": True} | attributes
-    tolerance = MVN_TOLERANCE[kind] * 2
-    return Case("MVN", 2, (data_of(kind, shape),), attributes, rtol=tolerance, atol=tolerance)
+    tolerance = MVN_TOLERANCE[element_type] * 2
+    return Case("MVN", 2, (data_of(element_type, shape),), attributes, rtol=tolerance, atol=tolerance)
 
 
 CASES += [
@@ -258,7 +263,7 @@ CASES += [mvn1(shape, across_channels=across) for shape in ((2, 3), (3,)) for ac
 CASES += [mvn1(shape, across_channels=True) for shape in ((0, 3, 2, 2), (2, 0, 3))]
 CASES += [mvn1((2, 3, 4, 5), reduction_axes=axes) for axes in ((2, 3), (1, 2, 3))]
 CASES += [mvn1((2, 3, 4, 5), reduction_axes=(2, 3), across_channels=True)]
-CASES += [mvn1((2, 3, 4, 5), kind, across_channels=False) for kind in ("f64", "f16", "bf16")]
+CASES += [mvn1((2, 3, 4, 5), element_type, across_channels=False) for element_type in ("f64", "f16", "bf16")]
 CASES += [
     Case(
         "MVN",
@@ -276,13 +281,13 @@ CASES += [
 def mvn6(
     shape: tuple[int, ...],
     axes: Array | tuple[int, ...],
-    kind: str = "f32",
+    element_type: str = "f32",
     constants: tuple[int, ...] = (1,),
     **attributes: object,
 ) -> Case:
     attributes = {"eps": 1e-9, "normalize_variance": True, "eps_mode": "inside_sqrt"} | attributes
-    tolerance = MVN_TOLERANCE[kind] * 2
-    inputs = (data_of(kind, shape), np.asarray(axes, None if isinstance(axes, np.ndarray) else np.int64))
+    tolerance = MVN_TOLERANCE[element_type] * 2
+    inputs = (data_of(element_type, shape), np.asarray(axes, None if isinstance(axes, np.ndarray) else np.int64))
     return Case("MVN", 6, inputs, attributes, constants, rtol=tolerance, atol=tolerance)
 
 
@@ -303,8 +308,8 @@ CASES += [mvn6((2, 3, 4, 5), (), eps=0.5), mvn6((2, 3), (1, 1), eps=0.5), mvn6((
 CASES += [mvn6((2, 3), np.array([1], dtype)) for dtype in (np.int32, np.int8, np.uint64)]
 CASES += [mvn6((2, 3, 4), (1, 2), constants=()), mvn6((2, 3, 4), np.array([-1], np.int32), constants=())]
 CASES += [
-    mvn6((2, 7), (1,), kind, eps_mode=mode)
-    for kind in ("f64", "f16", "bf16")
+    mvn6((2, 7), (1,), element_type, eps_mode=mode)
+    for element_type in ("f64", "f16", "bf16")
     for mode in ("inside_sqrt", "outside_sqrt")
 ]
 CASES += [

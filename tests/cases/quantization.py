@@ -10,8 +10,8 @@ from tests.conformance.case import Case
 TOLERANCE = {"f64": 1e-5, "f32": 1e-5, "f16": 3e-3, "bf16": 2e-2}
 
 
-def spread(shape: tuple[int, ...], kind: str = "f32", limit: float = 2.5, seed: int = 0) -> Array:
-    return np.random.default_rng(seed).uniform(-limit, limit, shape).astype(ElementType[kind].dtype)
+def spread(shape: tuple[int, ...], element_type: str = "f32", limit: float = 2.5, seed: int = 0) -> Array:
+    return np.random.default_rng(seed).uniform(-limit, limit, shape).astype(ElementType[element_type].dtype)
 
 
 def quantize(
@@ -22,11 +22,11 @@ def quantize(
     auto_broadcast: str | None = "numpy",
     **fields: object,
 ) -> Case:
-    kind = ElementType.of(data)
-    inputs = (data, *[np.asarray(limit, kind.dtype) for limit in limits])
+    element_type = ElementType.of(data)
+    inputs = (data, *[np.asarray(limit, element_type.dtype) for limit in limits])
     attributes: dict[str, object] = {"levels": levels}
     attributes |= {"auto_broadcast": auto_broadcast} if auto_broadcast else {}
-    tolerance = TOLERANCE.get(kind.name, 0.0)
+    tolerance = TOLERANCE.get(element_type.name, 0.0)
     defaults: dict[str, object] = {"rtol": tolerance, "atol": tolerance, "oracle": "plugin"}
     return Case("FakeQuantize", 1, inputs, attributes, constants, **defaults | fields)  # type: ignore[arg-type]  # as a caller
 
@@ -73,23 +73,26 @@ CASES += [quantize(spread((3, 100, 300)), (spread((100, 1)) - 3, 3, -1, 1), 255)
 CASES += [quantize(spread((2, 90000)), (-1, 1, 0, 1), 255, oracle="reference")]
 CASES += [quantize(spread((2, 3)), (*[spread((2, 3)) + shift for shift in (-3, 3, -3, 3)],), 5, auto_broadcast="none")]
 CASES += [quantize(spread((2, 3)), UNIT, 5, auto_broadcast=mode) for mode in ("NUMPY", None)]
-CASES += [quantize(spread((2, 3, 4), kind), UNIT, 9) for kind in ("f64", "f16", "bf16")]
+CASES += [quantize(spread((2, 3, 4), element_type), UNIT, 9) for element_type in ("f64", "f16", "bf16")]
 CASES += [
     Case(
         "FakeQuantize",
         1,
-        (spread((2, 3, 4), kind), *[np.array(limit, ElementType[limits].dtype) for limit in (-4.25, 4.25, -2.5, 2.5)]),
+        (
+            spread((2, 3, 4), element_type),
+            *[np.array(limit, ElementType[limits].dtype) for limit in (-4.25, 4.25, -2.5, 2.5)],
+        ),
         {"levels": 17},
         constants=constants,
-        rtol=TOLERANCE[kind],
-        atol=TOLERANCE[kind],
+        rtol=TOLERANCE[element_type],
+        atol=TOLERANCE[element_type],
     )
     for constants, types in (
         ((), (("f16", "f32"), ("f32", "f16"), ("bf16", "f32"), ("f32", "f64"))),
         # The plugin takes integers only where they are constants.
         ((1, 2, 3, 4), (("f16", "f32"), ("f32", "i32"))),
     )
-    for kind, limits in types
+    for element_type, limits in types
 ]
 CASES += [quantize(np.array([-2, 0, 1, 2, 3], np.int32), (-1, 3, 0, 8), 5)]
 

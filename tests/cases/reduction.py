@@ -38,18 +38,18 @@ def axes_of(*axes: int, dtype: str = "i64") -> Array:
 
 def data_of(element_type: str, shape: tuple[int, ...], seed: int = 0, low: int = -4, high: int = 5) -> Array:
     generator = np.random.default_rng(seed)
-    kind = ElementType[element_type]
+    type_ = ElementType[element_type]
     if element_type == "boolean":
-        return generator.integers(0, 2, shape).astype(kind.dtype)
-    if kind.is_integer:
-        return generator.integers(low if kind.is_signed else 0, high, shape).astype(kind.dtype)
-    return generator.uniform(low, high, shape).astype(kind.dtype)
+        return generator.integers(0, 2, shape).astype(type_.dtype)
+    if type_.is_integer:
+        return generator.integers(low if type_.is_signed else 0, high, shape).astype(type_.dtype)
+    return generator.uniform(low, high, shape).astype(type_.dtype)
 
 
 def reduce(type: str, data: Array, axes: Array, keep_dims: bool | None = None, **fields: object) -> Case:
-    kind = ElementType.of(data).name
+    element_type = ElementType.of(data).name
     attributes = {} if keep_dims is None else {"keep_dims": keep_dims}
-    tolerance = {"rtol": TOLERANCE.get(kind, 0.0), "atol": TOLERANCE.get(kind, 0.0)}
+    tolerance = {"rtol": TOLERANCE.get(element_type, 0.0), "atol": TOLERANCE.get(element_type, 0.0)}
     fields = {"constants": {1}, **tolerance, **fields}
     return Case(type, SINCE.get(type, 1), (data, axes), attributes, **fields)  # type: ignore[arg-type]  # as a caller
 
@@ -106,20 +106,20 @@ CASES += [reduce(type, data_of("f32", (1, 1)), axes_of(0), False) for type in ("
 # Nothing along the reduced axes, and nothing at all. The plugin has the ends of the finite range instead of infinity,
 # and so has the reference kernel of ReduceMax for f32.
 CASES += [
-    reduce(type, np.zeros((2, 0, 1), ElementType[kind].dtype), axes_of(1), keep, oracle="nobody", note="ONNX",
-           expected=(np.full((2, 1, 1) if keep else (2, 1), end).astype(ElementType[kind].dtype),))
+    reduce(type, np.zeros((2, 0, 1), ElementType[element_type].dtype), axes_of(1), keep, oracle="nobody", note="ONNX",
+           expected=(np.full((2, 1, 1) if keep else (2, 1), end).astype(ElementType[element_type].dtype),))
     for type, end in (("ReduceMin", np.inf), ("ReduceMax", -np.inf))
-    for kind in ("f32", "f64", "f16", "bf16", "f8e5m2")
+    for element_type in ("f32", "f64", "f16", "bf16", "f8e5m2")
     for keep in (False, True)
 ]  # fmt: skip
 CASES += [
-    reduce("ReduceMin", np.zeros((2, 0), ElementType[kind].dtype), axes_of(1), True, oracle="reference")
-    for kind in ("f32", "f16", "bf16")
+    reduce("ReduceMin", np.zeros((2, 0), ElementType[element_type].dtype), axes_of(1), True, oracle="reference")
+    for element_type in ("f32", "f16", "bf16")
 ]
 CASES += [
-    reduce(type, np.zeros((2, 0), ElementType[kind].dtype), axes_of(1), True)
+    reduce(type, np.zeros((2, 0), ElementType[element_type].dtype), axes_of(1), True)
     for type in ("ReduceMin", "ReduceMax")
-    for kind in ("i32", "i8", "u8")
+    for element_type in ("i32", "i8", "u8")
 ]
 CASES += [
     reduce(type, np.zeros((0, 3), np.float32), axes_of(1), keep)
@@ -132,19 +132,23 @@ CASES += [
     if type not in ("ReduceMin", "ReduceMax")
 ]
 CASES += [
-    reduce(type, np.zeros((2, 0), ElementType[kind].dtype), axes_of(-1), False, oracle="reference")
+    reduce(type, np.zeros((2, 0), ElementType[element_type].dtype), axes_of(-1), False, oracle="reference")
     for type in SINCE
-    for kind in IN_REFERENCE[type].split()
-    if kind in ("i32", "i64", "u32")
+    for element_type in IN_REFERENCE[type].split()
+    if element_type in ("i32", "i64", "u32")
 ]
 CASES += [reduce(type, np.zeros((2, 0), np.bool_), axes_of(1), False) for type in LOGICAL]
 
 # Every element type; exact for integers.
-CASES += [reduce(type, data_of(kind, (3, 5)), axes_of(1), True) for type in SINCE for kind in ("f64", "f16", "bf16")]
 CASES += [
-    reduce(type, data_of(kind, (3, 4)), axes_of(0), False)
+    reduce(type, data_of(element_type, (3, 5)), axes_of(1), True)
     for type in SINCE
-    for kind in ("i8", "u8", "i16", "u16", "i32", "i64")
+    for element_type in ("f64", "f16", "bf16")
+]
+CASES += [
+    reduce(type, data_of(element_type, (3, 4)), axes_of(0), False)
+    for type in SINCE
+    for element_type in ("i8", "u8", "i16", "u16", "i32", "i64")
 ]
 
 # 8 bits saturate, longer integers wrap.
@@ -204,9 +208,9 @@ CASES += [
     for type in ("ReduceSum", "ReduceMean", "ReduceL1", "ReduceL2")
 ]
 CASES += [
-    reduce(type, np.ones((2, 4096), ElementType[kind].dtype), axes_of(1), False)
+    reduce(type, np.ones((2, 4096), ElementType[element_type].dtype), axes_of(1), False)
     for type in ("ReduceSum", "ReduceMean", "ReduceL1", "ReduceL2")
-    for kind in ("f16", "bf16")
+    for element_type in ("f16", "bf16")
 ]
 CASES += [
     reduce(

@@ -12,8 +12,12 @@ from tests.conformance.case import Case
 TOLERANCE = {"f32": 1e-4, "f16": 1e-2, "bf16": 6e-2, "f64": 1e-4}
 
 
-def noise(shape: tuple[int, ...], kind: str = "f32") -> Array:
-    return np.random.default_rng(len(shape) * 100 + sum(shape)).uniform(-1, 1, shape).astype(ElementType[kind].dtype)
+def noise(shape: tuple[int, ...], element_type: str = "f32") -> Array:
+    return (
+        np.random.default_rng(len(shape) * 100 + sum(shape))
+        .uniform(-1, 1, shape)
+        .astype(ElementType[element_type].dtype)
+    )
 
 
 def along(data: Array, axis: int, size: int, sign: int) -> Array:
@@ -26,12 +30,12 @@ def along(data: Array, axis: int, size: int, sign: int) -> Array:
     return np.moveaxis(moved @ np.exp(sign * 2j * np.pi * turns), -1, axis)
 
 
-def mirrored(data: Array, axis: int, size: int) -> Array:
+def mirror_half(data: Array, axis: int, size: int) -> Array:
     """The numbers of which data has the first half: number j and number size - j are conjugates."""
     half = np.moveaxis(data, axis, -1)[..., : size // 2 + 1]
     half = np.pad(half, [(0, 0)] * (half.ndim - 1) + [(0, size // 2 + 1 - half.shape[-1])])
-    rest = half[..., 1 : size - size // 2][..., ::-1].conj()
-    return np.moveaxis(np.concatenate([half, rest], -1), -1, axis)
+    mirror = half[..., 1 : size - size // 2][..., ::-1].conj()
+    return np.moveaxis(np.concatenate([half, mirror], -1), -1, axis)
 
 
 def by_formula(type: str, data: Array, axes: tuple[int, ...], sizes: tuple[int, ...]) -> Array:
@@ -41,7 +45,7 @@ def by_formula(type: str, data: Array, axes: tuple[int, ...], sizes: tuple[int, 
     turned = [axis % numbers.ndim for axis in axes]
     for axis, size in zip(turned, sizes, strict=True):
         if type == "IRDFT" and axis == turned[-1]:
-            numbers = mirrored(numbers, axis, size)
+            numbers = mirror_half(numbers, axis, size)
         numbers = along(numbers, axis, size, 1 if type.startswith("I") else -1) / (size if type[0] == "I" else 1)
     if type == "RDFT":
         numbers = np.take(numbers, range(sizes[-1] // 2 + 1), turned[-1])
@@ -55,26 +59,26 @@ def fourier(
     axes: tuple[int, ...],
     sizes: tuple[int, ...] | None = None,
     *,
-    kind: str = "f32",
+    element_type: str = "f32",
     index: str = "i64",
     constants: tuple[int, ...] = (1, 2),
     **more: Any,
 ) -> Case:
-    inputs = [noise(shape, kind), np.array(axes, ElementType[index].dtype)]
+    inputs = [noise(shape, element_type), np.array(axes, ElementType[index].dtype)]
     if sizes is not None:
         inputs.append(np.array(sizes, ElementType[index].dtype))
-    known = tuple(position for position in constants if position < len(inputs))
+    constant_positions = tuple(position for position in constants if position < len(inputs))
     opset = 9 if type.endswith("RDFT") else 7
-    tolerance = TOLERANCE[kind]
-    return Case(type, opset, tuple(inputs), constants=known, rtol=tolerance, atol=tolerance, **more)
+    tolerance = TOLERANCE[element_type]
+    return Case(type, opset, tuple(inputs), constants=constant_positions, rtol=tolerance, atol=tolerance, **more)
 
 
 def alone(
     type: str, shape: tuple[int, ...], axes: tuple[int, ...], sizes: tuple[int, ...] | None = None, **more: Any
 ) -> Case:
     """A case for which the plugin reads beyond the data, or gives up; the formula knows the answer."""
-    whole = shape if type == "RDFT" else shape[:-1]
-    signal = [whole[axis] for axis in axes]
+    signal_shape = shape if type == "RDFT" else shape[:-1]
+    signal = [signal_shape[axis] for axis in axes]
     if type == "IRDFT":
         signal[-1] = 2 * (signal[-1] - 1)
     for position, size in enumerate(sizes or ()):
@@ -133,8 +137,10 @@ CASES += [
 
 # Short floats, index types, and inputs that only the run knows.
 for case_type, data_shape in (("DFT", (3, 5, 2)), ("IDFT", (3, 5, 2)), ("IRDFT", (3, 5, 2)), ("RDFT", (3, 5))):
-    CASES += [fourier(case_type, data_shape, (0, 1), (3, 4), kind=kind) for kind in ("f16", "bf16")]
-    CASES += [fourier(case_type, data_shape, (1,), kind=kind) for kind in ("f16", "bf16")]
+    CASES += [
+        fourier(case_type, data_shape, (0, 1), (3, 4), element_type=element_type) for element_type in ("f16", "bf16")
+    ]
+    CASES += [fourier(case_type, data_shape, (1,), element_type=element_type) for element_type in ("f16", "bf16")]
     CASES += [
         fourier(case_type, data_shape, (1,), (4,), index="i32"),
         fourier(case_type, data_shape, (0,), index="i32"),
@@ -210,8 +216,8 @@ CASES += [
 ]
 
 
-def hann(length: int, kind: str) -> Array:
-    return np.hanning(length + 2)[1:-1].astype(ElementType[kind].dtype)
+def hann(length: int, element_type: str) -> Array:
+    return np.hanning(length + 2)[1:-1].astype(ElementType[element_type].dtype)
 
 
 def stft(
@@ -221,13 +227,13 @@ def stft(
     step: int,
     transpose: bool = False,
     *,
-    kind: str = "f32",
+    element_type: str = "f32",
     index: str = "i64",
     constants: tuple[int, ...] = (2, 3),
 ) -> Case:
     integer = ElementType[index].dtype
-    inputs = (noise(shape, kind), hann(window, kind), np.array(size, integer), np.array(step, integer))
-    tolerance = TOLERANCE[kind]
+    inputs = (noise(shape, element_type), hann(window, element_type), np.array(size, integer), np.array(step, integer))
+    tolerance = TOLERANCE[element_type]
     attributes = {"transpose_frames": transpose}
     return Case("STFT", 15, inputs, attributes, constants=constants, rtol=tolerance, atol=tolerance)
 
@@ -236,7 +242,7 @@ FRAMES = [(7, 11, 3), (11, 11, 3), (8, 8, 8), (6, 8, 20), (1, 1, 1), (1, 7, 1), 
 """window, frame_size, frame_step"""
 
 CASES += [stft(shape, *row, transpose) for row in FRAMES for shape in ((56,), (3, 56)) for transpose in (False, True)]
-CASES += [stft((2, 56), 7, 11, 3, kind=kind) for kind in ("f16", "bf16", "f64")]
+CASES += [stft((2, 56), 7, 11, 3, element_type=element_type) for element_type in ("f16", "bf16", "f64")]
 CASES += [stft((2, 56), 7, 11, 3, index="i32"), stft((1, 56), 8, 8, 2)]
 CASES += [stft((2, 56), 7, 11, 3, constants=constants) for constants in ((), (2,), (3,), (1, 2, 3))]
 
@@ -250,21 +256,23 @@ def istft(
     *,
     center: bool = False,
     normalized: bool = False,
-    kind: str = "f32",
+    element_type: str = "f32",
     index: str = "i64",
     vector: bool = False,
     constants: tuple[int, ...] = (2, 3, 4),
     **more: Any,
 ) -> Case:
     integer = ElementType[index].dtype
-    data = noise((*shape[:-1], size // 2 + 1, shape[-1], 2), kind)
-    inputs = [data, hann(window, kind), np.array(size, integer), np.array(step, integer)]
+    data = noise((*shape[:-1], size // 2 + 1, shape[-1], 2), element_type)
+    inputs = [data, hann(window, element_type), np.array(size, integer), np.array(step, integer)]
     if length is not None:
         inputs.append(np.array([length] if vector else length, integer))
-    known = tuple(position for position in constants if position < len(inputs))
-    tolerance = TOLERANCE[kind]
+    constant_positions = tuple(position for position in constants if position < len(inputs))
+    tolerance = TOLERANCE[element_type]
     attributes = {"center": center, "normalized": normalized}
-    return Case("ISTFT", 16, tuple(inputs), attributes, constants=known, rtol=tolerance, atol=tolerance, **more)
+    return Case(
+        "ISTFT", 16, tuple(inputs), attributes, constants=constant_positions, rtol=tolerance, atol=tolerance, **more
+    )
 
 
 CASES += [
@@ -281,7 +289,7 @@ CASES += [
     for center in (False, True)
 ]
 CASES += [istft((4,), 6, 8, 20), istft((4,), 6, 8, 20, center=True), istft((1,), 8, 8, 2), istft((2, 1), 8, 8, 2)]
-CASES += [istft((5,), 8, 8, 2, kind=kind, center=True) for kind in ("f16", "bf16", "f64")]
+CASES += [istft((5,), 8, 8, 2, element_type=element_type, center=True) for element_type in ("f16", "bf16", "f64")]
 CASES += [istft((5,), 8, 8, 2, 20, index="i32"), istft((5,), 8, 8, 2, 20, vector=True)]
 CASES += [
     istft((2, 5), 8, 8, 2, length, constants=constants) for length in (None, 9) for constants in ((), (2,), (2, 3))

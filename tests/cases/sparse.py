@@ -23,8 +23,8 @@ def case(
     type: str, opset: int, inputs: tuple[Array, ...], attributes: dict[str, object] | None = None, **fields: object
 ) -> Case:
     tolerance = TOLERANCE.get(ElementType.of(inputs[0]).name, 0.0)
-    rest = {"rtol": tolerance, "atol": tolerance} | fields
-    return Case(type, opset, inputs, attributes or {}, **rest)  # type: ignore[arg-type]  # as a caller
+    case_fields = {"rtol": tolerance, "atol": tolerance} | fields
+    return Case(type, opset, inputs, attributes or {}, **case_fields)  # type: ignore[arg-type]  # as a caller
 
 
 INDICES = np.array([0, 2, 3, 4, 1, 1, 0], I32)
@@ -39,10 +39,14 @@ for type, opset in (("EmbeddingBagOffsetsSum", 3), ("EmbeddingBagOffsets", 15)):
     CASES += [case(type, opset, (table(5, 2), INDICES, np.array(offsets, I32))) for offsets in ([0], [3], [1, 4, 6])]
     CASES += [case(type, opset, (table(5, 2), INDICES.astype(I64), OFFSETS.astype(I64), scalar(2, I64)))]
     CASES += [case(type, opset, (table(5, 2), INDICES, OFFSETS), constants=(0, 2))]
-    CASES += [case(type, opset, (table(5, 3, kind=kind), INDICES, OFFSETS)) for kind in KINDS]
+    CASES += [case(type, opset, (table(5, 3, element_type=element_type), INDICES, OFFSETS)) for element_type in KINDS]
     CASES += [
-        case(type, opset, (np.array([[100, 3], [90, 2]], kind), np.array([0, 0, 0, 1], I32), np.array([0, 3], I32)))
-        for kind in (np.int8, np.uint8)
+        case(
+            type,
+            opset,
+            (np.array([[100, 3], [90, 2]], element_type), np.array([0, 0, 0, 1], I32), np.array([0, 3], I32)),
+        )
+        for element_type in (np.int8, np.uint8)
     ]
     CASES += [case(type, opset, (table(50, 300), np.arange(2000, dtype=I32) % 50, np.array([0, 3, 1990], I32)))]
     CASES += [
@@ -63,8 +67,10 @@ for type, opset in (("EmbeddingBagOffsetsSum", 3), ("EmbeddingBagOffsets", 15)):
         ),
     ]
 CASES += [
-    case("EmbeddingBagOffsets", 15, (table(5, 2, kind=kind), INDICES, OFFSETS), {"reduction": reduction})
-    for kind in ("f32", "i32", "f16")
+    case(
+        "EmbeddingBagOffsets", 15, (table(5, 2, element_type=element_type), INDICES, OFFSETS), {"reduction": reduction}
+    )
+    for element_type in ("f32", "i32", "f16")
     for reduction in ("mean", "MEAN", "sum")
 ]
 CASES += [case("EmbeddingBagOffsets", 15, (table(5, 2), INDICES, OFFSETS, scalar(3)), {"reduction": "mean"})]
@@ -75,7 +81,7 @@ for type, opset in (("EmbeddingBagPackedSum", 3), ("EmbeddingBagPacked", 15)):
     CASES += [case(type, opset, (table(5, 2), PACKED, table(4, 3)))]
     CASES += [case(type, opset, (table(5, 2), PACKED, table(4, 3)), constants=(0, 1))]
     CASES += [case(type, opset, (table(5, 2), PACKED[:, :1].astype(I64)))]
-    CASES += [case(type, opset, (table(5, 3, kind=kind), PACKED)) for kind in KINDS]
+    CASES += [case(type, opset, (table(5, 3, element_type=element_type), PACKED)) for element_type in KINDS]
     CASES += [
         case(
             type,
@@ -94,8 +100,8 @@ for type, opset in (("EmbeddingBagPackedSum", 3), ("EmbeddingBagPacked", 15)):
         ),
     ]
 CASES += [
-    case("EmbeddingBagPacked", 15, (table(5, 2, kind=kind), PACKED), {"reduction": reduction})
-    for kind in ("f32", "i32", "f16")
+    case("EmbeddingBagPacked", 15, (table(5, 2, element_type=element_type), PACKED), {"reduction": reduction})
+    for element_type in ("f32", "i32", "f16")
     for reduction in ("mean", "Mean", "sum")
 ]
 
@@ -112,7 +118,7 @@ CASES += [segments(table(5, 2), INDICES, SEGMENTS, scalar(6), constants=constant
 CASES += [segments(table(5, 2), INDICES, SEGMENTS, scalar(6), scalar(default)) for default in (0, 4)]
 CASES += [segments(table(5, 2), INDICES, SEGMENTS, scalar(6), scalar(1), WEIGHTS)]
 CASES += [segments(table(5, 2), *(x.astype(I64) for x in (INDICES, SEGMENTS, scalar(6))), scalar(2, I64))]
-CASES += [segments(table(5, 3, kind=kind), INDICES, SEGMENTS, scalar(5)) for kind in KINDS]
+CASES += [segments(table(5, 3, element_type=element_type), INDICES, SEGMENTS, scalar(5)) for element_type in KINDS]
 CASES += [segments(table(5, 2), np.zeros(0, I32), np.zeros(0, I32), scalar(3))]
 CASES += [
     segments(
@@ -166,10 +172,21 @@ CASES += [
     sparse(FOUR, [5, 6], places) for places in ([[3, 1], [0, 3], [2, 0], [0, 1]], [[2, 0], [0, 1], [2, 0], [0, 1]])
 ]
 CASES += [sparse(FOUR[:2], [2, 2], [[0, 1], [1, 1]]), sparse(FOUR[:0], [3, 2], []), sparse(FOUR[:0], [0, 2], [])]
-CASES += [sparse(FOUR.astype(ElementType[kind].dtype), [5, 6], PLACES) for kind in (*KINDS, "boolean") if kind != "f32"]
 CASES += [
-    sparse(FOUR.astype(ElementType[kind].dtype), [5, 6], PLACES, default=np.array(value, ElementType[other].dtype))
-    for kind, other, value in (("f16", "f32", 2.5), ("f32", "i32", 300), ("f32", "f64", 2.75), ("i32", "i64", 9))
+    sparse(FOUR.astype(ElementType[element_type].dtype), [5, 6], PLACES)
+    for element_type in (*KINDS, "boolean")
+    if element_type != "f32"
+]
+CASES += [
+    sparse(
+        FOUR.astype(ElementType[element_type].dtype), [5, 6], PLACES, default=np.array(value, ElementType[other].dtype)
+    )
+    for element_type, other, value in (
+        ("f16", "f32", 2.5),
+        ("f32", "i32", 300),
+        ("f32", "f64", 2.75),
+        ("i32", "i64", 9),
+    )
 ]
 CASES += [
     sparse(

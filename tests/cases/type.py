@@ -57,25 +57,25 @@ LONG_INTEGERS = [2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**53 + 1, 2**63 - 1, 2**63
 NEGATIVE = [-1, -2, -8, -9, -100, -128, -129, -32769, -(2**31)]
 
 
-def codes(kind: str, values: list[int] | range) -> Array:
+def codes(element_type: str, values: list[int] | range) -> Array:
     """Elements of a type of a byte or less from their bits."""
     bits = np.array(list(values), np.uint8)
-    if kind == "i4":
+    if element_type == "i4":
         bits = ((bits ^ 8) - 8).astype(np.uint8)
-    return bits.view(ElementType[kind].dtype)
+    return bits.view(ElementType[element_type].dtype)
 
 
-def every_code(kind: str) -> Array:
-    return codes(kind, range(2 ** ElementType[kind].bits))
+def every_code(element_type: str) -> Array:
+    return codes(element_type, range(2 ** ElementType[element_type].bits))
 
 
-def values_of(kind: str) -> Array:
+def values_of(type_name: str) -> Array:
     """Values that try this type in every way."""
-    element_type = ElementType[kind]
-    if kind == "boolean":
+    element_type = ElementType[type_name]
+    if type_name == "boolean":
         return np.array([True, False, True])
-    if element_type.bits < 8 or kind.startswith("f8"):
-        return every_code(kind)
+    if element_type.bits < 8 or type_name.startswith("f8"):
+        return every_code(type_name)
     if element_type.is_float:
         with np.errstate(all="ignore"):
             return np.array(FRACTIONS + BEYOND_BYTES + BEYOND_I32).astype(element_type.dtype)
@@ -89,12 +89,12 @@ def to(target: str, data: Array, **fields: object) -> Case:
     return Case("Convert", 1, (data,), {"destination_type": target}, **fields)  # type: ignore[arg-type]  # as a caller
 
 
-def exact(kind: str) -> Array:
+def exact(element_type: str) -> Array:
     """Values that are the same in every float: no rounding is asked for."""
     values = np.array([0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 112, 128])
-    if ElementType[kind].is_float:
+    if ElementType[element_type].is_float:
         values = np.concatenate([values, values / -64.0])
-    return values.astype(ElementType[kind].dtype)
+    return values.astype(ElementType[element_type].dtype)
 
 
 # Integers and floats among each other, values that do not fit included.
@@ -160,14 +160,14 @@ CASES += [to(target, every_code("nf4")) for target in ("f16", "f32")]
 CASES += [to(target, every_code("nf4"), oracle="plugin") for target in ("i8", "u8", "u4", "i4")]
 CASES += [to("nf4", np.concatenate([STEPS, values_of("f16")]).astype(np.float16))]
 CASES += [
-    to("nf4", np.concatenate([STEPS, values_of("f32")]).astype(ElementType[kind].dtype), oracle="plugin")
-    for kind in ("f32", "bf16")
+    to("nf4", np.concatenate([STEPS, values_of("f32")]).astype(ElementType[element_type].dtype), oracle="plugin")
+    for element_type in ("f32", "bf16")
 ]
 CASES += [to(target, every_code("f4e2m1")) for target in ("f16", "f32", "bf16")]
 CASES += [to(target, every_code("f4e2m1"), oracle="plugin") for target in ("i8", "u8", "u4", "i4")]
 CASES += [
-    to("f4e2m1", np.concatenate([STEPS * 6, values_of(kind)]).astype(ElementType[kind].dtype))
-    for kind in ("f16", "f32", "bf16")
+    to("f4e2m1", np.concatenate([STEPS * 6, values_of(element_type)]).astype(ElementType[element_type].dtype))
+    for element_type in ("f16", "f32", "bf16")
 ]
 
 # More elements than there are codes, which are looked up then.
@@ -196,12 +196,12 @@ CASES += [Case("ConvertLike", 1, (np.array([[0, 1, 5]], np.int64), np.array([Tru
 
 
 def promote(a: Array, b: Array, unsafe: bool = False, scalars: bool = False, **attributes: object) -> Case:
-    given = {"promote_unsafe": unsafe, "pytorch_scalar_promotion": scalars, **attributes}
-    return Case("ConvertPromoteTypes", 14, (a, b), given, outputs=2)
+    all_attributes = {"promote_unsafe": unsafe, "pytorch_scalar_promotion": scalars, **attributes}
+    return Case("ConvertPromoteTypes", 14, (a, b), all_attributes, outputs=2)
 
 
-def ones(kind: str, *shape: int) -> Array:
-    return np.ones(shape, ElementType[kind].dtype)
+def ones(element_type: str, *shape: int) -> Array:
+    return np.ones(shape, ElementType[element_type].dtype)
 
 
 CASES += [
@@ -244,9 +244,9 @@ def bytes_of(text: str) -> Array:
 
 
 def pack(
-    begins: Any, ends: Any, symbols: str, *, kind: str = "i64", constants: tuple[int, ...] = (), **more: Any
+    begins: Any, ends: Any, symbols: str, *, element_type: str = "i64", constants: tuple[int, ...] = (), **more: Any
 ) -> Case:
-    index = ElementType[kind].dtype
+    index = ElementType[element_type].dtype
     inputs = (np.array(begins, index), np.array(ends, index), bytes_of(symbols))
     return Case("StringTensorPack", 15, inputs, constants=constants, **more)
 
@@ -270,7 +270,7 @@ CASES += [
         expected=(strings("Intel", "OpenVINO", "OMZ", "GenAI", shape=(2, 2)),),
         **SPECIFIED,
     ),
-    pack([0, 5], [5, 13], "IntelOpenVINO", kind="i32"),
+    pack([0, 5], [5, 13], "IntelOpenVINO", element_type="i32"),
     pack([5, 0], [13, 5], "IntelOpenVINO"),
     pack([0, 0, 1], [3, 3, 2], "abc"),
     pack([0, 3], [3, 1], "abc", note="an end before its begin"),
@@ -281,8 +281,8 @@ CASES += [
     pack(np.zeros((2, 0)), np.zeros((2, 0)), "abc"),
     pack(1, 3, "abc"),
     *[
-        pack([0, 5], [5, 13], "IntelOpenVINO", kind=kind, constants=constants)
-        for kind in ("i32", "i64")
+        pack([0, 5], [5, 13], "IntelOpenVINO", element_type=element_type, constants=constants)
+        for element_type in ("i32", "i64")
         for constants in ((0,), (1,), (2,), (0, 1))
     ],
     pack(
@@ -301,20 +301,20 @@ def unpack(data: Array, *, constants: tuple[int, ...] = (), **more: Any) -> Case
     return Case("StringTensorUnpack", 15, (data,), constants=constants, outputs=3, **more)
 
 
-def unpacked(begins: Any, ends: Any, symbols: str) -> tuple[Array, ...]:
+def unpack_strings(begins: Any, ends: Any, symbols: str) -> tuple[Array, ...]:
     return np.array(begins, np.int32), np.array(ends, np.int32), bytes_of(symbols)
 
 
 CASES += [
-    unpack(strings("Intel", "OpenVINO"), expected=unpacked([0, 5], [5, 13], "IntelOpenVINO"), **SPECIFIED),
+    unpack(strings("Intel", "OpenVINO"), expected=unpack_strings([0, 5], [5, 13], "IntelOpenVINO"), **SPECIFIED),
     unpack(
         strings("OMZ", "", "GenAI", " ", "2024"),
-        expected=unpacked([0, 3, 3, 8, 9], [3, 3, 8, 9, 13], "OMZGenAI 2024"),
+        expected=unpack_strings([0, 3, 3, 8, 9], [3, 3, 8, 9, 13], "OMZGenAI 2024"),
         **SPECIFIED,
     ),
     unpack(
         strings("Intel", "OpenVINO", "OMZ", "GenAI", shape=(2, 2)),
-        expected=unpacked([[0, 5], [13, 16]], [[5, 13], [16, 21]], "IntelOpenVINOOMZGenAI"),
+        expected=unpack_strings([[0, 5], [13, 16]], [[5, 13], [16, 21]], "IntelOpenVINOOMZGenAI"),
         **SPECIFIED,
     ),
     *[

@@ -44,11 +44,14 @@ class Builder:
         """kinds: the element type of each input and of the output."""
         id = len(self.layers)
         types = kinds.split()
-        ports = [port(place, kind, dims) for place, (kind, (_, dims)) in enumerate(zip(types, inputs, strict=False))]
+        ports = [
+            port(position, element_type, dims)
+            for position, (element_type, (_, dims)) in enumerate(zip(types, inputs, strict=False))
+        ]
         self.layers.append(layer(id, type, data=data, inputs=ports, outputs=[port(9, types[-1], out)]))
-        for place, (source, _) in enumerate(inputs):
+        for position, (source, _) in enumerate(inputs):
             is_plain = "Const" in self.layers[source] or "Parameter" in self.layers[source]
-            self.edges.append((source, 0 if is_plain else 9, id, place))
+            self.edges.append((source, 0 if is_plain else 9, id, position))
         return id
 
     def reshape(self, data: int, dims: tuple[int, ...], pattern: int, out: tuple[int, ...]) -> int:
@@ -63,94 +66,94 @@ class Builder:
 
 def attention() -> tuple[Builder, dict[str, int]]:
     """Heads are split off and merged again, each with a batch of 1 in the pattern."""
-    made = Builder()
-    ids = {"x": made.parameter(1, 6, 8), "split": made.const(1, 6, -1, 4), "order": made.const(0, 2, 1, 3)}
-    heads = made.reshape(ids["x"], (1, 6, 8), ids["split"], (1, 6, 2, 4))
-    turned = made.add("Transpose", "f32 i64 f32", [(heads, (1, 6, 2, 4)), (ids["order"], (4,))], (1, 2, 6, 4))
+    builder = Builder()
+    ids = {"x": builder.parameter(1, 6, 8), "split": builder.const(1, 6, -1, 4), "order": builder.const(0, 2, 1, 3)}
+    heads = builder.reshape(ids["x"], (1, 6, 8), ids["split"], (1, 6, 2, 4))
+    turned = builder.add("Transpose", "f32 i64 f32", [(heads, (1, 6, 2, 4)), (ids["order"], (4,))], (1, 2, 6, 4))
     ids["turned"] = turned
-    ids["merge"] = made.const(1, 6, -1)
-    merged = made.reshape(turned, (1, 2, 6, 4), ids["merge"], (1, 6, 8))
-    ids["weight"] = made.zeros(8, 8)
+    ids["merge"] = builder.const(1, 6, -1)
+    merged = builder.reshape(turned, (1, 2, 6, 4), ids["merge"], (1, 6, 8))
+    ids["weight"] = builder.zeros(8, 8)
     flags = 'transpose_a="false" transpose_b="false"'
     inputs = [(merged, (1, 6, 8)), (ids["weight"], (8, 8))]
-    ids["product"] = made.add("MatMul", "f32 f32 f32", inputs, (1, 6, 8), flags)
-    return made, ids
+    ids["product"] = builder.add("MatMul", "f32 f32 f32", inputs, (1, 6, 8), flags)
+    return builder, ids
 
 
 def test_the_pattern_that_moved_the_batch_and_no_weight() -> None:
-    made, ids = attention()
-    raw = made.result(ids["product"], (1, 6, 8))
-    assert check_model(raw, weights=made.weights).ok
-    (error,) = check_model(raw, weights=made.weights, batch=3).errors
+    builder, ids = attention()
+    raw = builder.result(ids["product"], (1, 6, 8))
+    assert check_model(raw, weights=builder.weights).ok
+    (error,) = check_model(raw, weights=builder.weights, batch=3).errors
     assert error.location.layer_id == str(ids["product"])
     assert error.hint is not None
     assert error.hint == mentions(ids["merge"], f"layer{ids['merge']}", "[1,6,-1]")
-    assert [place.layer_id for place in error.related] == [str(ids["merge"]), str(ids["merge"] + 1)]
+    assert [location.layer_id for location in error.related] == [str(ids["merge"]), str(ids["merge"] + 1)]
 
 
-def test_the_pattern_that_dropped_the_batch_and_no_order_of_axes() -> None:
-    made, ids = attention()
-    pattern = made.const(1, 6, 2, 4)
-    again = made.reshape(ids["product"], (1, 6, 8), pattern, (1, 6, 2, 4))
-    order = made.const(0, 2, 1, 3)
-    turned = made.add("Transpose", "f32 i64 f32", [(again, (1, 6, 2, 4)), (order, (4,))], (1, 2, 6, 4))
-    added = made.add("Add", "f32 f32 f32", [(turned, (1, 2, 6, 4)), (ids["turned"], (1, 2, 6, 4))], (1, 2, 6, 4))
-    raw = made.result(added, (1, 2, 6, 4))
-    assert check_model(raw, weights=made.weights).ok
-    error = check_model(raw, weights=made.weights, batch=3).errors[-1]
+def test_pattern_dropping_the_batch_is_blamed() -> None:
+    builder, ids = attention()
+    pattern = builder.const(1, 6, 2, 4)
+    again = builder.reshape(ids["product"], (1, 6, 8), pattern, (1, 6, 2, 4))
+    order = builder.const(0, 2, 1, 3)
+    turned = builder.add("Transpose", "f32 i64 f32", [(again, (1, 6, 2, 4)), (order, (4,))], (1, 2, 6, 4))
+    added = builder.add("Add", "f32 f32 f32", [(turned, (1, 2, 6, 4)), (ids["turned"], (1, 2, 6, 4))], (1, 2, 6, 4))
+    raw = builder.result(added, (1, 2, 6, 4))
+    assert check_model(raw, weights=builder.weights).ok
+    error = check_model(raw, weights=builder.weights, batch=3).errors[-1]
     assert error.location.layer_id == str(added)
     assert error.hint is not None
     assert error.hint == mentions(1, pattern, f"layer{pattern}", "[1,6,2,4]")
 
 
 def test_a_pattern_that_is_put_together() -> None:
-    made = Builder()
-    x = made.parameter(1, 6, 8)
-    parts = [made.const(1), made.const(6), made.const(-1)]
-    pattern = made.add("Concat", "i64 i64 i64 i64", [(part, (1,)) for part in parts], (3,), 'axis="0"')
-    kept = made.reshape(x, (1, 6, 8), pattern, (1, 6, 8))
-    weight = made.zeros(8, 8)
-    product = made.add("MatMul", "f32 f32 f32", [(kept, (1, 6, 8)), (weight, (8, 8))], (1, 6, 8))
-    (error,) = check_model(made.result(product, (1, 6, 8)), weights=made.weights, batch=3).errors
+    builder = Builder()
+    x = builder.parameter(1, 6, 8)
+    parts = [builder.const(1), builder.const(6), builder.const(-1)]
+    pattern = builder.add("Concat", "i64 i64 i64 i64", [(part, (1,)) for part in parts], (3,), 'axis="0"')
+    reshaped = builder.reshape(x, (1, 6, 8), pattern, (1, 6, 8))
+    weight = builder.zeros(8, 8)
+    product = builder.add("MatMul", "f32 f32 f32", [(reshaped, (1, 6, 8)), (weight, (8, 8))], (1, 6, 8))
+    (error,) = check_model(builder.result(product, (1, 6, 8)), weights=builder.weights, batch=3).errors
     assert error.hint is not None
     assert error.hint == mentions(1, parts[0], f"layer{parts[0]}", "[1]")
 
 
-def test_a_pattern_that_is_computed_blames_no_constant_of_its_own() -> None:
-    made = Builder()
-    x = made.parameter(1, 6, 8)
-    one = made.add("Subtract", "i64 i64 i64", [(made.const(3), (1,)), (made.const(2), (1,))], (1,))
-    parts = [one, made.const(6), made.const(-1)]
-    pattern = made.add("Concat", "i64 i64 i64 i64", [(part, (1,)) for part in parts], (3,), 'axis="0"')
-    kept = made.reshape(x, (1, 6, 8), pattern, (1, 6, 8))
-    product = made.add("MatMul", "f32 f32 f32", [(kept, (1, 6, 8)), (made.zeros(8, 8), (8, 8))], (1, 6, 8))
-    (error,) = check_model(made.result(product, (1, 6, 8)), weights=made.weights, batch=3).errors
+def test_computed_pattern_blames_no_constant() -> None:
+    builder = Builder()
+    x = builder.parameter(1, 6, 8)
+    difference = builder.add("Subtract", "i64 i64 i64", [(builder.const(3), (1,)), (builder.const(2), (1,))], (1,))
+    parts = [difference, builder.const(6), builder.const(-1)]
+    pattern = builder.add("Concat", "i64 i64 i64 i64", [(part, (1,)) for part in parts], (3,), 'axis="0"')
+    reshaped = builder.reshape(x, (1, 6, 8), pattern, (1, 6, 8))
+    product = builder.add("MatMul", "f32 f32 f32", [(reshaped, (1, 6, 8)), (builder.zeros(8, 8), (8, 8))], (1, 6, 8))
+    (error,) = check_model(builder.result(product, (1, 6, 8)), weights=builder.weights, batch=3).errors
     assert "(Const) = [3]" not in (error.hint or "")
 
 
 @pytest.mark.parametrize("dims", [15, 16, 17])
 def test_a_long_constant_is_told_by_its_type(dims: int) -> None:
-    made = Builder()
-    x = made.parameter(1, 6)
+    builder = Builder()
+    x = builder.parameter(1, 6)
     sizes = (1, 6, *[1] * (dims - 2))
-    reshaped = made.reshape(x, (1, 6), made.const(*sizes), sizes)
-    xml = made.result(reshaped, sizes)
-    (error,) = check_model(xml, weights=made.weights, batch=3).errors
+    reshaped = builder.reshape(x, (1, 6), builder.const(*sizes), sizes)
+    xml = builder.result(reshaped, sizes)
+    (error,) = check_model(xml, weights=builder.weights, batch=3).errors
     assert error.hint is not None
     shown = str(list(sizes)).replace(" ", "") if dims <= 16 else "i64[17]"
     assert f"(Const) {'= ' * (dims <= 16)}{shown}" in error.hint
-    loaded = load(xml, made.weights)
+    loaded = load(xml, builder.weights)
     assert loaded is not None
     (pattern,) = [node for node in loaded.graph.nodes if node.type == "Const"]
     type = infer_types(loaded.graph, weights=loaded.weights)[pattern.outputs[0].number]
     assert sizes_of(pattern, type) == ({1, 6} if dims <= 16 else {dims})
 
 
-def test_where_nothing_is_known_nothing_is_stray() -> None:
-    made = Builder()
-    reshaped = made.reshape(made.parameter(1, 6, 8), (1, 6, 8), made.const(1, 6, -1), (1, 6, 8))
-    relu = made.add("ReLU", "f32 f32", [(reshaped, (1, 6, 8))], (1, 6, 8))
-    loaded = load(made.result(relu, (1, 6, 8)), made.weights)
+def test_unknown_values_are_not_stray() -> None:
+    builder = Builder()
+    reshaped = builder.reshape(builder.parameter(1, 6, 8), (1, 6, 8), builder.const(1, 6, -1), (1, 6, 8))
+    relu = builder.add("ReLU", "f32 f32", [(reshaped, (1, 6, 8))], (1, 6, 8))
+    loaded = load(builder.result(relu, (1, 6, 8)), builder.weights)
     assert loaded is not None
     types = infer_types(loaded.graph, weights=loaded.weights)
     node = next(node for node in loaded.graph.nodes if node.type == "ReLU")
@@ -180,15 +183,15 @@ def test_where_nothing_is_known_nothing_is_stray() -> None:
 def test_where_a_change_goes(
     old: tuple[int, ...], new: tuple[int, ...], pattern: tuple[int, ...], is_stray: bool
 ) -> None:
-    made = Builder()
-    x = made.parameter(*old)
+    builder = Builder()
+    x = builder.parameter(*old)
     out = np.zeros(old).reshape(pattern).shape
-    reshaped = made.reshape(x, old, made.const(*pattern), out)
-    relu = made.add("ReLU", "f32 f32", [(reshaped, out)], out)
-    loaded = load(made.result(relu, out), made.weights)
+    reshaped = builder.reshape(x, old, builder.const(*pattern), out)
+    relu = builder.add("ReLU", "f32 f32", [(reshaped, out)], out)
+    loaded = load(builder.result(relu, out), builder.weights)
     assert loaded is not None
     before = infer_types(loaded.graph, weights=loaded.weights)
-    given = {loaded.graph.parameters[0].outputs[0]: TensorType(ElementType.f32, Shape(new))}
-    after = infer_types(loaded.graph, weights=loaded.weights, overrides=given)
+    overrides = {loaded.graph.parameters[0].outputs[0]: TensorType(ElementType.f32, Shape(new))}
+    after = infer_types(loaded.graph, weights=loaded.weights, overrides=overrides)
     node = next(node for node in loaded.graph.nodes if node.type == "ReLU")
     assert (stray(node, before, after) is not None) == is_stray

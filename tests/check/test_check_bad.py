@@ -58,7 +58,7 @@ def test_findings(name: str) -> None:
     report = check_model(path, target=TARGETS.get(name))
     assert findings(report) == EXPECTED[name]
     assert report.ok == all(not line.startswith("error") for line in EXPECTED[name])
-    assert {found.location.path for found in report.diagnostics} <= {str(path), str(path.with_suffix(".bin"))}
+    assert {diagnostic.location.path for diagnostic in report.diagnostics} <= {str(path), str(path.with_suffix(".bin"))}
 
 
 def test_findings_of_all_files_are_recorded() -> None:
@@ -68,7 +68,7 @@ def test_findings_of_all_files_are_recorded() -> None:
     assert text == read_recording(BAD / "expected.json", text)
 
 
-def test_files_are_named_after_the_rule_that_they_break() -> None:
+def test_files_are_named_after_their_rule() -> None:
     for name, lines in EXPECTED.items():
         if name.startswith("IR"):
             assert any(f"[{name[:5]}]" in line for line in lines), name
@@ -80,15 +80,15 @@ def test_every_rule_has_a_file() -> None:
     assert not missing
 
 
-def test_messages_name_what_is_declared_and_what_is_inferred() -> None:
+def test_messages_name_declared_and_inferred_types() -> None:
     """Of the findings that only this checker has."""
     report = check_model(BAD / "IR601-declared-dims.xml")
-    (found,) = report.errors
-    assert facts(found.message) == ["1", "3", "5", "f32[2,3]", "f32[2,5]"]
-    assert facts(found.hint) == ["f32[2,3]"]
+    (error,) = report.errors
+    assert facts(error.message) == ["1", "3", "5", "f32[2,3]", "f32[2,5]"]
+    assert facts(error.hint) == ["f32[2,3]"]
     report = check_model(BAD / "IR601-attribute-changed.xml")
-    (found,) = report.errors
-    assert facts(found.message) == ["1", "1", "2", "i64[2,1]", "i64[2,2]"]
-    assert found.hint
+    (error,) = report.errors
+    assert facts(error.message) == ["1", "1", "2", "i64[2,1]", "i64[2,2]"]
+    assert error.hint
     report = check_model(BAD / "IR603-edge-from-another-layer.xml")
     assert facts(report.errors[0].message) == ["3", "boolean[2,3]", "f32", "f32[2,3]", "flags"]

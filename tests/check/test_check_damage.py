@@ -30,8 +30,8 @@ def check(raw: bytes, weights: bytes) -> None:
 @given(st.lists(st.tuples(st.integers(0, len(SMALL) - 1), st.integers(0, 255)), min_size=1, max_size=8))
 def test_changed_bytes(changes: list[tuple[int, int]]) -> None:
     raw = bytearray(SMALL)
-    for place, byte in changes:
-        raw[place] = byte
+    for offset, byte in changes:
+        raw[offset] = byte
     check(bytes(raw), SMALL_WEIGHTS)
 
 
@@ -52,8 +52,8 @@ def test_replaced_numbers(data: st.DataObject) -> None:
     """Well-formed files with other numbers: ids, ports, dims, offsets, attributes."""
     places = [index for index in range(len(SMALL)) if SMALL[index : index + 1].isdigit()]
     raw = bytearray(SMALL)
-    for place in data.draw(st.lists(st.sampled_from(places), min_size=1, max_size=5)):
-        raw[place : place + 1] = data.draw(st.sampled_from([b"0", b"1", b"7", b"-", b"9"]))
+    for offset in data.draw(st.lists(st.sampled_from(places), min_size=1, max_size=5)):
+        raw[offset : offset + 1] = data.draw(st.sampled_from([b"0", b"1", b"7", b"-", b"9"]))
     check(bytes(raw), SMALL_WEIGHTS)
 
 
@@ -75,8 +75,10 @@ def test_memory_is_a_small_multiple_of_the_files(data: st.DataObject) -> None:
     """Whatever sizes a damaged file asks for: shapes, sizes and offsets with many digits."""
     raw = bytearray(SMALL)
     places = [index for index in range(len(SMALL)) if SMALL[index : index + 1].isdigit()]
-    for place in sorted(data.draw(st.lists(st.sampled_from(places), min_size=1, max_size=6)), reverse=True):
-        raw[place : place + 1] = data.draw(st.sampled_from([b"999999999", b"1000000000000", b"-99", b"3,99999,99999"]))
+    for offset in sorted(data.draw(st.lists(st.sampled_from(places), min_size=1, max_size=6)), reverse=True):
+        raw[offset : offset + 1] = data.draw(
+            st.sampled_from([b"999999999", b"1000000000000", b"-99", b"3,99999,99999"])
+        )
     check_model(bytes(raw), weights=SMALL_WEIGHTS)  # imports whatever these operators need
     tracemalloc.start()
     try:
@@ -87,12 +89,12 @@ def test_memory_is_a_small_multiple_of_the_files(data: st.DataObject) -> None:
     assert peak < 40 * len(raw) + 4 * 2**20
 
 
-def test_a_result_of_a_body_without_an_edge_is_no_fault_of_the_program() -> None:
+def test_body_result_without_edge_is_no_internal_error() -> None:
     """Its edge ends at a port that does not exist."""
     edge = b'<edge from-layer="4" from-port="2" to-layer="5" to-port="0" />'
     before, _, after = SMALL.rpartition(edge)
     assert before
     report = check_model(before + edge.replace(b'to-layer="5"', b'to-layer="1"') + after, weights=SMALL_WEIGHTS)
-    codes = {found.code for found in report.diagnostics}
+    codes = {diagnostic.code for diagnostic in report.diagnostics}
     assert "IR103" in codes
     assert "IR999" not in codes

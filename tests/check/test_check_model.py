@@ -23,15 +23,17 @@ BAD = Path(__file__).parents[1] / "bad"
 NETWORKS = Path(__file__).parents[1] / "networks"
 
 
-def relu(id: int, given: tuple[int, ...] = (2, 3), declared: tuple[int, ...] = (2, 3), kind: str = "f32") -> str:
-    return layer(id, "ReLU", inputs=[port(0, "f32", given)], outputs=[port(1, kind, declared)])
+def relu(
+    id: int, actual: tuple[int, ...] = (2, 3), declared: tuple[int, ...] = (2, 3), element_type: str = "f32"
+) -> str:
+    return layer(id, "ReLU", inputs=[port(0, "f32", actual)], outputs=[port(1, element_type, declared)])
 
 
 def places(report: Report, severity: str = "error") -> list[tuple[str, str | None, str | None]]:
     return [
-        (found.code, found.location.layer_id, found.location.port)
-        for found in report.diagnostics
-        if found.severity == severity
+        (diagnostic.code, diagnostic.location.layer_id, diagnostic.location.port)
+        for diagnostic in report.diagnostics
+        if diagnostic.severity == severity
     ]
 
 
@@ -73,8 +75,8 @@ class TestArguments:
     def test_bytes_with_weights(self) -> None:
         raw = (NETWORKS / "gnn_gcn_gat.xml").read_bytes()
         weights = NETWORKS / "gnn_gcn_gat.bin"
-        for given in (weights, str(weights), weights.read_bytes(), bytearray(weights.read_bytes())):
-            assert check_model(raw, weights=given).ok
+        for argument in (weights, str(weights), weights.read_bytes(), bytearray(weights.read_bytes())):
+            assert check_model(raw, weights=argument).ok
         assert places(check_model(raw))[0][0] == Code.weights_missing
         assert check_model(raw).path is None
         path = NETWORKS / "lstm.xml"
@@ -85,7 +87,7 @@ class TestArguments:
     )
     def test_junk_for_weights(self, weights: Any) -> None:
         report = check_model(NETWORKS / "gnn_gcn_gat.xml", weights=weights)
-        assert {found.code for found in report.errors} <= {
+        assert {error.code for error in report.errors} <= {
             Code.weights_missing,
             Code.weights_short,
             Code.weights_lfs_pointer,
@@ -101,15 +103,19 @@ class TestReport:
         assert len(report.errors) == len(report.diagnostics) == 5
         assert report.warnings == ()
         assert (report.layers_checked, report.layers_not_checked) == (7, 1)
-        found = report.diagnostics[0]
-        assert isinstance(found, Diagnostic)
-        assert (found.code, found.name, found.severity) == (
+        diagnostic = report.diagnostics[0]
+        assert isinstance(diagnostic, Diagnostic)
+        assert (diagnostic.code, diagnostic.name, diagnostic.severity) == (
             Code.declared_element_type,
             "declared-element-type",
             "error",
         )
-        assert (found.location.layer_id, found.location.layer_name, found.location.layer_type) == ("1", "relu", "ReLU")
-        assert (found.location.port, found.location.line) == ("output", 21)
+        assert (diagnostic.location.layer_id, diagnostic.location.layer_name, diagnostic.location.layer_type) == (
+            "1",
+            "relu",
+            "ReLU",
+        )
+        assert (diagnostic.location.port, diagnostic.location.line) == ("output", 21)
         line = (BAD / "many-independent-faults.xml").read_text().splitlines()[20]
         assert 'precision="FP16"' in line
 
@@ -119,7 +125,9 @@ class TestReport:
         assert again == report
 
     def test_findings_come_by_line(self) -> None:
-        lines = [found.location.line for found in check_model(BAD / "many-independent-faults.xml").diagnostics]
+        lines = [
+            diagnostic.location.line for diagnostic in check_model(BAD / "many-independent-faults.xml").diagnostics
+        ]
         assert lines == sorted(lines, key=lambda line: line or 0)
 
 
@@ -157,7 +165,7 @@ class TestVotes:
         )
         assert places(check_model(text)) == [(Code.dims_differ, "2", "indices")]
 
-    def test_an_edge_from_another_layer_is_the_fault_of_the_input_alone(self) -> None:
+    def test_edge_from_another_layer_is_one_fault(self) -> None:
         """GatherElements would fail on indices of type f32 and of another rank; the edge is what is wrong."""
         gather = layer(
             2,
@@ -182,18 +190,16 @@ class TestVotes:
         assert places(check_model(text)) == [(Code.declared_dims, "1", "1")]
 
     @pytest.mark.parametrize(("mine", "below", "faulty"), [((2, 9), (2, 3), "1"), ((2, 3), (2, 9), "2")])
-    def test_one_layer_below_is_asked_what_it_gives(
-        self, mine: tuple[int, ...], below: tuple[int, ...], faulty: str
-    ) -> None:
+    def test_consumer_of_unknown_layer_votes(self, mine: tuple[int, ...], below: tuple[int, ...], faulty: str) -> None:
         """Only with an input of [2,3] does the ReLU give the [2,3] that it declares."""
         unknown = layer(1, "Mine", opset="my", inputs=[port(0, "f32", (2, 3))], outputs=[port(1, "f32", mine)])
         text = net(
-            [parameter(0, dims=(2, 3)), unknown, relu(2, given=below), result(4, dims=(2, 3))],
+            [parameter(0, dims=(2, 3)), unknown, relu(2, actual=below), result(4, dims=(2, 3))],
             [(0, 0, 1, 0), (1, 1, 2, 0), (2, 1, 4, 0)],
         )
         assert [layer_id for _, layer_id, _ in places(check_model(text))] == [faulty]
 
-    def test_several_layers_that_declare_the_same_outvote_the_one_that_they_take(self) -> None:
+    def test_consistent_declarations_outvote_their_source(self) -> None:
         """A Parameter that was changed in both of its places: one fault, which is not that of the layers below."""
         below = [relu(1), relu(2), result(3, dims=(2, 3)), result(4, dims=(2, 3))]
         ends = [(0, 0, 1, 0), (0, 0, 2, 0), (1, 1, 3, 0), (2, 1, 4, 0)]
@@ -201,7 +207,7 @@ class TestVotes:
         assert places(report) == [(Code.declared_dims, "0", "output")]
         (error,) = report.errors
         assert facts(error.message) == ["1", "1", "2", "3", "5", "ReLU", "f32[2,3]", "f32[2,5]", "layer1"]
-        assert [place.layer_id for place in error.related] == ["1", "2"]
+        assert [location.layer_id for location in error.related] == ["1", "2"]
         assert places(check_model(net([parameter(0, "f16", (2, 3)), *below], ends))) == [
             (Code.declared_element_type, "0", "output")
         ]
@@ -231,7 +237,7 @@ class TestConsequences:
     def test_a_duplicate_id_leaves_edges_dangling_and_misled(self) -> None:
         """Layer 2 got the id of layer 1: its edges dangle, and are not reported as faults of their own."""
         text = net(
-            [parameter(0, dims=(2, 3)), relu(1), relu(1, kind="f16"), result(3, dims=(2, 3))],
+            [parameter(0, dims=(2, 3)), relu(1), relu(1, element_type="f16"), result(3, dims=(2, 3))],
             [(0, 0, 1, 0), (1, 1, 2, 0), (2, 1, 3, 0)],
         )
         assert places(check_model(text)) == [(Code.duplicate_layer_id, "1", None)]
@@ -246,7 +252,7 @@ class TestConsequences:
         )
         assert places(check_model(text)) == [(Code.duplicate_layer_id, "1", None), (Code.declared_dims, "5", "output")]
 
-    def test_a_constant_that_cannot_be_read_stops_no_layer_below(self) -> None:
+    def test_unreadable_constant_does_not_stop_check(self) -> None:
         """Reshape asks for the value of its pattern, which lies behind the end of the weights."""
         reshape = layer(
             2,
@@ -261,14 +267,14 @@ class TestConsequences:
         )
         assert places(check_model(text, weights=bytes(16))) == [(Code.weights_short, "1", None)]
 
-    def test_weights_that_were_cut_off_are_one_fault(self) -> None:
+    def test_truncated_weights_are_one_fault(self) -> None:
         raw = (NETWORKS / "gnn_gcn_gat.xml").read_bytes()
         weights = (NETWORKS / "gnn_gcn_gat.bin").read_bytes()
         report = check_model(raw, weights=weights[: len(weights) // 2])
         assert [code for code, _, _ in places(report)] == [Code.weights_short]
         assert f"{len(weights) // 2:,}" in report.errors[0].message
 
-    def test_only_constants_that_are_cut_off_are_counted(self) -> None:
+    def test_only_truncated_constants_are_counted(self) -> None:
         """Of four, one lies within the weights, one ends with them, and one needs no bytes."""
         constants = [const(0, "f32", (2,), 0, 8), const(1, "f32", (2,), 8, 8)]
         constants += [const(2, "f32", (0,), 24, 0), const(3, "f32", (2,), 16, 8), const(4, "f32", (2,), 24, 8)]
@@ -278,7 +284,7 @@ class TestConsequences:
         assert places(report) == [(Code.weights_short, "3", None)]
         assert facts(report.errors[0].message) == ["16", "2", "32", "5"]
 
-    def test_a_wrong_constant_that_several_layers_take_is_one_fault(self) -> None:
+    def test_wrong_shared_constant_is_one_fault(self) -> None:
         def reshape(id: int) -> str:
             inputs = [port(0, "f32", (2, 3)), port(1, "i64", (2,))]
             return layer(id, "Reshape", data='special_zero="false"', inputs=inputs, outputs=[port(2, "f32", (3, 2))])
@@ -379,7 +385,7 @@ class TestNotChecked:
         assert places(report, "info") == [(Code.operator_not_implemented, "1", None)]
         assert (report.layers_checked, report.layers_not_checked) == (2, 1)
 
-    def test_a_fault_of_ours_is_no_fault_of_the_file(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_internal_error_is_no_fault_of_the_file(self, monkeypatch: pytest.MonkeyPatch) -> None:
         cls = resolve("ReLU", "opset1")
 
         def broken(self: object, data: TensorType) -> TensorType:
@@ -407,9 +413,7 @@ class TestNotChecked:
     @pytest.mark.parametrize(
         ("raised", "code"), [(MemoryError(), Code.limit_exceeded), (RecursionError("deep"), Code.internal_error)]
     )
-    def test_a_file_that_cannot_be_checked_is_not_ok(
-        self, raised: Exception, code: str, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_unchecked_file_is_not_ok(self, raised: Exception, code: str, monkeypatch: pytest.MonkeyPatch) -> None:
         def broken(*args: object, **keywords: object) -> None:
             raise raised
 
@@ -442,14 +446,14 @@ class TestCompressedConstants:
     def text(
         self,
         declared: str,
-        taken: str,
+        result_type: str,
         others: Sequence[str] = (),
         ends: Sequence[tuple[int, int, int, int]] = ((0, 0, 1, 0), (1, 1, 2, 0)),
     ) -> bytes:
         marked = '<rt_info><attribute name="decompression" version="0"/></rt_info>'
         inputs, outputs = [port(0, "f16", (2,))], [port(1, declared, (2,))]
         convert = layer(1, "Convert", data='destination_type="f32"', inputs=inputs, outputs=outputs, inner=marked)
-        return net([const(0, "f16", (2,), 0, 4), convert, result(2, taken, (2,)), *others], ends)
+        return net([const(0, "f16", (2,), 0, 4), convert, result(2, result_type, (2,)), *others], ends)
 
     @pytest.mark.parametrize("declared", ["f16", "f32"])
     def test_as_openvino_writes_them(self, declared: str) -> None:
@@ -461,10 +465,10 @@ class TestCompressedConstants:
         text = self.text("f16", "f16", [parameter(4, dims=(2,)), add, result(5, dims=(2,))], ends)
         assert check_model(text, weights=bytes(4)).diagnostics == ()
 
-    @pytest.mark.parametrize(("declared", "taken"), [("f16", "f32"), ("f32", "f16"), ("i32", "i32")])
-    def test_other_precisions(self, declared: str, taken: str) -> None:
-        report = check_model(self.text(declared, taken), weights=bytes(4))
-        assert [found.code for found in report.errors] == [Code.declared_element_type]
+    @pytest.mark.parametrize(("declared", "result_type"), [("f16", "f32"), ("f32", "f16"), ("i32", "i32")])
+    def test_other_precisions(self, declared: str, result_type: str) -> None:
+        report = check_model(self.text(declared, result_type), weights=bytes(4))
+        assert [error.code for error in report.errors] == [Code.declared_element_type]
 
 
 class TestSmallRules:
@@ -476,7 +480,7 @@ class TestSmallRules:
         )
         assert (places(check_model(text)) == [(Code.declared_dims, "1", "output")]) == is_odd
 
-    def test_no_result_is_not_said_where_ids_are_in_doubt(self) -> None:
+    def test_missing_result_is_not_reported_with_doubtful_ids(self) -> None:
         """The Result may be the layer whose id is taken."""
         doubtful = [parameter(0, dims=(2, 3)), relu(1), relu(1)]
         codes = [code for code, _, _ in places(check_model(net(doubtful, [(0, 0, 1, 0)])))]

@@ -18,9 +18,11 @@ def test_no_findings(name: str) -> None:
     assert report.ok, str(report)
     assert not report.warnings, str(report)
     # What is left are dynamic inputs, operators that ir_exec does not have, and layers that depend on them.
-    dynamic = [found for found in report.diagnostics if found.code in (Code.dynamic_rank, Code.unbounded_dim)]
-    others = [found for found in report.diagnostics if found not in dynamic]
-    assert {found.code for found in others} <= {Code.operator_not_implemented, Code.unknown_inputs}
-    unchecked = {found.location.layer_id for found in others}
+    dynamic = [
+        diagnostic for diagnostic in report.diagnostics if diagnostic.code in (Code.dynamic_rank, Code.unbounded_dim)
+    ]
+    others = [diagnostic for diagnostic in report.diagnostics if diagnostic not in dynamic]
+    assert {diagnostic.code for diagnostic in others} <= {Code.operator_not_implemented, Code.unknown_inputs}
+    unchecked = {diagnostic.location.layer_id for diagnostic in others}
     assert report.layers_not_checked >= len(unchecked)
     assert report.layers_checked > report.layers_not_checked or others

@@ -34,27 +34,27 @@ def convolutions(first: str, second: str) -> bytes:
 
 def test_they_are_one_info() -> None:
     raw = convolutions('output_padding="0,0" group="1"', 'output_padding="0,0"')
-    (found,) = check_model(raw, weights=bytes(16)).diagnostics
-    assert (found.code, found.severity, found.location.layer_id) == (Code.unknown_attribute, "info", "2")
-    assert found.message == mentions(3, "Convolution", "output_padding")
+    (diagnostic,) = check_model(raw, weights=bytes(16)).diagnostics
+    assert (diagnostic.code, diagnostic.severity, diagnostic.location.layer_id) == (Code.unknown_attribute, "info", "2")
+    assert diagnostic.message == mentions(3, "Convolution", "output_padding")
 
 
 @pytest.mark.parametrize(
     ("first", "second", "told"), [('group="1"', "", "once"), ('group="1"', 'group="1"', "2 times")]
 )
 def test_they_are_counted(first: str, second: str, told: str) -> None:
-    (found,) = check_model(convolutions(first, second), weights=bytes(16)).diagnostics
-    assert f"({told}" in found.message
+    (diagnostic,) = check_model(convolutions(first, second), weights=bytes(16)).diagnostics
+    assert f"({told}" in diagnostic.message
 
 
 def test_an_attribute_of_any_name_is_a_warning() -> None:
-    (found,) = check_model(convolutions('a.b="1"', ""), weights=bytes(16)).diagnostics
-    assert (found.code, found.severity) == (Code.unknown_attribute, "warning")
+    (diagnostic,) = check_model(convolutions('a.b="1"', ""), weights=bytes(16)).diagnostics
+    assert (diagnostic.code, diagnostic.severity) == (Code.unknown_attribute, "warning")
 
 
 def test_a_misspelt_attribute_is_a_warning() -> None:
     report = check_model(convolutions('output_padding="0,0"', 'stridse="2,2"'), weights=bytes(16))
-    assert [(found.severity, found.location.layer_id) for found in report.diagnostics] == [
+    assert [(diagnostic.severity, diagnostic.location.layer_id) for diagnostic in report.diagnostics] == [
         ("info", "2"),
         ("warning", "3"),
     ]
@@ -82,7 +82,11 @@ def test_tensor_names_of_values_that_nobody_asks_for() -> None:
 
     def severities(inner: str, last: str) -> list[str]:
         raw = net([parameter(0, dims=shape, name="x"), relu(1, inner), relu(2, last), result(3, dims=shape)], ends)
-        return [found.severity for found in check_model(raw).diagnostics if found.code == Code.duplicate_tensor_name]
+        return [
+            diagnostic.severity
+            for diagnostic in check_model(raw).diagnostics
+            if diagnostic.code == Code.duplicate_tensor_name
+        ]
 
     assert severities("a", "b") == []
     assert severities("x", "b") == ["info"]

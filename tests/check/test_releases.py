@@ -21,12 +21,12 @@ BAD = Path(__file__).parents[1] / "bad"
 RELU = (BAD / "IR119-newer-than-target.xml").read_text("utf-8")
 
 
-def relu(opset: str, *, version: str = "11", kind: str = "f32") -> bytes:
-    precision = {"f32": "FP32", "f8e4m3": "F8E4M3"}[kind]
+def relu(opset: str, *, version: str = "11", element_type: str = "f32") -> bytes:
+    precision = {"f32": "FP32", "f8e4m3": "F8E4M3"}[element_type]
     text = RELU.replace('version="opset15"', f'version="{opset}"').replace(
         'net" version="11"', f'net" version="{version}"'
     )
-    return text.replace('"f32"', f'"{kind}"').replace('"FP32"', f'"{precision}"').encode()
+    return text.replace('"f32"', f'"{element_type}"').replace('"FP32"', f'"{precision}"').encode()
 
 
 # What the table of OpenVINO's documentation says of opsets 1 to 15.
@@ -56,8 +56,8 @@ def test_the_newest_opset_counts(opset: str, release: str) -> None:
 def test_every_opset_has_a_release() -> None:
     releases = [check_model(relu(f"opset{number}")).requires for number in range(1, LAST_OPSET + 1)]
     assert all(requires is not None for requires in releases)
-    found = [Release.parse(requires.release) for requires in releases if requires is not None]
-    assert found == sorted(found)
+    parsed = [Release.parse(requires.release) for requires in releases if requires is not None]
+    assert parsed == sorted(parsed)
 
 
 def net(type_name: str, opset: int, attributes: str = "", inputs: int = 1, dim: int = 2) -> bytes:
@@ -68,10 +68,10 @@ def net(type_name: str, opset: int, attributes: str = "", inputs: int = 1, dim: 
         f'<output><port id="0" {port}</output></layer>'
         for i in range(inputs)
     ]
-    taken = "".join(f'<port id="{i}" {port}' for i in range(inputs))
+    input_ports = "".join(f'<port id="{i}" {port}' for i in range(inputs))
     layers += [
         f'<layer id="50" name="layer" type="{type_name}" version="opset{opset}"><data {attributes}/>'
-        f'<input>{taken}</input><output><port id="{inputs}" {port}</output></layer>',
+        f'<input>{input_ports}</input><output><port id="{inputs}" {port}</output></layer>',
         f'<layer id="51" name="result" type="Result" version="opset1"><input><port id="0" {port}</input></layer>',
     ]
     edges = [f'<edge from-layer="{i}" from-port="0" to-layer="50" to-port="{i}"/>' for i in range(inputs)]
@@ -80,7 +80,7 @@ def net(type_name: str, opset: int, attributes: str = "", inputs: int = 1, dim: 
     return f'<net name="net" version="11">{"".join(parts)}</net>'.encode()
 
 
-def needed(xml: bytes) -> tuple[str, list[str]]:
+def required_release(xml: bytes) -> tuple[str, list[str]]:
     requires = check_model(xml, weights=b"").requires
     assert requires is not None
     return requires.release, [demand.what for demand in requires.demands]
@@ -108,8 +108,8 @@ def needed(xml: bytes) -> tuple[str, list[str]]:
     ],
 )
 def test_opsets_grow_for_a_few_releases(type_name: str, opset: int, release: str) -> None:
-    assert needed(net(type_name, opset)) == (release, [mentions(type_name, f"opset{opset}")])
-    assert needed(net(type_name.swapcase(), opset))[0] == release
+    assert required_release(net(type_name, opset)) == (release, [mentions(type_name, f"opset{opset}")])
+    assert required_release(net(type_name.swapcase(), opset))[0] == release
 
 
 @pytest.mark.parametrize(
@@ -142,12 +142,12 @@ def test_opsets_grow_for_a_few_releases(type_name: str, opset: int, release: str
     ],
 )
 def test_attributes_and_inputs_demand_releases(xml: bytes, release: str, what: mentions) -> None:
-    found, demands = needed(xml)
-    assert found == release
+    actual, demands = required_release(xml)
+    assert actual == release
     assert what in demands
     lower = re.sub(rb'(name="layer" type=")(\w+)', lambda parts: parts[1] + parts[2].lower(), xml)
     assert lower != xml
-    assert needed(lower)[0] == release
+    assert required_release(lower)[0] == release
 
 
 def test_the_table_names_types_as_files_do() -> None:
@@ -184,7 +184,7 @@ def test_generations_of_operators_of_tokenizers(type_name: str, inputs: int, rel
     xml = net(type_name, 1, inputs=inputs).replace(
         f'type="{type_name}" version="opset1"'.encode(), f'type="{type_name}" version="extension"'.encode()
     )
-    assert needed(xml)[0] == release
+    assert required_release(xml)[0] == release
 
 
 def test_the_table_has_every_operator_of_tokenizers() -> None:
@@ -204,10 +204,10 @@ def test_empty_constants_were_always_read() -> None:
         '<data shape="0" element_type="f32" offset="0" size="1"/><output><port id="0" precision="FP32"><dim>0</dim>'
     )
     layer = f'<layer id="60" name="constant" type="Const" version="opset1">{constant}</port></output></layer>'
-    assert needed(xml.replace("<layers>", f"<layers>{layer}").encode()) == ("2022.1", [mentions("IR", 11)])
+    assert required_release(xml.replace("<layers>", f"<layers>{layer}").encode()) == ("2022.1", [mentions("IR", 11)])
 
 
-def test_what_the_table_names_is_in_its_opset() -> None:
+def test_tabled_operators_are_in_their_opset() -> None:
     tables = [
         json.loads((ROOT / "ir_exec" / name).read_text("utf-8"))
         for name in ("check/releases.json", "ops/base/opsets.json")
@@ -241,7 +241,7 @@ def test_demands_name_the_first_layer_and_count() -> None:
 
 
 def test_element_types_demand_releases() -> None:
-    requires = check_model(relu("opset1", kind="f8e4m3")).requires
+    requires = check_model(relu("opset1", element_type="f8e4m3")).requires
     assert requires is not None
     assert requires.release == "2024.0"
     assert requires.demands
@@ -268,7 +268,7 @@ def test_a_file_that_cannot_be_read_needs_nothing() -> None:
     assert check_model(b"no xml").requires is None
 
 
-def test_a_layer_that_is_too_new_twice_is_one_error() -> None:
+def test_layer_too_new_twice_is_one_error() -> None:
     report = check_model(net("MaxPool", 14, 'rounding_type="ceil_torch"'), target="2023.3")
     (error,) = [error for error in report.errors if error.code == Code.newer_than_target]
     assert facts(error.message) == ["2023.3", "2024.1", "MaxPool", "OpenVINO", "ceil_torch", "rounding_type"]

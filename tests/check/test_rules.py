@@ -25,8 +25,8 @@ def test_every_code_is_in_the_catalogue_once() -> None:
 
 
 def test_every_code_in_the_sources_is_in_the_catalogue() -> None:
-    found = {code: file for file in FILES for code in re.findall(r"\bIR\d{3}\b", file.read_text("utf-8"))}
-    assert not {code: str(file) for code, file in found.items() if code not in RULES}
+    files_by_code = {code: file for file in FILES for code in re.findall(r"\bIR\d{3}\b", file.read_text("utf-8"))}
+    assert not {code: str(file) for code, file in files_by_code.items() if code not in RULES}
 
 
 def test_every_rule_is_reported_somewhere() -> None:
@@ -35,7 +35,7 @@ def test_every_rule_is_reported_somewhere() -> None:
     assert [code for code in Code if not re.search(rf"\bCode\.{code.name}\b", text)] == []
 
 
-def test_codes_are_named_where_they_are_raised() -> None:
+def test_codes_are_named_at_their_raise() -> None:
     assert not [str(file) for file in FILES if re.search(r"""["']IR\d{3}["']""", file.read_text("utf-8"))]
 
 
@@ -131,6 +131,6 @@ def test_examples_break_the_rule_and_keep_it(code: str) -> None:
         report = check_model(
             text.encode(), weights=weights if weights.exists() else None, target=TARGETS.get(files[0].stem)
         )
-        codes.append({found.code for found in report.diagnostics})
+        codes.append({diagnostic.code for diagnostic in report.diagnostics})
     assert code in codes[0]
     assert code not in codes[1]

@@ -16,7 +16,7 @@ MIXED = check_model(BAD / "many-independent-faults.xml")
 
 
 def codes(report: Report) -> list[str]:
-    return [found.code for found in report.diagnostics]
+    return [diagnostic.code for diagnostic in report.diagnostics]
 
 
 @pytest.mark.parametrize(
@@ -42,15 +42,15 @@ def test_what_means_nothing(text: str) -> None:
 
 
 def test_the_longest_prefix_decides() -> None:
-    def kept(select: set[str], ignore: set[str]) -> list[str]:
+    def selected_codes(select: set[str], ignore: set[str]) -> list[str]:
         return codes(Selection(select=frozenset(select), ignore=frozenset(ignore)).apply(MIXED))
 
     assert codes(MIXED) == ["IR603", "IR503", "IR601", "IR116", "IR204"]
-    assert kept({"IR"}, set()) == codes(MIXED)
-    assert kept({"IR6"}, set()) == ["IR603", "IR601"]
-    assert kept({"IR"}, {"IR6", "IR116"}) == ["IR503", "IR204"]
-    assert kept({"IR", "IR603"}, {"IR6"}) == ["IR603", "IR503", "IR116", "IR204"]
-    assert kept({"IR6"}, {"IR6"}) == []
+    assert selected_codes({"IR"}, set()) == codes(MIXED)
+    assert selected_codes({"IR6"}, set()) == ["IR603", "IR601"]
+    assert selected_codes({"IR"}, {"IR6", "IR116"}) == ["IR503", "IR204"]
+    assert selected_codes({"IR", "IR603"}, {"IR6"}) == ["IR603", "IR503", "IR116", "IR204"]
+    assert selected_codes({"IR6"}, {"IR6"}) == []
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_per_file(glob: str, is_ignored: bool) -> None:
 
 def test_severities() -> None:
     report = Selection(severities={"IR6": "warning", "IR601": "info"}).apply(MIXED)
-    assert {found.code: found.severity for found in report.diagnostics} == {
+    assert {diagnostic.code: diagnostic.severity for diagnostic in report.diagnostics} == {
         "IR603": "warning",
         "IR503": "error",
         "IR601": "info",
@@ -75,28 +75,28 @@ def test_severities() -> None:
 
 
 class TestBaseline:
-    def test_what_is_known_is_hidden(self) -> None:
-        known = Baseline.parse(Baseline.of([MIXED], str(BAD)).text(), str(BAD))
-        assert known.new_in(MIXED).diagnostics == ()
+    def test_baseline_hides_its_findings(self) -> None:
+        baseline = Baseline.parse(Baseline.of([MIXED], str(BAD)).text(), str(BAD))
+        assert baseline.new_in(MIXED).diagnostics == ()
         other = check_model(BAD / "IR107-cycle.xml")
-        assert known.new_in(other) == other
+        assert baseline.new_in(other) == other
 
     def test_lines_may_move(self, tmp_path: Path) -> None:
         path = tmp_path / "x.xml"
         raw = (BAD / "IR107-cycle.xml").read_bytes()
         path.write_bytes(raw)
-        known = Baseline.of([check_model(path)], str(tmp_path))
+        baseline = Baseline.of([check_model(path)], str(tmp_path))
         path.write_bytes(raw.replace(b"<layers>", b"\n\n<layers>"))
-        assert known.new_in(check_model(path)).diagnostics == ()
+        assert baseline.new_in(check_model(path)).diagnostics == ()
 
     def test_paths_are_told_from_the_folder(self) -> None:
         text = Baseline.of([MIXED], str(BAD.parent)).text()
         assert {entry["path"] for entry in json.loads(text)["findings"]} == {"bad/many-independent-faults.xml"}
 
     def test_one_more_of_the_same_is_new(self) -> None:
-        known = Baseline.of([MIXED], str(BAD))
+        baseline = Baseline.of([MIXED], str(BAD))
         twice = MIXED.model_copy(update={"diagnostics": MIXED.diagnostics * 2})
-        assert codes(known.new_in(twice)) == codes(MIXED)
+        assert codes(baseline.new_in(twice)) == codes(MIXED)
 
     @pytest.mark.parametrize(
         "text",

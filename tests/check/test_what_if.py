@@ -70,14 +70,14 @@ def test_shapes_that_fit() -> None:
     assert not report.diagnostics  # every dim is bounded now
 
 
-def test_the_constant_that_fixed_the_dim_and_the_path_from_it() -> None:
+def test_blame_path_from_the_constant_that_fixed_the_dim() -> None:
     report = check_model(BERT, shapes={"input_ids": [1, 600], "attention_mask": "1,600", 2: "1,600"})
     (error,) = report.errors
     assert (error.code, error.location.layer_id) == (Code.no_broadcast, "28")
     assert error.hint is not None
     assert error.hint == mentions(64, 14, "self.m.embeddings.position_embeddings.weight_compressed")
     assert '-> layer 28 "__module.m.embeddings/aten::add/Add_2" (Add)' in error.hint
-    assert [place.layer_id for place in error.related] == ["14", "15", "27"]
+    assert [location.layer_id for location in error.related] == ["14", "15", "27"]
 
 
 def test_every_layer_that_cannot_take_a_batch() -> None:
@@ -135,8 +135,12 @@ def test_batch_goes_by_the_layout_of_the_file() -> None:
     layout = '<rt_info><attribute name="layout" version="0" layout="[C,N]"/></rt_info><output>'
     with_layout = text.replace("<output>", layout, 1)
     # Without a layout the batch is dim 0, which is not known; with it dim 1, which the layers below fix to 3.
-    assert not any(found.code == Code.unbounded_dim for found in check_model(text.encode(), batch=4).diagnostics)
-    assert any(found.code == Code.unbounded_dim for found in check_model(with_layout.encode(), batch=4).diagnostics)
+    assert not any(
+        diagnostic.code == Code.unbounded_dim for diagnostic in check_model(text.encode(), batch=4).diagnostics
+    )
+    assert any(
+        diagnostic.code == Code.unbounded_dim for diagnostic in check_model(with_layout.encode(), batch=4).diagnostics
+    )
 
 
 @pytest.mark.parametrize("layout", ["[C,H,W,N]", "[C,N,H]", "[N]", "[C,D]", ""])
@@ -144,5 +148,5 @@ def test_a_layout_of_another_rank_or_without_n_gives_no_batch(layout: str) -> No
     text = (Path(__file__).parents[1] / "bad" / "IR508-unbounded-dim.xml").read_text("utf-8")
     told = f'<rt_info><attribute name="layout" version="0" layout="{layout}"/></rt_info><output>'
     report = check_model(text.replace("<output>", told, 1).encode(), batch=4)
-    assert any(found.code == Code.unbounded_dim for found in report.diagnostics)
+    assert any(diagnostic.code == Code.unbounded_dim for diagnostic in report.diagnostics)
     assert report.ok

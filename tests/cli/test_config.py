@@ -153,8 +153,8 @@ def call(*arguments: str) -> Result:
     return CliRunner().invoke(main, arguments)
 
 
-def extension(folder: Path, kind: str) -> str:
-    return "operators/scale.py" if kind == "file" else (folder / "module.txt").read_text()
+def extension(folder: Path, form: str) -> str:
+    return "operators/scale.py" if form == "file" else (folder / "module.txt").read_text()
 
 
 def is_implemented(*options: str) -> bool:
@@ -163,23 +163,23 @@ def is_implemented(*options: str) -> bool:
     return all(operator["is_implemented"] for operator in summary["operators"])
 
 
-@pytest.mark.parametrize("kind", ["file", "module"])
-def test_from_the_command_line(folder: Path, kind: str) -> None:
+@pytest.mark.parametrize("form", ["file", "module"])
+def test_from_the_command_line(folder: Path, form: str) -> None:
     assert "IR902" in call("check", "net.xml").stdout
     assert call("run", "net.xml").exit_code == 1
     assert not is_implemented()
-    text = extension(folder, kind)
+    text = extension(folder, form)
     checked = call("check", "net.xml", "--extension", text, "--strict")
     assert (checked.exit_code, "IR902" in checked.stdout) == (0, False)
     assert call("run", "net.xml", "--extension", text).exit_code == 0
     assert is_implemented("--extension", text)
 
 
-@pytest.mark.parametrize("kind", ["file", "module"])
-def test_lists_of_operators(folder: Path, kind: str) -> None:
+@pytest.mark.parametrize("form", ["file", "module"])
+def test_lists_of_operators(folder: Path, form: str) -> None:
     assert call("ops", "scale").exit_code == 2
     page = call("ops", "--markdown").stdout
-    text = extension(folder, kind)
+    text = extension(folder, form)
     listed = call("ops", "--extension", text)
     assert listed.exit_code == 0
     assert ["Scale-mine", "(extension)", "data:", "float"] in [line.split() for line in listed.stdout.splitlines()]
@@ -191,9 +191,9 @@ def test_lists_of_operators(folder: Path, kind: str) -> None:
     assert call("ops", "--markdown", "--extension", text).stdout == page
 
 
-@pytest.mark.parametrize("kind", ["file", "module"])
-def test_from_the_settings(folder: Path, kind: str) -> None:
-    (folder / "ir-exec.toml").write_text(f'extensions = ["{extension(folder, kind)}"]\n')
+@pytest.mark.parametrize("form", ["file", "module"])
+def test_from_the_settings(folder: Path, form: str) -> None:
+    (folder / "ir-exec.toml").write_text(f'extensions = ["{extension(folder, form)}"]\n')
     assert call("check", "net.xml", "--strict").exit_code == 0
     assert call("run", "net.xml").exit_code == 0
     assert is_implemented()

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from ir_exec.cli import main
 from ir_exec.cli.engine import engine_arguments, option_value
 from ir_exec.cli.output.terminal import Unusable
-from ir_exec.debug.profiles.blocks import CALLS, PAUSE
+from ir_exec.debug.profiles.engine_profile import CALLS, PAUSE
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "samples" / "gather_elements.xml"
@@ -51,7 +51,7 @@ def test_run() -> None:
 
 def test_repeated_runs_are_in_blocks_after_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     pauses: list[float] = []
-    monkeypatch.setattr("ir_exec.debug.profiles.blocks.sleep", pauses.append)
+    monkeypatch.setattr("ir_exec.debug.profiles.engine_profile.sleep", pauses.append)
     arguments = ("run", SAMPLE, "--engine", "onnxruntime", "--format", "json", "--warmup", 2, "--repeat")
     report = json.loads(invoke(*arguments, CALLS + 2))
     assert report["times"]["runs"] == CALLS + 1
@@ -71,7 +71,7 @@ def test_run_tells_what_the_engine_runs() -> None:
         ("--engine", "onnxruntime", "--engine-option", "nope=1"),
     ],
 )
-def test_what_is_not_there(options: tuple[str, ...]) -> None:
+def test_missing_engine_is_reported(options: tuple[str, ...]) -> None:
     assert "IR704" in invoke("run", BERT, *options, code=1)
 
 

@@ -29,7 +29,7 @@ def main() -> int:
     with Oracle() as oracle:
         # Asked all at once, the child need not wait for this process.
         for _ in oracle.ask_all(
-            request for case in rows for request in requests(case) if _asked(request.mode, options.only)
+            request for case in rows for request in requests(case) if _is_requested(request.mode, options.only)
         ):
             pass
         for case in rows:
@@ -44,18 +44,18 @@ def main() -> int:
     return 1 if failed else 0
 
 
-def _chosen(parser: argparse.ArgumentParser, wanted: list[str]) -> list[str]:
+def _chosen(parser: argparse.ArgumentParser, prefixes: list[str]) -> list[str]:
     """The modules of these names, and those in folders of these names; all where there is no name."""
     chosen = []
-    for name in wanted:
-        found = [family for family in families() if f"{family}.".startswith(f"{name}.")]
-        if not found:
+    for name in prefixes:
+        matches = [family for family in families() if f"{family}.".startswith(f"{name}.")]
+        if not matches:
             parser.error(f"there is no family {name}")
-        chosen += found
+        chosen += matches
     return chosen or families()
 
 
-def _asked(mode: str, only: str | None) -> bool:
+def _is_requested(mode: str, only: str | None) -> bool:
     return only is None or (mode == "types") == (only == "types")
 
 

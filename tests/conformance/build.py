@@ -61,10 +61,10 @@ def build(case: Case, form: Form = "static", outputs: Sequence[TensorType] | Non
         for i, array in enumerate(case.inputs)
     )
     declared = outputs or [TensorType.unknown()] * case.outputs
-    ports = "".join(_port(count + i, kind) for i, kind in enumerate(declared))
+    ports = "".join(_port(count + i, type_) for i, type_ in enumerate(declared))
     layers.append(_layer(middle, "layer", case.type, case.opset, case.attribute_texts(), inputs, ports))
-    for i, kind in enumerate(declared):
-        layers.append(_layer(middle + 1 + i, f"result{i}", "Result", 1, {}, _port(0, kind), ""))
+    for i, type_ in enumerate(declared):
+        layers.append(_layer(middle + 1 + i, f"result{i}", "Result", 1, {}, _port(0, type_), ""))
         edges.append((middle, count + i, middle + 1 + i, 0))
     xml = "".join(_document(layers, edges)).encode()
     return IRFile(xml, bytes(weights), tuple(parameters))
@@ -90,9 +90,9 @@ def _layer(id: int, name: str, type: str, opset: int, attributes: dict[str, str]
     )
 
 
-def _port(id: int, kind: TensorType) -> str:
-    dims = "".join(f"<dim>{dim.lo if dim.is_static else -1}</dim>" for dim in kind.shape.dims or ())
-    return f'<port id="{id}" precision="{kind.element_type.precision}">{dims}</port>'
+def _port(id: int, type_: TensorType) -> str:
+    dims = "".join(f"<dim>{dim.lo if dim.is_static else -1}</dim>" for dim in type_.shape.dims or ())
+    return f'<port id="{id}" precision="{type_.element_type.precision}">{dims}</port>'
 
 
 def _dims(shape: Shape) -> str:

@@ -47,8 +47,8 @@ _LAST_PLACE = {ElementType.f16: 2.0**-10, ElementType.bf16: 2.0**-7}
 
 def families() -> list[str]:
     """The names of the tables under `tests/cases`: `movement.gather` is `tests/cases/movement/gather.py`."""
-    found = pkgutil.walk_packages(cases.__path__, f"{cases.__name__}.")
-    return sorted(module.name.removeprefix(f"{cases.__name__}.") for module in found if not module.ispkg)
+    modules = pkgutil.walk_packages(cases.__path__, f"{cases.__name__}.")
+    return sorted(module.name.removeprefix(f"{cases.__name__}.") for module in modules if not module.ispkg)
 
 
 def table(family: str) -> list[Case]:
@@ -65,12 +65,12 @@ def requests(case: Case) -> list[Request]:
 @cache
 def neighbours() -> dict[Case, list[Case]]:
     """The rows of all tables, each with those that the plugin is asked about at the same time."""
-    found = {}
+    answers = {}
     for family in families():
         asked = [case for case in table(family) if _has_neighbours(case)]
         for start in range(0, len(asked), TOGETHER):
-            found |= dict.fromkeys(asked[start : start + TOGETHER], asked[start : start + TOGETHER])
-    return found
+            answers |= dict.fromkeys(asked[start : start + TOGETHER], asked[start : start + TOGETHER])
+    return answers
 
 
 _ALONE: Final = {
@@ -108,26 +108,28 @@ def check_values(case: Case, oracle: Oracle) -> list[str]:
     if case.oracle == "nobody" and case.expected is None:
         return ["nobody knows the answer: give `expected`"]
     try:
-        found, faults = _careful_outputs(case)
+        actual, faults = _careful_outputs(case)
     except Exception as error:  # the table goes on after any fault
-        return [_told("evaluate", error)]
+        return [_describe_error("evaluate", error)]
     if case.expected is not None:
-        faults += _prefixed("against `expected`", value_faults(found, case.expected, case.rtol, case.atol, case.summed))
+        faults += _add_prefix(
+            "against `expected`", value_faults(actual, case.expected, case.rtol, case.atol, case.summed)
+        )
     if case.oracle != "nobody" and can_be_asked(case):
-        faults += _prefixed(f"against OpenVINO ({case.oracle})", _openvino_faults(case, found, oracle))
+        faults += _add_prefix(f"against OpenVINO ({case.oracle})", _openvino_faults(case, actual, oracle))
     if not faults:
-        faults += _prefixed("strided inputs", _strided_faults(case, found))
+        faults += _add_prefix("strided inputs", _strided_faults(case, actual))
     return faults
 
 
-def _openvino_faults(case: Case, found: Sequence[Array], oracle: Oracle) -> list[str]:
+def _openvino_faults(case: Case, actual: Sequence[Array], oracle: Oracle) -> list[str]:
     faults: list[str] = []
     for alone in (False, True):
         # Where outputs differ, no neighbour shall have to do with it.
         answer = answer_of(case, oracle, alone=alone)
         if isinstance(answer, Refused):
             return [f"no answer: {answer.reason}"]
-        faults = value_faults(found, answer, case.rtol, case.atol, case.summed)
+        faults = value_faults(actual, answer, case.rtol, case.atol, case.summed)
         if not faults:
             break
     return faults
@@ -139,18 +141,18 @@ def check_types(case: Case, form: Form, oracle: Oracle) -> list[str]:
     Where OpenVINO refuses a dynamic form, and where it cannot be asked, only the second is checked.
     """
     try:
-        found = ours.infer(case, form)
+        output_types = ours.infer(case, form)
     except Exception as error:  # the table goes on after any fault
-        return [_told("infer", error)]
-    wanted = None
+        return [_describe_error("infer", error)]
+    expected = None
     if form == "static" or case.dynamic:
         answer = oracle.types(build(case, form))
         if isinstance(answer, Refused):
             if form == "static" and case.oracle != "nobody":
                 return [f"OpenVINO refuses the case: {answer.reason}"]
         else:
-            wanted = _layer(answer).outputs
-    return type_faults(found, wanted, _actual(case))
+            expected = _layer(answer).outputs
+    return type_faults(output_types, expected, _actual(case))
 
 
 def check_file(case: Case, form: Form) -> list[str]:
@@ -167,8 +169,8 @@ def check_file(case: Case, form: Form) -> list[str]:
         model = ir_exec.read_model(file.xml, weights=file.weights)
         result = ir_exec.compile_model(model, precision="file")(file.inputs)
     except Exception as error:  # the table goes on after any fault
-        return [_told("the file", error)]
-    return _prefixed("against the operator alone", value_faults([result[i] for i in range(len(result))], alone))
+        return [_describe_error("the file", error)]
+    return _add_prefix("against the operator alone", value_faults([result[i] for i in range(len(result))], alone))
 
 
 def check_in_f32(case: Case) -> list[str]:
@@ -186,9 +188,9 @@ def check_in_f32(case: Case) -> list[str]:
     try:
         result = ir_exec.compile_model(ir_exec.read_model(file.xml, weights=file.weights))(file.inputs)
     except Exception as error:  # the table goes on after any fault
-        return [_told("in f32", error)]
+        return [_describe_error("in f32", error)]
     rtol, atol = (max(tolerance, 2 * max(places)) for tolerance in (case.rtol, case.atol))
-    return _prefixed("in f32", value_faults([result[i] for i in range(len(result))], alone, rtol, atol))
+    return _add_prefix("in f32", value_faults([result[i] for i in range(len(result))], alone, rtol, atol))
 
 
 def _layer(nodes: Sequence[NodeTypes]) -> NodeTypes:
@@ -207,29 +209,31 @@ def _careful_outputs(case: Case) -> tuple[tuple[Array, ...], list[str]]:
     inputs = tuple(array.copy() for array in case.inputs)
     for array in inputs:
         array.flags.writeable = False
-    found = ours.evaluate(case, inputs)
+    outputs = ours.evaluate(case, inputs)
     faults = []
     for position, (array, original) in enumerate(zip(inputs, case.inputs, strict=True)):
         if not _same_bits(array, original):
             faults.append(f"evaluate changed input {position}")
-    if not ours.operator(case).may_alias and any(np.may_share_memory(one, other) for one in found for other in inputs):
+    if not ours.operator(case).may_alias and any(
+        np.may_share_memory(output, other) for output in outputs for other in inputs
+    ):
         faults.append("an output shares memory with an input, but `may_alias` is not declared")
-    return found, faults
+    return outputs, faults
 
 
-def _same_bits(one: Array, other: Array) -> bool:
-    if ElementType.of(one) is ElementType.string:
-        return bool((one == other).all())
-    return one.tobytes() == other.tobytes()
+def _same_bits(left: Array, other: Array) -> bool:
+    if ElementType.of(left) is ElementType.string:
+        return bool((left == other).all())
+    return left.tobytes() == other.tobytes()
 
 
-def _strided_faults(case: Case, found: Sequence[Array]) -> list[str]:
+def _strided_faults(case: Case, actual: Sequence[Array]) -> list[str]:
     """The same with inputs whose elements do not lie side by side; rounding may differ by the order of sums."""
-    again = ours.evaluate(case, [_strided(array) for array in case.inputs])
-    return value_faults(again, found, max(case.rtol, 1e-6), max(case.atol, 1e-6))
+    again = ours.evaluate(case, [_to_strides(array) for array in case.inputs])
+    return value_faults(again, actual, max(case.rtol, 1e-6), max(case.atol, 1e-6))
 
 
-def _strided(array: Array) -> Array:
+def _to_strides(array: Array) -> Array:
     if array.ndim == 0:
         return array
     spaced = np.zeros((*array.shape[:-1], 2 * array.shape[-1]), array.dtype)[..., ::-2]
@@ -237,10 +241,10 @@ def _strided(array: Array) -> Array:
     return spaced
 
 
-def _told(method: str, error: Exception) -> str:
+def _describe_error(method: str, error: Exception) -> str:
     code = f" {error.code}" if isinstance(error, IRError) else ""
     return f"{method} raised {type(error).__name__}{code}: {error}"
 
 
-def _prefixed(prefix: str, faults: Sequence[str]) -> list[str]:
+def _add_prefix(prefix: str, faults: Sequence[str]) -> list[str]:
     return [f"{prefix}: {fault}" for fault in faults]

@@ -20,8 +20,8 @@ the sum some thousand times more than this.
 
 
 def value_faults(
-    found: Sequence[Array],
-    wanted: Sequence[Array],
+    actual: Sequence[Array],
+    expected: Sequence[Array],
     rtol: float = 0.0,
     atol: float = 0.0,
     summed: Sequence[Array] | None = None,
@@ -30,36 +30,36 @@ def value_faults(
 
     summed: for outputs that are long sums, the sums of their terms without signs; SUM_ROUNDING of them is allowed too.
     """
-    if len(found) != len(wanted):
-        return [f"{len(found)} outputs, expected {len(wanted)}"]
+    if len(actual) != len(expected):
+        return [f"{len(actual)} outputs, expected {len(expected)}"]
     faults = []
-    for i, (ours, theirs) in enumerate(zip(found, wanted, strict=True)):
+    for i, (ours, theirs) in enumerate(zip(actual, expected, strict=True)):
         fault = _array_fault(ours, theirs, rtol, atol + (0.0 if summed is None else SUM_ROUNDING * summed[i]))
         if fault:
             faults.append(f"output {i}: {fault}")
     return faults
 
 
-def _array_fault(found: Array, wanted: Array, rtol: float, atol: float | Array) -> str | None:
-    if not isinstance(found, np.ndarray):
-        return f"a {type(found).__name__}, expected an array"
-    kind = ElementType.of(wanted)
-    if found.dtype != wanted.dtype:
-        return f"element type {found.dtype}, expected {kind}"
-    if found.shape != wanted.shape:
-        return f"shape {list(found.shape)}, expected {list(wanted.shape)}"
-    if kind is ElementType.string:
-        return _first(found, wanted, found != wanted)
-    if kind.is_float and kind is not ElementType.nf4:
-        return _float_fault(found, wanted, rtol, atol)
-    if found.dtype.names:
-        found, wanted = found.view(np.uint8), wanted.view(np.uint8)
-    return _first(found, wanted, found != wanted)
+def _array_fault(actual: Array, expected: Array, rtol: float, atol: float | Array) -> str | None:
+    if not isinstance(actual, np.ndarray):
+        return f"a {type(actual).__name__}, expected an array"
+    element_type = ElementType.of(expected)
+    if actual.dtype != expected.dtype:
+        return f"element type {actual.dtype}, expected {element_type}"
+    if actual.shape != expected.shape:
+        return f"shape {list(actual.shape)}, expected {list(expected.shape)}"
+    if element_type is ElementType.string:
+        return _first(actual, expected, actual != expected)
+    if element_type.is_float and element_type is not ElementType.nf4:
+        return _float_fault(actual, expected, rtol, atol)
+    if actual.dtype.names:
+        actual, expected = actual.view(np.uint8), expected.view(np.uint8)
+    return _first(actual, expected, actual != expected)
 
 
-def _float_fault(found: Array, wanted: Array, rtol: float, atol: float | Array) -> str | None:
+def _float_fault(actual: Array, expected: Array, rtol: float, atol: float | Array) -> str | None:
     with np.errstate(all="ignore"):
-        ours, theirs = found.astype(np.float64), wanted.astype(np.float64)
+        ours, theirs = actual.astype(np.float64), expected.astype(np.float64)
         difference = np.abs(ours - theirs)
         equal = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
         equal |= difference <= atol + rtol * np.abs(np.where(np.isfinite(theirs), theirs, 0))
@@ -70,27 +70,27 @@ def _float_fault(found: Array, wanted: Array, rtol: float, atol: float | Array) 
     return largest + str(_first(ours, theirs, ~equal))
 
 
-def _first(found: Array, wanted: Array, differs: Array) -> str | None:
+def _first(actual: Array, expected: Array, differs: Array) -> str | None:
     if not differs.any():
         return None
     index = tuple(int(i[0]) for i in np.nonzero(np.atleast_1d(differs)))
-    ours, theirs = np.atleast_1d(found)[index], np.atleast_1d(wanted)[index]
+    ours, theirs = np.atleast_1d(actual)[index], np.atleast_1d(expected)[index]
     count = int(differs.sum())
     return f"{count} of {differs.size} differ, first at {list(index)}: {ours}, expected {theirs}"
 
 
 def type_faults(
-    found: Sequence[TensorType], wanted: Sequence[TensorType] | None, actual: Sequence[Array] | None
+    inferred: Sequence[TensorType], expected: Sequence[TensorType] | None, actual: Sequence[Array] | None
 ) -> list[str]:
     """Where our types contradict OpenVINO's, are wider than they are, or leave out the outputs that really come."""
     faults = []
-    if wanted is not None and len(found) != len(wanted):
-        return [f"{len(found)} outputs, OpenVINO has {len(wanted)}"]
-    if actual is not None and len(found) != len(actual):
-        return [f"{len(found)} types for {len(actual)} outputs"]
-    for i, ours in enumerate(found):
-        if wanted is not None:
-            faults += [f"output {i}: {fault}" for fault in _type_faults(ours, wanted[i])]
+    if expected is not None and len(inferred) != len(expected):
+        return [f"{len(inferred)} outputs, OpenVINO has {len(expected)}"]
+    if actual is not None and len(inferred) != len(actual):
+        return [f"{len(inferred)} types for {len(actual)} outputs"]
+    for i, ours in enumerate(inferred):
+        if expected is not None:
+            faults += [f"output {i}: {fault}" for fault in _type_faults(ours, expected[i])]
         if actual is not None and not _holds(ours, actual[i]):
             real = f"{ElementType.of(actual[i])}{list(actual[i].shape)}"
             faults.append(f"output {i}: {ours} leaves out the actual {real}")
@@ -110,9 +110,11 @@ def _type_faults(ours: TensorType, theirs: TensorType) -> list[str]:
     return faults
 
 
-def _holds(kind: TensorType, array: Array) -> bool:
-    if kind.element_type.is_known and kind.element_type is not ElementType.of(array):
+def _holds(type_: TensorType, array: Array) -> bool:
+    if type_.element_type.is_known and type_.element_type is not ElementType.of(array):
         return False
-    if kind.shape.dims is None:
+    if type_.shape.dims is None:
         return True
-    return len(kind.shape) == array.ndim and all(size in dim for size, dim in zip(array.shape, kind.shape, strict=True))
+    return len(type_.shape) == array.ndim and all(
+        size in dim for size, dim in zip(array.shape, type_.shape, strict=True)
+    )

@@ -51,8 +51,8 @@ def _users_cache() -> Path:
 @cache
 def _extensions() -> tuple[str, ...]:
     """The vector extensions of this processor, as NumPy names them."""
-    found: tuple[str, ...] = tuple(np.show_config(mode="dicts")["SIMD Extensions"].get("found", ()))  # type: ignore[index, call-overload]  # the stubs know no such dictionary
-    return found
+    extensions: tuple[str, ...] = tuple(np.show_config(mode="dicts")["SIMD Extensions"].get("found", ()))  # type: ignore[index, call-overload]  # the stubs know no such dictionary
+    return extensions
 
 
 def has_wide_vectors() -> bool:

@@ -36,8 +36,8 @@ RUNNABLE = frozenset(
 
 def networks() -> dict[str, Path]:
     """The .xml of each network by its name; a copy goes before the original."""
-    found = {path.stem: path for folder in (COLLECTION, COPIES) for path in sorted(folder.glob("*.xml"))}
-    return dict(sorted(found.items()))
+    paths = {path.stem: path for folder in (COLLECTION, COPIES) for path in sorted(folder.glob("*.xml"))}
+    return dict(sorted(paths.items()))
 
 
 def ir_file(path: Path) -> IRFile:
@@ -49,9 +49,9 @@ def arrays(path: Path, part: str) -> list[Array] | None:
     file = path.with_name(f"{path.stem}.{part}.npz")
     if not file.exists():
         return None
-    with np.load(file) as held:
+    with np.load(file) as stored:
         prefix = part[: part.index("put")]
-        return [held[f"{prefix}{i}"] for i in range(len(held.files))]
+        return [stored[f"{prefix}{i}"] for i in range(len(stored.files))]
 
 
 def missing_operators(graph: Graph) -> set[str]:

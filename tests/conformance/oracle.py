@@ -56,7 +56,7 @@ class Request:
         """The same for equal requests in every process, which their pickles need not be."""
         inputs = [] if self.mode in ("types", "attributes") else [_parts(array) for array in self.file.inputs]
         data = [content if isinstance(content, bytes) else repr(content).encode() for *_, content in inputs]
-        told = repr((self.mode, self.shapes, [(kind, tuple(shape)) for kind, shape, _ in inputs]))
+        told = repr((self.mode, self.shapes, [(element_type, tuple(shape)) for element_type, shape, _ in inputs]))
         told += "alone" if self.alone else ""
         digest = hashlib.sha256()
         for part in (told.encode(), self.file.xml, self.file.weights, *data):
@@ -140,7 +140,7 @@ class Oracle:
         for request, key in zip(requests, keys, strict=True):
             while key not in self.kept:
                 self._keep(*next(answers))
-            yield _decoded(request.mode, self.kept[key])
+            yield _decode_answer(request.mode, self.kept[key])
 
     def ask_together(self, requests: Iterable[Request]) -> None:
         """Ask for the values of several files at once, as one network, so that each is answered by then.
@@ -161,8 +161,8 @@ class Oracle:
         return self._knows(request.digest())
 
     def _knows(self, key: bytes) -> bool:
-        if key not in self.kept and (kept := self._disk.get(key)) is not None:
-            self.kept[key] = kept
+        if key not in self.kept and (answer := self._disk.get(key)) is not None:
+            self.kept[key] = answer
         return key in self.kept
 
     def _keep(self, key: bytes, answer: tuple[str, Any]) -> None:
@@ -242,27 +242,27 @@ def _send(child: subprocess.Popen[bytes], messages: list[bytes]) -> None:
 
 
 def _parts(array: Array) -> tuple[str, tuple[int, ...], bytes | list[str]]:
-    kind = ElementType.of(array)
-    if kind is ElementType.string:
-        return kind.name, array.shape, [str(text) for text in array.ravel()]
-    return kind.name, array.shape, pack(array)
+    element_type = ElementType.of(array)
+    if element_type is ElementType.string:
+        return element_type.name, array.shape, [str(text) for text in array.ravel()]
+    return element_type.name, array.shape, pack(array)
 
 
-def _decoded(mode: Mode, answer: tuple[str, Any]) -> Any:
+def _decode_answer(mode: Mode, answer: tuple[str, Any]) -> Any:
     verdict, body = answer
     if verdict == "refused":
         return Refused(body)
     if mode == "attributes":
         return body
     if mode != "types":
-        return tuple(unpack(ElementType[kind], shape, data) for kind, shape, data in body)
+        return tuple(unpack(ElementType[element_type], shape, data) for element_type, shape, data in body)
     return [
         NodeTypes(name, type_name, version, tuple(_tensor_type(*output) for output in outputs))
         for name, type_name, version, outputs in body
     ]
 
 
-def _tensor_type(kind: str, intervals: list[tuple[int, int]] | None) -> TensorType:
+def _tensor_type(element_type: str, intervals: list[tuple[int, int]] | None) -> TensorType:
     if intervals is None:
-        return TensorType(ElementType[kind], Shape.unknown())
-    return TensorType(ElementType[kind], Shape([(lo, 2**63 - 1 if hi == -1 else hi) for lo, hi in intervals]))
+        return TensorType(ElementType[element_type], Shape.unknown())
+    return TensorType(ElementType[element_type], Shape([(lo, 2**63 - 1 if hi == -1 else hi) for lo, hi in intervals]))

@@ -30,9 +30,9 @@ def infer(case: Case, form: Form = "static") -> tuple[TensorType, ...]:
     layer = operator(case)
     types = [_input_type(case, position, form) for position in range(len(case.inputs))]
     assert layer.check_inputs(types, raise_error)
-    found = _several(layer.infer(*types))
+    inferred = _several(layer.infer(*types))
     # The last type stands for all further outputs where an operator cannot tell their number.
-    return found + found[-1:] * (case.outputs - len(found))
+    return inferred + inferred[-1:] * (case.outputs - len(inferred))
 
 
 def evaluate(case: Case, inputs: Sequence[Array] | None = None) -> tuple[Array, ...]:
@@ -45,8 +45,8 @@ def requests(case: Case) -> Iterator[KernelRequest]:
     """What kernels of the case may be chosen for: with and without the values of its inputs, with all outputs read and
     with the first one alone."""
     layer = operator(case)
-    known = [TensorType.of(array) for array in case.inputs]
-    for types in (known, [TensorType(type.element_type, type.shape) for type in known]):
+    constants = [TensorType.of(array) for array in case.inputs]
+    for types in (constants, [TensorType(type.element_type, type.shape) for type in constants]):
         outputs = _several(layer.infer(*types))
         if all(output.shape.is_static for output in outputs):
             yield KernelRequest(types)

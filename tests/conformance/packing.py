@@ -19,36 +19,38 @@ _SPLIT = {"u3": 2, "u6": 4}
 
 def pack(array: Array) -> bytes:
     """The bytes of an array, without the one byte that stands for an empty constant."""
-    kind = ElementType.of(array)
-    if kind is ElementType.string:
+    element_type = ElementType.of(array)
+    if element_type is ElementType.string:
         return _pack_strings([str(text) for text in array.ravel()])
-    if kind.bits >= 8:
+    if element_type.bits >= 8:
         return np.ascontiguousarray(array).tobytes()
-    codes = np.ascontiguousarray(array).view(np.uint8).ravel() & np.uint8((1 << kind.bits) - 1)
-    if kind.name in _SPLIT:
-        return _pack_split(codes, kind.bits, _SPLIT[kind.name])
-    return _pack_bits(codes, kind.bits, highest_first=kind.name in _HIGHEST_FIRST)
+    codes = np.ascontiguousarray(array).view(np.uint8).ravel() & np.uint8((1 << element_type.bits) - 1)
+    if element_type.name in _SPLIT:
+        return _pack_split(codes, element_type.bits, _SPLIT[element_type.name])
+    return _pack_bits(codes, element_type.bits, highest_first=element_type.name in _HIGHEST_FIRST)
 
 
-def unpack(kind: ElementType, shape: Sequence[int], data: bytes | list[str]) -> Array:
+def unpack(element_type: ElementType, shape: Sequence[int], data: bytes | list[str]) -> Array:
     """The array that these bytes (or the strings themselves) hold."""
     count = prod(shape)
-    if kind is ElementType.string:
+    if element_type is ElementType.string:
         array = np.empty(count, object)
         array[:] = list(data)
         return array.reshape(shape)
     assert isinstance(data, bytes)
-    if kind.bits >= 8:
-        return np.frombuffer(data, kind.dtype, count).reshape(shape)
-    if kind.name in _SPLIT:
-        codes = _unpack_split(data, kind.bits, _SPLIT[kind.name])
+    if element_type.bits >= 8:
+        return np.frombuffer(data, element_type.dtype, count).reshape(shape)
+    if element_type.name in _SPLIT:
+        codes = _unpack_split(data, element_type.bits, _SPLIT[element_type.name])
     else:
-        codes = _unpack_bits(np.frombuffer(data, np.uint8), kind.bits, highest_first=kind.name in _HIGHEST_FIRST)
+        codes = _unpack_bits(
+            np.frombuffer(data, np.uint8), element_type.bits, highest_first=element_type.name in _HIGHEST_FIRST
+        )
     codes = codes[:count]
-    if kind is ElementType.i4:
+    if element_type is ElementType.i4:
         # ml_dtypes keeps a negative int4 with its sign in the high half of the byte.
         codes = np.where(codes > 7, codes | 0xF0, codes).astype(np.uint8)
-    return codes.view(kind.dtype).reshape(shape)
+    return codes.view(element_type.dtype).reshape(shape)
 
 
 def _pack_bits(codes: Array, bits: int, *, highest_first: bool) -> bytes:

@@ -49,9 +49,9 @@ def sample(family: str) -> frozenset[int]:
     seen: set[Feature] = set()
     chosen = set()
     for position in order:
-        found = set(features(rows[position]))
-        if not found <= seen:
-            seen |= found
+        row_features = set(features(rows[position]))
+        if not row_features <= seen:
+            seen |= row_features
             chosen.add(position)
     return frozenset(chosen)
 

@@ -32,20 +32,20 @@ VARIABLES = {"Assign", "ReadValue"}
 @cache
 def cases() -> dict[str, Case]:
     """The first row that OpenVINO answers for each version of each operator, by names such as `Gather-8`."""
-    found: dict[str, Case] = {}
+    distinct: dict[str, Case] = {}
     for family in families():
         for case in table(family):
             cls = resolve(case.type, f"opset{case.opset}")
             key = f"{cls.type_name}-{cls.since}"
-            if key not in found or (found[key].oracle == "nobody" and case.oracle != "nobody"):
-                found[key] = case
-    return found
+            if key not in distinct or (distinct[key].oracle == "nobody" and case.oracle != "nobody"):
+                distinct[key] = case
+    return distinct
 
 
 VERSIONS = sorted(f"{cls.type_name}-{cls.since}" for cls in registered() if cls.type_name not in STRUCTURAL)
 
 
-def built(case: Case, folder: Path) -> tuple[ir_exec.Model, IRFile, list[TensorType]]:
+def build_case(case: Case, folder: Path) -> tuple[ir_exec.Model, IRFile, list[TensorType]]:
     """The network of a case, its file, and the types of the layer's outputs."""
     inputs = []
     for position, array in enumerate(case.inputs):
@@ -54,12 +54,12 @@ def built(case: Case, folder: Path) -> tuple[ir_exec.Model, IRFile, list[TensorT
         else:
             inputs.append(build.parameter(array.shape, ElementType.of(array), name=f"input{position}"))
     parameters = [value for value in inputs if value.layer.type == "Parameter"]
-    made = build.op(case.type, *inputs, opset=case.opset, name="layer", **case.attributes)
-    outputs = [made] if isinstance(made, build.Value) else list(made)
+    result = build.op(case.type, *inputs, opset=case.opset, name="layer", **case.attributes)
+    outputs = [result] if isinstance(result, build.Value) else list(result)
     model = build.model(outputs, parameters, sinks=outputs if case.type == "Assign" else ())
     model.save(folder / "built.xml")
-    given = tuple(array for position, array in enumerate(case.inputs) if position not in case.constants)
-    file = IRFile((folder / "built.xml").read_bytes(), (folder / "built.bin").read_bytes(), given)
+    arguments = tuple(array for position, array in enumerate(case.inputs) if position not in case.constants)
+    file = IRFile((folder / "built.xml").read_bytes(), (folder / "built.bin").read_bytes(), arguments)
     return model, file, [value.type for value in outputs]
 
 
@@ -70,11 +70,11 @@ def test_every_operator_has_a_row() -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_what_is_built_is_what_openvino_reads(version: str, oracle: Oracle, tmp_path: Path) -> None:
+def test_built_layer_equals_openvino_reading(version: str, oracle: Oracle, tmp_path: Path) -> None:
     case = cases().get(version)
     if case is None:
         pytest.skip("no table has a row: tests/build has tests of it")
-    model, file, types = built(case, tmp_path)
+    model, file, types = build_case(case, tmp_path)
     again = ir_exec.read_model(file.xml, weights=file.weights)
     assert [str(port) for port in again.outputs] == [str(port) for port in model.outputs]
     report = ir_exec.check_model(file.xml, weights=file.weights)
@@ -86,11 +86,11 @@ def test_what_is_built_is_what_openvino_reads(version: str, oracle: Oracle, tmp_
     (layer,) = [node for node in answer if node.name == "layer"]
     assert not type_faults(types, layer.outputs, None)
     if case.oracle != "nobody":
-        found = oracle.values(file, case.oracle)
-        wanted = oracle.values(file_of(case), case.oracle)
-        assert not isinstance(found, Refused), found.reason
-        assert not isinstance(wanted, Refused), wanted.reason
-        assert not value_faults(found, wanted)
+        actual = oracle.values(file, case.oracle)
+        expected = oracle.values(file_of(case), case.oracle)
+        assert not isinstance(actual, Refused), actual.reason
+        assert not isinstance(expected, Refused), expected.reason
+        assert not value_faults(actual, expected)
 
 
 @pytest.mark.parametrize("function", sorted(function_names()))
@@ -106,9 +106,9 @@ def test_the_function_makes_the_layer_that_op_makes(function: str) -> None:
     }
     by_op = build.op(newest.type_name, *inputs, **attributes)
     fixed = [input for input in newest.inputs if not input.variadic]
-    given = inputs[: len(fixed)] + ([inputs[len(fixed) :]] if len(fixed) < len(newest.inputs) else [])
-    made = getattr(build, function)(*given, **attributes)
-    layers = [one.layer if isinstance(one, build.Value) else one[0].layer for one in (made, by_op)]
+    arguments = inputs[: len(fixed)] + ([inputs[len(fixed) :]] if len(fixed) < len(newest.inputs) else [])
+    by_function = getattr(build, function)(*arguments, **attributes)
+    layers = [result.layer if isinstance(result, build.Value) else result[0].layer for result in (by_function, by_op)]
     assert layers[0].attributes == layers[1].attributes
     assert [value.type for value in layers[0].outputs] == [value.type for value in layers[1].outputs]
     assert layers[0].op == layers[1].op

@@ -54,16 +54,16 @@ def is_paired(operator: type[Op], position: int) -> bool:
 
 def fullest_cases() -> dict[type[Op], Case]:
     """The first small case with most inputs, of each operator with inputs that are held against others."""
-    found: dict[type[Op], Case] = {}
+    by_operator: dict[type[Op], Case] = {}
     for family in families():
         for case in table(family):
             operator = resolve(case.type, f"opset{case.opset}")
             is_small = sum(array.size for array in case.inputs) <= LARGEST
             is_numeric = ElementType.string not in map(ElementType.of, case.inputs)
-            fullest = found.get(operator)
+            fullest = by_operator.get(operator)
             if is_small and is_numeric and (fullest is None or len(case.inputs) > len(fullest.inputs)):
-                found[operator] = case
-    return {operator: case for operator, case in found.items() if any(variants(operator, case))}
+                by_operator[operator] = case
+    return {operator: case for operator, case in by_operator.items() if any(variants(operator, case))}
 
 
 def others(operator: type[Op], position: int, array: Array, *, is_constant: bool) -> Iterator[Array]:
@@ -72,11 +72,11 @@ def others(operator: type[Op], position: int, array: Array, *, is_constant: bool
     Constants of less than 8 bits are left out: OpenVINO's shape inference cannot read their values.
     """
     declared = operator.inputs[min(position, len(operator.inputs) - 1)]
-    for kind in ElementType:
-        if kind not in declared.types - {ElementType.string, ElementType.dynamic, ElementType.of(array)}:
+    for element_type in ElementType:
+        if element_type not in declared.types - {ElementType.string, ElementType.dynamic, ElementType.of(array)}:
             continue
-        if kind.bits >= 8 or not is_constant:
-            other = convert(array, kind)
+        if element_type.bits >= 8 or not is_constant:
+            other = convert(array, element_type)
             # Lengths and the like must stay what they are.
             if not ElementType.of(array).is_integer or np.array_equal(convert(other, ElementType.of(array)), array):
                 yield other
@@ -108,7 +108,7 @@ CASES = fullest_cases()
 def test_every_operator_with_paired_inputs_has_a_case() -> None:
     paired = {name_of(operator) for operator in registered() if any(input.like for input in operator.inputs)}
     without_other_types = {
-        name_of(one) for one in registered() if all(len(declared.types) == 1 for declared in one.inputs)
+        name_of(operator) for operator in registered() if all(len(declared.types) == 1 for declared in operator.inputs)
     }
     assert paired - without_other_types | TAKES_ANOTHER.keys() <= {name_of(operator) for operator in CASES}
 
@@ -123,6 +123,6 @@ def test_types_that_must_agree(operator: type[Op], oracle: Oracle) -> None:
             faults.append(f"{what}: OpenVINO {'refuses' if isinstance(answer, Refused) else 'takes'} it")
         elif not isinstance(answer, Refused):
             theirs = next(node for node in answer if node.name == "layer").outputs
-            if [one.element_type for one in ours.infer(case)] != [their.element_type for their in theirs]:
+            if [output.element_type for output in ours.infer(case)] != [their.element_type for their in theirs]:
                 faults.append(f"{what}: another element type of an output")
     assert not faults, "\n".join([str(CASES[operator]), *faults])

@@ -24,24 +24,24 @@ def _compare(case: Case) -> None:
         layer = operator(case)
         if layer.evaluate_context or not layer.deterministic:
             return
-        wanted = evaluate(case)
+        expected = evaluate(case)
     except IRError:
         return
-    known = [TensorType.of(array) for array in case.inputs]
-    for types in (known, [TensorType(type.element_type, type.shape) for type in known]):
+    constants = [TensorType.of(array) for array in case.inputs]
+    for types in (constants, [TensorType(type.element_type, type.shape) for type in constants]):
         outputs = layer.infer(*types)
         if all(output.shape.is_static for output in (outputs if isinstance(outputs, tuple) else (outputs,))):
             with RunThreads(1), np.errstate(all="ignore"):
-                found = layer.kernel(*types)(*case.inputs)
+                result = layer.kernel(*types)(*case.inputs)
             if not layer.may_alias:
-                outputs = found if isinstance(found, tuple) else (found,)
+                outputs = result if isinstance(result, tuple) else (result,)
                 assert not any(np.may_share_memory(output, array) for output in outputs for array in case.inputs), case
-            for one, other in zip(found if isinstance(found, tuple) else (found,), wanted, strict=True):
+            for actual, other in zip(result if isinstance(result, tuple) else (result,), expected, strict=True):
                 if case.type == "NonMaxSuppression" and case.opset < 5:
                     # A static number of rows is filled up with -1; `evaluate` alone knows no types.
-                    assert len(one) >= len(other)
-                    other = np.pad(other, ((0, len(one) - len(other)), (0, 0)), constant_values=-1)
-                assert (one.dtype, one.shape) == (other.dtype, other.shape), case
+                    assert len(actual) >= len(other)
+                    other = np.pad(other, ((0, len(actual) - len(other)), (0, 0)), constant_values=-1)
+                assert (actual.dtype, actual.shape) == (other.dtype, other.shape), case
                 # NumPy knows no NaN of the types that it does not have itself.
-                same = one.dtype.kind == "V" and one.tobytes() == other.tobytes()
-                assert same or np.array_equal(one, other, equal_nan=one.dtype.kind == "f"), case
+                same = actual.dtype.kind == "V" and actual.tobytes() == other.tobytes()
+                assert same or np.array_equal(actual, other, equal_nan=actual.dtype.kind == "f"), case

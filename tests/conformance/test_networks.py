@@ -53,11 +53,11 @@ def test_types_of_every_node(path: Path, oracle: Oracle) -> None:
     answer = oracle.types(ir_file(path))
     assert not isinstance(answer, Refused), answer.reason
     faults = []
-    for node, theirs in matched(model.graph.nodes, answer):
-        found = [model.types[value.number] for value in node.outputs]
+    for node, theirs in match_nodes(model.graph.nodes, answer):
+        inferred = [model.types[value.number] for value in node.outputs]
         if node.type != "Result":
             faults += [
-                f"{node.id} {node.name} ({node.type}): {fault}" for fault in type_faults(found, theirs.outputs, None)
+                f"{node.id} {node.name} ({node.type}): {fault}" for fault in type_faults(inferred, theirs.outputs, None)
             ]
     assert not faults, f"{len(faults)} faults\n" + "\n".join(faults[:20])
 
@@ -66,11 +66,11 @@ def test_types_of_every_node(path: Path, oracle: Oracle) -> None:
 def test_outputs(path: Path) -> None:
     compiled = ir_exec.compile_model(read(path))
     for call in ("", "2"):
-        inputs, wanted = arrays(path, f"inputs{call}"), arrays(path, f"outputs{call}")
-        if inputs is not None and wanted is not None:
+        inputs, expected = arrays(path, f"inputs{call}"), arrays(path, f"outputs{call}")
+        if inputs is not None and expected is not None:
             result = compiled(inputs)
-            faults = [output_fault(result[i], array) for i, array in enumerate(wanted)]
-            assert len(result) == len(wanted)
+            faults = [output_fault(result[i], array) for i, array in enumerate(expected)]
+            assert len(result) == len(expected)
             assert not any(faults), f"call {call or '1'}: {faults}"
 
 
@@ -81,19 +81,19 @@ def test_outputs_of_a_network_in_f16_are_openvinos(path: Path, oracle: Oracle) -
     model = ir_exec.read_model(file.xml, weights=file.weights)
     inputs = arrays(path, "inputs")
     assert inputs is not None
-    given = [array.astype(port.element_type.dtype) for array, port in zip(inputs, model.inputs, strict=True)]
-    wanted = oracle.values(IRFile(file.xml, file.weights, tuple(given)))
-    assert not isinstance(wanted, Refused), wanted.reason
-    found = ir_exec.compile_model(model)(given)
-    assert [found[index].shape for index in range(len(found))] == [array.shape for array in wanted]
-    for index, expected in enumerate(wanted):
+    halves = [array.astype(port.element_type.dtype) for array, port in zip(inputs, model.inputs, strict=True)]
+    answer = oracle.values(IRFile(file.xml, file.weights, tuple(halves)))
+    assert not isinstance(answer, Refused), answer.reason
+    actual = ir_exec.compile_model(model)(halves)
+    assert [actual[index].shape for index in range(len(actual))] == [array.shape for array in answer]
+    for index, expected in enumerate(answer):
         if expected.dtype.kind != "f":
-            np.testing.assert_array_equal(found[index], expected)
+            np.testing.assert_array_equal(actual[index], expected)
             continue
         exact = expected.astype(np.float64)
         largest = np.abs(exact[np.isfinite(exact)]).max(initial=0)
         last_place = 2.0**-10 if expected.dtype == np.float16 else 0
-        np.testing.assert_allclose(found[index].astype(np.float64), exact, rtol=last_place, atol=4e-5 * largest)
+        np.testing.assert_allclose(actual[index].astype(np.float64), exact, rtol=last_place, atol=4e-5 * largest)
 
 
 @each_network
@@ -124,24 +124,24 @@ def test_static_inputs_give_openvinos_static_types(path: Path, oracle: Oracle) -
     model.reshape({position: array.shape for position, array in enumerate(inputs)})
     faults = []
     # When it reshapes, OpenVINO replaces some nodes that have become constant.
-    for node, theirs in matched(model.graph.nodes, answer, at_least=0.8):
-        found = [model.types[value.number] for value in node.outputs]
+    for node, theirs in match_nodes(model.graph.nodes, answer, at_least=0.8):
+        inferred = [model.types[value.number] for value in node.outputs]
         if node.type != "Result":
             faults += [
-                f"{node.id} {node.name} ({node.type}): {fault}" for fault in type_faults(found, theirs.outputs, None)
+                f"{node.id} {node.name} ({node.type}): {fault}" for fault in type_faults(inferred, theirs.outputs, None)
             ]
     assert not faults, f"{len(faults)} faults\n" + "\n".join(faults[:20])
 
 
-def matched(ours: list[Node], theirs: list[NodeTypes], at_least: float = 1.0) -> list[tuple[Node, NodeTypes]]:
+def match_nodes(ours: list[Node], theirs: list[NodeTypes], at_least: float = 1.0) -> list[tuple[Node, NodeTypes]]:
     """Each of our nodes with OpenVINO's, by name and type; nodes of one name in their order.
 
     Of our nodes, `at_least` this part must have a counterpart.
     """
-    found: dict[tuple[str, str], list[NodeTypes]] = defaultdict(list)
+    by_name: dict[tuple[str, str], list[NodeTypes]] = defaultdict(list)
     for their in theirs:
-        found[their.name, their.type.lower()].append(their)
-    pairs = [(node, found[node.name, key_of(node)].pop(0)) for node in ours if found[node.name, key_of(node)]]
+        by_name[their.name, their.type.lower()].append(their)
+    pairs = [(node, by_name[node.name, key_of(node)].pop(0)) for node in ours if by_name[node.name, key_of(node)]]
     assert len(pairs) >= at_least * len(ours), f"{len(ours) - len(pairs)} of {len(ours)} nodes have no counterpart"
     return pairs
 
@@ -150,27 +150,27 @@ def key_of(node: Node) -> str:
     return "constant" if node.type.lower() == "const" else node.type.lower()
 
 
-def output_fault(found: Array, wanted: Array) -> str | None:
-    if found.shape != wanted.shape or found.dtype != wanted.dtype:
-        return f"{found.dtype}{list(found.shape)}, expected {wanted.dtype}{list(wanted.shape)}"
-    if wanted.dtype.kind != "f":
-        return None if np.array_equal(found, wanted) else f"{int((found != wanted).sum())} elements differ"
-    equal = (found == wanted) | (np.isnan(found) & np.isnan(wanted))
+def output_fault(actual: Array, expected: Array) -> str | None:
+    if actual.shape != expected.shape or actual.dtype != expected.dtype:
+        return f"{actual.dtype}{list(actual.shape)}, expected {expected.dtype}{list(expected.shape)}"
+    if expected.dtype.kind != "f":
+        return None if np.array_equal(actual, expected) else f"{int((actual != expected).sum())} elements differ"
+    equal = (actual == expected) | (np.isnan(actual) & np.isnan(expected))
     with np.errstate(invalid="ignore"):  # infinities of one sign, which are equal
-        difference = np.where(equal, 0, np.abs(found - wanted))
-    largest = np.abs(wanted[np.isfinite(wanted)]).max(initial=0.0)
+        difference = np.where(equal, 0, np.abs(actual - expected))
+    largest = np.abs(expected[np.isfinite(expected)]).max(initial=0.0)
     sound = bool((difference <= TOLERANCE * largest).all())
     return None if sound else f"max difference {np.nanmax(difference):.3g}, largest output {largest:.3g}"
 
 
 def test_wrong_outputs_are_seen() -> None:
-    wanted = np.array([1.0, -1000.0, np.nan, np.inf], np.float32)
-    assert output_fault(wanted, wanted) is None
-    assert output_fault(wanted + np.float32(0.9), wanted) is None
-    assert output_fault(wanted + np.float32(1.1), wanted) is not None
-    assert output_fault(np.nan_to_num(wanted), wanted) is not None
-    assert output_fault(wanted[:2], wanted) is not None
-    assert output_fault(wanted.astype(np.float64), wanted) is not None
+    expected = np.array([1.0, -1000.0, np.nan, np.inf], np.float32)
+    assert output_fault(expected, expected) is None
+    assert output_fault(expected + np.float32(0.9), expected) is None
+    assert output_fault(expected + np.float32(1.1), expected) is not None
+    assert output_fault(np.nan_to_num(expected), expected) is not None
+    assert output_fault(expected[:2], expected) is not None
+    assert output_fault(expected.astype(np.float64), expected) is not None
     assert output_fault(np.array([1, 2]), np.array([1, 3])) == mentions(1)
 
 

@@ -21,7 +21,7 @@ from tests.conformance.case import Case
 from tests.conformance.checks import answer_of, can_be_asked
 from tests.conformance.compare import value_faults
 from tests.conformance.networks import arrays, missing_operators, networks
-from tests.conformance.numbers import NUMBERS, cut, mixed, replaced, whole
+from tests.conformance.numbers import NUMBERS, cut, mix, replace_thresholds, without_cuts
 from tests.conformance.oracle import Oracle, Refused
 from tests.conformance.ours import operator
 from tests.conformance.sample import each_part, part
@@ -35,22 +35,22 @@ def test_work_in_the_smallest_pieces_on_any_number_of_threads(family: str, is_sa
     for case in part(family, is_sampled):
         # Large ones would be thousands of pieces.
         numbers = cut(max(2, _size(case, oracle) // 100))
-        found = _check(case, oracle, numbers, threads=1)
+        serial = _check(case, oracle, numbers, threads=1)
         shared = _check(case, oracle, numbers, threads=3)
-        assert _bits(found) == _bits(shared), f"{case}: results depend on the number of threads"
+        assert _bits(serial) == _bits(shared), f"{case}: results depend on the number of threads"
 
 
 @each_part_of_a_table
 def test_all_work_at_once(family: str, is_sampled: bool, oracle: Oracle) -> None:
     for case in part(family, is_sampled):
-        _check(case, oracle, whole(), threads=2)
+        _check(case, oracle, without_cuts(), threads=2)
 
 
 @each_part_of_a_table
 def test_any_mixture(family: str, is_sampled: bool, oracle: Oracle) -> None:
     for case in part(family, is_sampled):
         if _size(case, oracle) <= 2000:
-            _check(case, oracle, mixed(f"{family} {case}"), threads=2)
+            _check(case, oracle, mix(f"{family} {case}"), threads=2)
 
 
 @pytest.mark.parametrize("name", networks())
@@ -60,30 +60,30 @@ def test_networks(name: str) -> None:
     model = ir_exec.read_model(path)
     if missing_operators(model.graph):
         pytest.skip("it has operators that ir_exec does not have")
-    inputs, wanted = arrays(path, "inputs"), arrays(path, "outputs")
+    inputs, expected = arrays(path, "inputs"), arrays(path, "outputs")
     assert inputs is not None
-    assert wanted is not None
-    found = []
-    for numbers, threads in ((whole(), 2), (cut(1000), 1), (cut(1000), 3)):
-        with replaced(numbers):
+    assert expected is not None
+    results = []
+    for numbers, threads in ((without_cuts(), 2), (cut(1000), 1), (cut(1000), 3)):
+        with replace_thresholds(numbers):
             result = ir_exec.compile_model(model, weight_mode="keep", threads=threads)(inputs)
-        found.append(tuple(result[number] for number in range(len(wanted))))
-        faults = [output_fault(*pair) for pair in zip(found[-1], wanted, strict=True)]
+        results.append(tuple(result[number] for number in range(len(expected))))
+        faults = [output_fault(*pair) for pair in zip(results[-1], expected, strict=True)]
         assert not any(faults), faults
-    assert _bits(found[1:2]) == _bits(found[2:]), "results depend on the number of threads"
+    assert _bits(results[1:2]) == _bits(results[2:]), "results depend on the number of threads"
 
 
 def _check(case: Case, oracle: Oracle, numbers: Mapping[str, float], threads: int) -> list[tuple[Array, ...]]:
     """All outputs with these numbers, which are the expected ones."""
-    with replaced(numbers), RunThreads(threads), np.errstate(all="ignore"):
-        found = list(_outputs(case))
-    for outputs in found:
+    with replace_thresholds(numbers), RunThreads(threads), np.errstate(all="ignore"):
+        runs = list(_outputs(case))
+    for outputs in runs:
         # Where they differ, no neighbour shall have to do with it.
         faults = _faults(case, outputs, _answers(case, oracle))
         faults = faults and _faults(case, outputs, _answers(case, oracle, alone=True))
         changed = {name: number for name, number in numbers.items() if number != NUMBERS[name]}
         assert not faults, "\n".join([str(case), *faults, f"threads={threads}", str(changed)])
-    return found
+    return runs
 
 
 def _faults(case: Case, outputs: tuple[Array, ...], answers: list[tuple[Array, ...]]) -> list[str]:
@@ -112,35 +112,35 @@ def _outputs(case: Case) -> Iterator[tuple[Array, ...]]:
     layer = operator(case)
     yield _several(layer.evaluate(*case.inputs))
     if layer.deterministic and not layer.evaluate_context:
-        known = [TensorType.of(array) for array in case.inputs]
-        for types in (known, [TensorType(type.element_type, type.shape) for type in known]):
+        constants = [TensorType.of(array) for array in case.inputs]
+        for types in (constants, [TensorType(type.element_type, type.shape) for type in constants]):
             if all(output.shape.is_static for output in _several(layer.infer(*types))):
                 yield _several(layer.kernel(*types)(*case.inputs))
 
 
-def _as_long(found: tuple[Array, ...], wanted: tuple[Array, ...], case: Case) -> tuple[Array, ...]:
+def _as_long(actual: tuple[Array, ...], expected: tuple[Array, ...], case: Case) -> tuple[Array, ...]:
     # A kernel of it fills a static number of rows up, see `test_kernels`.
-    return (found[0][: len(wanted[0])],) if case.type == "NonMaxSuppression" and case.opset < 5 else found
+    return (actual[0][: len(expected[0])],) if case.type == "NonMaxSuppression" and case.opset < 5 else actual
 
 
 def _several(result: Any) -> tuple[Any, ...]:
     return result if isinstance(result, tuple) else (result,)
 
 
-def _bits(found: list[tuple[Array, ...]]) -> list[list[object]]:
+def _bits(actual: list[tuple[Array, ...]]) -> list[list[object]]:
     return [
         [array.tolist() if ElementType.of(array) is ElementType.string else array.tobytes() for array in outputs]
-        for outputs in found
+        for outputs in actual
     ]
 
 
 def test_numbers_are_replaced_for_a_while() -> None:
-    kept = dict(vars(thresholds))
+    before = dict(vars(thresholds))
     assert tile_size(8, 768, 3072, is_transposed=False) is not None
-    with replaced(cut(2)):
+    with replace_thresholds(cut(2)):
         assert thresholds.CHUNK_ELEMENTS == 2
         assert thresholds.MOST_CHUNKS == 2**40
-    with replaced(whole()):
+    with replace_thresholds(without_cuts()):
         assert tile_size(8, 768, 3072, is_transposed=False) is None
-    assert vars(thresholds) == kept
+    assert vars(thresholds) == before
     assert tile_size(8, 768, 3072, is_transposed=False) is not None

@@ -57,9 +57,9 @@ def test_packing_is_openvinos(name: str, oracle: Oracle) -> None:
     assert answer.tolist() == array.astype(np.float32).tolist()
 
 
-@pytest.mark.parametrize("kind", sorted(ElementType.__members__.keys() - {"dynamic"}))
-def test_every_element_type_travels(kind: str, oracle: Oracle) -> None:
-    element_type = ElementType[kind]
+@pytest.mark.parametrize("type_name", sorted(ElementType.__members__.keys() - {"dynamic"}))
+def test_every_element_type_travels(type_name: str, oracle: Oracle) -> None:
+    element_type = ElementType[type_name]
     if element_type is ElementType.string:
         array = np.array([["a", ""], ["ü", "long text" * 5]], object)
     else:
@@ -97,26 +97,26 @@ def test_crash_is_an_answer_and_the_next_one_comes(oracle: Oracle) -> None:
     assert [node.name for node in after if node.type == "GatherElements"] == ["layer"]
 
 
-def sound(kind: str) -> Case:
-    return Case(kind, 1, (DATA,), {})
+def sound(operator_type: str) -> Case:
+    return Case(operator_type, 1, (DATA,), {})
 
 
-def test_files_that_are_asked_about_together_get_the_answers_that_they_get_alone() -> None:
+def test_batched_requests_get_the_same_answers() -> None:
     cases = [sound("Sin"), GATHER, Case("Split", 1, (DATA, np.array(1)), {"num_splits": 3}, {1}, 3), sound("Cos")]
     refused = Case("GatherElements", 6, (DATA, INDICES[0]), {"axis": 0})
     for group in (cases, [*cases[:2], refused, *cases[2:]]):
-        with Oracle(disk=KeptAnswers(None)) as one, Oracle(disk=KeptAnswers(None)) as other:
+        with Oracle(disk=KeptAnswers(None)) as first, Oracle(disk=KeptAnswers(None)) as other:
             asked = [Request("plugin", build(case)) for case in group]
-            one.ask_together(asked)
-            assert all(map(one.knows, asked))
-            one.close()
+            first.ask_together(asked)
+            assert all(map(first.knows, asked))
+            first.close()
             for request in asked:
-                together, alone = one.ask(request), other.ask(request)
+                together, alone = first.ask(request), other.ask(request)
                 assert isinstance(together, Refused) == isinstance(alone, Refused) == (request.file == build(refused))
                 assert isinstance(together, Refused) or value_faults(together, alone) == []
 
 
-def test_where_files_together_end_the_child_each_is_asked_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requests_are_retried_alone_after_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
     with Oracle(disk=KeptAnswers(None)) as oracle:
         asked = [Request("plugin", build(case)) for case in (sound("Sin"), GATHER)]
         monkeypatch.setattr(oracle, "timeout", 0.0)
@@ -131,8 +131,8 @@ def test_what_differs_is_asked_again_alone(monkeypatch: pytest.MonkeyPatch) -> N
     with Oracle(disk=KeptAnswers(None)) as oracle:
         assert check_values(GATHER, oracle) == []
         key = Request("plugin", build(GATHER)).digest()
-        kind, shape, data = oracle.kept[key][1][0]
-        oracle.kept[key] = ("answer", [(kind, shape, bytes(len(data)))])
+        element_type, shape, data = oracle.kept[key][1][0]
+        oracle.kept[key] = ("answer", [(element_type, shape, bytes(len(data)))])
         assert check_values(GATHER, oracle) == []
         wrong = dataclasses.replace(GATHER, attributes={"axis": 1})
         monkeypatch.setattr("tests.conformance.checks.neighbours", lambda: {wrong: [wrong, GATHER]})
@@ -152,7 +152,7 @@ def test_refusal_carries_the_reason(oracle: Oracle) -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "wanted", "fault"),
+    ("actual", "expected", "fault"),
     [
         (np.zeros(2, np.float32), np.zeros(2, np.float64), mentions(0, "float32", "f64")),
         (np.zeros((1, 2), np.float32), np.zeros(2, np.float32), mentions("shape")),
@@ -163,17 +163,17 @@ def test_refusal_carries_the_reason(oracle: Oracle) -> None:
         (np.array([(1,)], ElementType.u1.dtype), np.array([(0,)], ElementType.u1.dtype), mentions("[0]")),
     ],
 )
-def test_differences_are_seen(found: np.ndarray, wanted: np.ndarray, fault: mentions) -> None:
-    assert value_faults([found], [wanted])[0] == fault
-    assert value_faults([found], [found]) == []
-    assert value_faults([found], []) == [mentions(1, 0)]
+def test_differences_are_seen(actual: np.ndarray, expected: np.ndarray, fault: mentions) -> None:
+    assert value_faults([actual], [expected])[0] == fault
+    assert value_faults([actual], [actual]) == []
+    assert value_faults([actual], []) == [mentions(1, 0)]
 
 
 def test_tolerance() -> None:
-    found, wanted = [np.array([1.001, np.inf, np.nan])], [np.array([1.0, np.inf, np.nan])]
-    assert value_faults(found, wanted, rtol=2e-3) == []
-    assert value_faults(found, wanted, atol=2e-3) == []
-    assert value_faults(found, wanted, rtol=1e-4) != []
+    values, expected = [np.array([1.001, np.inf, np.nan])], [np.array([1.0, np.inf, np.nan])]
+    assert value_faults(values, expected, rtol=2e-3) == []
+    assert value_faults(values, expected, atol=2e-3) == []
+    assert value_faults(values, expected, rtol=1e-4) != []
     assert value_faults([np.array([-np.inf])], [np.array([np.inf])], rtol=1.0, atol=1.0) != []
 
 
@@ -183,16 +183,16 @@ def test_tolerance_of_long_sums() -> None:
     products = a * b
     exact = products.astype(np.float64).sum(axis=1)
     summed = [np.abs(products).sum(axis=1)]
-    wanted = [exact.astype(np.float32)]
+    expected = [exact.astype(np.float32)]
     one_by_one = [np.cumsum(products, axis=1, dtype=np.float32)[:, -1]]
-    assert value_faults(one_by_one, wanted, 1e-5, 1e-5, summed) == []
+    assert value_faults(one_by_one, expected, 1e-5, 1e-5, summed) == []
     for terms in (products[:, 0], -products[:, 0], 2 * products[:, 0]):
         seen = np.abs(terms) > 1e-3
         assert seen.sum() > 50
         for row in np.flatnonzero(seen):
             wrong = exact.copy()
             wrong[row] -= terms[row]
-            assert value_faults([wrong.astype(np.float32)], wanted, 1e-5, 1e-5, summed) != []
+            assert value_faults([wrong.astype(np.float32)], expected, 1e-5, 1e-5, summed) != []
 
 
 @pytest.mark.parametrize(

@@ -43,11 +43,11 @@ def held_by(type_name: str) -> list[int]:
 
 @cache
 def cases_by_class() -> dict[type[Op], list[Case]]:
-    found: dict[type[Op], list[Case]] = {}
+    by_class: dict[type[Op], list[Case]] = {}
     for family in families():
         for case in table(family):
-            found.setdefault(resolve(case.type, f"opset{case.opset}"), []).append(case)
-    return found
+            by_class.setdefault(resolve(case.type, f"opset{case.opset}"), []).append(case)
+    return by_class
 
 
 @pytest.mark.parametrize("cls", registered(), ids=name_of)
@@ -63,7 +63,7 @@ def test_every_version_says_what_it_does(cls: type[Op]) -> None:
 
 @pytest.mark.parametrize("cls", registered(), ids=name_of)
 def test_every_version_tells_shapes_and_types_of_its_ports(cls: type[Op]) -> None:
-    sentences = re.split(r"(?<=\.)\s+(?=[A-Za-z`])|\n\n", told(cls, frozenset()))
+    sentences = re.split(r"(?<=\.)\s+(?=[A-Za-z`])|\n\n", full_docstring(cls, frozenset()))
     ports = [*(port.name.rstrip("_") for port in cls.inputs), *cls.outputs]
     assert not [
         port
@@ -80,31 +80,33 @@ SHAPE_OR_TYPE = re.compile(
 """What a sentence about a port says of it: `[N, C]`, any type, the shape of another, one integer."""
 
 
-def told(cls: type[Op], without: frozenset[str]) -> str:
+def full_docstring(cls: type[Op], without: frozenset[str]) -> str:
     """What a class says, and the versions that it names: Proposal-1 is "Proposal-4 without scores"."""
     text = description_of(cls)
     named = {name_of(other): other for other in registered()}
     others = sorted({*re.findall(r"\b[A-Z]\w*-\d+\b", text)} & (named.keys() - without - {name_of(cls)}))
-    return "\n\n".join([text, *(told(named[name], without | {name_of(cls), *others}) for name in others)])
+    return "\n\n".join([text, *(full_docstring(named[name], without | {name_of(cls), *others}) for name in others)])
 
 
 @pytest.mark.parametrize("cls", [cls for cls in registered() if cls.is_data_movement], ids=name_of)
-def test_an_operator_that_only_moves_gives_elements_of_its_inputs(cls: type[Op]) -> None:
+def test_data_movement_outputs_input_elements(cls: type[Op]) -> None:
     if cls.type_name in NEED_A_NETWORK:
         return
     tried = 0
     for case in cases_by_class()[cls]:
         # What counts or points, as lengths do, keeps its values.
-        is_data = [cls.inputs[min(place, len(cls.inputs) - 1)].types == ALL for place in range(len(case.inputs))]
-        given = [random_short_floats(one) if moved else one for one, moved in zip(case.inputs, is_data, strict=True)]
+        is_data = [cls.inputs[min(position, len(cls.inputs) - 1)].types == ALL for position in range(len(case.inputs))]
+        arguments = [
+            random_short_floats(array) if moved else array for array, moved in zip(case.inputs, is_data, strict=True)
+        ]
         if not operator(case).is_data_movement or all(
-            array is own for array, own in zip(given, case.inputs, strict=True)
+            array is own for array, own in zip(arguments, case.inputs, strict=True)
         ):
             continue
-        known = {0}.union(*[bits_of(array) for array in given if array.dtype == np.float16])
-        outputs = evaluate(case, given)
+        input_bits = {0}.union(*[bits_of(array) for array in arguments if array.dtype == np.float16])
+        outputs = evaluate(case, arguments)
         assert all(output.dtype == np.float16 or output.dtype.kind in "iu" for output in outputs)
-        assert all(bits_of(output) <= known for output in outputs if output.dtype == np.float16)
+        assert all(bits_of(output) <= input_bits for output in outputs if output.dtype == np.float16)
         tried += 1
     assert tried
 
@@ -125,17 +127,17 @@ def test_an_operator_without_jumps_makes_small_differences_of_small_ones(cls: ty
     if cls.type_name in NEED_A_NETWORK or not cls.deterministic:
         return
     for case in cases_by_class()[cls]:
-        wanted = evaluate(case, case.inputs)
+        expected = evaluate(case, case.inputs)
         for direction in (-np.inf, np.inf):
-            found = evaluate(case, [next_floats(array, direction) for array in case.inputs])
-            for one, other in zip(found, wanted, strict=True):
+            actual = evaluate(case, [next_floats(array, direction) for array in case.inputs])
+            for output, other in zip(actual, expected, strict=True):
                 if other.dtype in (np.float16, np.float32, np.float64):
-                    assert one.shape == other.shape
-                    is_number = np.isfinite(one) & np.isfinite(other)
+                    assert output.shape == other.shape
+                    is_number = np.isfinite(output) & np.isfinite(other)
                     largest = np.abs(other[is_number]).max(initial=0)
                     # Sums may cancel.
                     atol = 0.05 * largest + 1e-5 * max(map(largest_of, case.inputs))
-                    np.testing.assert_allclose(one[is_number], other[is_number], rtol=0.05, atol=atol)
+                    np.testing.assert_allclose(output[is_number], other[is_number], rtol=0.05, atol=atol)
 
 
 def largest_of(array: Array) -> float:
@@ -185,7 +187,7 @@ def test_versions_change_where_openvinos_do(type_name: str, oracle: Oracle) -> N
 
 
 @pytest.mark.parametrize("cls", [cls for cls in registered() if cls.type_name not in NEED_A_NETWORK], ids=name_of)
-def test_every_attribute_that_openvino_has_is_a_field(cls: type[Op], oracle: Oracle) -> None:
+def test_attributes_of_openvino_are_fields(cls: type[Op], oracle: Oracle) -> None:
     answers = (oracle.attributes(build(case)) for case in cases_by_class()[cls])
     names = next(answer["layer"] for answer in answers if not isinstance(answer, Refused))
     assert cls.unknown_attributes(dict.fromkeys(names, "")) == []
@@ -229,7 +231,7 @@ def test_wrong_signatures_are_refused(infer: object, evaluate: object, message: 
     cls.inputs = (In("data"),)
     with pytest.raises(TypeError, match=message):
         op("Wrong", since=1)(cls)
-    assert all(one.type_name != "Wrong" for one in registered())
+    assert all(operator.type_name != "Wrong" for operator in registered())
 
 
 def needs_data(self: Op, *, data: object, scale: object = None) -> None: ...
@@ -256,7 +258,7 @@ def test_wrong_signatures_of_families_are_refused(
     cls = type("Wrong", (Family,), {"__module__": __name__, "__annotations__": {}, "inputs": inputs, **methods})
     with pytest.raises(TypeError, match=message):
         op("Wrong", since=1)(cls)
-    assert all(one.type_name != "Wrong" for one in registered())
+    assert all(operator.type_name != "Wrong" for operator in registered())
 
 
 def test_members_of_a_family_get_their_inputs_by_name_in_any_order() -> None:
@@ -281,7 +283,7 @@ def test_members_of_a_family_get_their_inputs_by_name_in_any_order() -> None:
 
 
 @pytest.mark.parametrize("cls", registered(), ids=name_of)
-def test_what_a_class_says_of_its_inputs_fits_them(cls: type[Op]) -> None:
+def test_declared_input_facts_hold(cls: type[Op]) -> None:
     names = {declared.name for declared in cls.inputs}
     assert {*cls.monotone, *cls.inplace_inputs} <= names
     assert cls.counts_outputs in {"", *names}
@@ -322,16 +324,16 @@ VariadicSplit.data
 
 def test_only_inputs_of_any_type_take_strings() -> None:
     text, unknown = TensorType(ElementType.string, Shape.unknown()), TensorType.unknown()
-    found = set()
+    names = set()
     for cls in registered():
-        for place, declared in enumerate(cls.inputs):
+        for position, declared in enumerate(cls.inputs):
             faults: list[IRError] = []
-            types = [text if i == place else unknown for i in range(len(cls.inputs))]
+            types = [text if i == position else unknown for i in range(len(cls.inputs))]
             if Op.check_inputs(object.__new__(cls), types, faults.append):
-                found.add(f"{cls.type_name}.{declared.name}")
+                names.add(f"{cls.type_name}.{declared.name}")
             else:
                 assert [fault.code for fault in faults] == ["IR401"], f"{name_of(cls)}.{declared.name}"
-    assert found == set(TAKE_STRINGS.split())
+    assert names == set(TAKE_STRINGS.split())
 
 
 def resolves(type_name: str, version: str) -> str:

@@ -27,9 +27,9 @@ def test_it_is_less_than_half() -> None:
 def test_every_row_is_in_one_chunk() -> None:
     rows = {id(case) for family in families() for case in table(family)}
     for chunks in (each_chunk(), each_chunk_of_a_part()):
-        found = [id(case) for chunk in chunks for case in chunk.values[0]]
-        assert len(found) == len(rows)
-        assert set(found) == rows
+        case_ids = [id(case) for chunk in chunks for case in chunk.values[0]]
+        assert len(case_ids) == len(rows)
+        assert set(case_ids) == rows
 
 
 def test_of_a_chunk_the_rows_with_faults_are_told() -> None:

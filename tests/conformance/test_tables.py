@@ -55,7 +55,7 @@ def elsewhere() -> dict[str, list[str]]:
 def test_rows_are_the_same_in_every_process(family: str, elsewhere: dict[str, list[str]]) -> None:
     here = digests(family)
     differing = [
-        str(case) for case, one, other in zip(table(family), here, elsewhere[family], strict=False) if one != other
+        str(case) for case, ours, other in zip(table(family), here, elsewhere[family], strict=False) if ours != other
     ]
     assert here == elsewhere[family], f"the order of a set, or random data without a seed? first: {differing[:1]}"
 

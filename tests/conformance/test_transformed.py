@@ -12,7 +12,7 @@ from tests.conformance.build import FORMS, Form, build
 from tests.conformance.case import Case
 from tests.conformance.checks import can_be_asked
 from tests.conformance.compare import value_faults
-from tests.conformance.numbers import replaced as with_thresholds
+from tests.conformance.numbers import replace_thresholds as with_thresholds
 from tests.conformance.oracle import Oracle, Refused
 from tests.conformance.ours import evaluate
 
@@ -34,9 +34,9 @@ def test_values(case: Case, form: Form, oracle: Oracle) -> None:
     with with_thresholds(
         dict.fromkeys(("WINOGRAD_CHANNELS", "MANY_CHANNELS", "LEAST_WINDOWS", "WINOGRAD_PRODUCTS"), 1)
     ):
-        found = [*compiled(file.inputs).values()]
+        outputs = [*compiled(file.inputs).values()]
     plan = compiled.executor.plan([(array.dtype, array.shape) for array in file.inputs])
     assert [type(step.op).__name__ for step in plan.steps] == ["PackedConvolution"]
     answer = oracle.values(build(case), case.oracle) if can_be_asked(case) else evaluate(case)
     assert not isinstance(answer, Refused)
-    assert not value_faults(found, answer, case.rtol, case.atol, case.summed)
+    assert not value_faults(outputs, answer, case.rtol, case.atol, case.summed)

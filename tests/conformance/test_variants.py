@@ -46,86 +46,88 @@ CONVOLUTIONS = {"Convolution": 2, "GroupConvolution": 3}
 @cache
 def cases(*types: str) -> list[tuple[Case, Op, tuple[Array, ...]]]:
     """The cases of these operators that have outputs, with these."""
-    found = []
+    prepared = []
     for family in families():
         for case in table(family):
             if case.type in types:
                 try:
-                    found.append((case, operator(case), evaluate(case)))
+                    prepared.append((case, operator(case), evaluate(case)))
                 except IRError:
                     continue
-    return found
+    return prepared
 
 
-def same(found: Any, wanted: tuple[Array, ...]) -> Iterator[bool]:
-    for one, other in zip(found if isinstance(found, tuple) else (found,), wanted, strict=False):
-        yield one.dtype == other.dtype and one.shape == other.shape
+def same(actual: Any, expected: tuple[Array, ...]) -> Iterator[bool]:
+    for output, other in zip(actual if isinstance(actual, tuple) else (actual,), expected, strict=False):
+        yield output.dtype == other.dtype and output.shape == other.shape
         # NumPy knows no NaN of the types that it does not have itself.
-        is_same = one.dtype.kind == "V" and one.tobytes() == other.tobytes()
-        yield is_same or np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
+        is_same = output.dtype.kind == "V" and output.tobytes() == other.tobytes()
+        yield is_same or np.array_equal(output, other, equal_nan=output.dtype.kind == "f")
 
 
 @pytest.mark.parametrize("type_name", sorted(TYPES))
 def test_variants_give_what_evaluate_gives(type_name: str) -> None:
-    assert applied(type_name) == set(TYPES[type_name])
+    assert apply_variants(type_name) == set(TYPES[type_name])
 
 
 def test_variants_of_binary_operators() -> None:
-    assert applied(*BINARY) == {"scalars", "ufunc"}
+    assert apply_variants(*BINARY) == {"scalars", "ufunc"}
 
 
-def applied(*types: str) -> set[str]:
+def apply_variants(*types: str) -> set[str]:
     """The variants that some case has run, with the results of `evaluate`."""
     names: Counter[str] = Counter()
-    for case, layer, wanted in cases(*types):
+    for case, layer, expected in cases(*types):
         for request in requests(case):
             for variant in variants_of(layer):
                 if variant.applies(layer, request):
                     with RunThreads(1), np.errstate(all="ignore"):
-                        found = variant.make(layer, request)(*case.inputs)
-                    assert all(same(found, wanted)), (variant.name, case)
+                        actual = variant.make(layer, request)(*case.inputs)
+                    assert all(same(actual, expected)), (variant.name, case)
                     names[variant.name] += 1
     return set(names)
 
 
 def test_the_operators_with_variants() -> None:
-    registered = {name: [one.name for one in variants_of(case[0][1])] for name in TYPES if (case := cases(name))}
+    registered = {
+        name: [variant.name for variant in variants_of(case[0][1])] for name in TYPES if (case := cases(name))
+    }
     assert registered == TYPES
 
 
 @pytest.mark.parametrize("type_name", ["BinaryConvolution", "FakeQuantize", "MatMul"])
 def test_kernels_of_constants(type_name: str) -> None:
     count = 0
-    for case, layer, wanted in cases(type_name):
+    for case, layer, expected in cases(type_name):
         kernel = layer.with_constants(dict(enumerate(case.inputs[1:], 1)))
         if kernel is not None:
             with RunThreads(1), np.errstate(all="ignore"):
-                found = kernel(*case.inputs)
+                actual = kernel(*case.inputs)
             if type_name == "MatMul":
                 # BLAS may add up the products of a transposed matrix in another order.
-                np.testing.assert_allclose(found, wanted[0], rtol=1e-5, err_msg=str(case))
+                np.testing.assert_allclose(actual, expected[0], rtol=1e-5, err_msg=str(case))
             else:
-                assert all(same(found, wanted)), case
+                assert all(same(actual, expected)), case
             count += 1
     assert count
 
 
 def test_panels() -> None:
     count = 0
-    for case, layer, wanted in cases("MatMul"):
+    for case, layer, expected in cases("MatMul"):
         a, b = case.inputs
         if b.ndim != 2 or b.dtype != np.float32 or not b.size or a.ndim < 1:
             continue
         transposed = vars(layer)["transpose_b"]
         matrix = PackedMatrix(b.T if transposed else b)
-        held = PackedMatMul(layer, Shape(b.shape), matrix)
+        packed = PackedMatMul(layer, Shape(b.shape), matrix)
         with RunThreads(1), np.errstate(all="ignore"):
-            before = held.evaluate(a)
+            before = packed.evaluate(a)
             matrix.pack(np.empty(b.size, np.float32))
-            after = held.evaluate(a)
+            after = packed.evaluate(a)
         np.testing.assert_array_equal(before, after)
-        most = np.abs(wanted[0], where=np.isfinite(wanted[0]), out=np.ones_like(wanted[0])).max(initial=1)
-        np.testing.assert_allclose(before, wanted[0], rtol=1e-5, atol=1e-5 * most, err_msg=str(case))
+        most = np.abs(expected[0], where=np.isfinite(expected[0]), out=np.ones_like(expected[0])).max(initial=1)
+        np.testing.assert_allclose(before, expected[0], rtol=1e-5, atol=1e-5 * most, err_msg=str(case))
         count += 1
     assert count
 
@@ -134,7 +136,7 @@ def test_panels() -> None:
 def test_algorithms_of_convolutions(name: str) -> None:
     variant = next(variant for variant in VARIANTS if variant.name == name)
     count = 0
-    for case, layer, wanted in cases(*CONVOLUTIONS):
+    for case, layer, expected in cases(*CONVOLUTIONS):
         data, filters = case.inputs
         axes = layer.sliding(data.shape[2:], filters.shape[CONVOLUTIONS[case.type] :])  # type: ignore[attr-defined]  # they convolve
         grouped = filters if case.type == "GroupConvolution" else filters[np.newaxis]
@@ -143,15 +145,15 @@ def test_algorithms_of_convolutions(name: str) -> None:
         if not variant.applies(problem):
             continue
         with RunThreads(1), np.errstate(all="ignore"):
-            found = convolver(axes, data.shape, grouped.shape, data.dtype, variant=name)(data, grouped)
-        assert (found.dtype, found.shape) == (wanted[0].dtype, wanted[0].shape), case
-        if found.dtype.kind in "iu":
-            np.testing.assert_array_equal(found, wanted[0], err_msg=str(case))
+            actual = convolver(axes, data.shape, grouped.shape, data.dtype, variant=name)(data, grouped)
+        assert (actual.dtype, actual.shape) == (expected[0].dtype, expected[0].shape), case
+        if actual.dtype.kind in "iu":
+            np.testing.assert_array_equal(actual, expected[0], err_msg=str(case))
         else:
             # Each adds up the products in an order of its own.
-            wide, right = found.astype(np.float64), wanted[0].astype(np.float64)
+            wide, right = actual.astype(np.float64), expected[0].astype(np.float64)
             most = np.abs(np.nan_to_num(right)).max(initial=1)
-            share = 1e-2 if found.dtype.itemsize < 4 else 1e-5
+            share = 1e-2 if actual.dtype.itemsize < 4 else 1e-5
             np.testing.assert_allclose(wide, right, rtol=share, atol=share * most, err_msg=str(case))
         count += 1
     assert count
@@ -160,6 +162,6 @@ def test_algorithms_of_convolutions(name: str) -> None:
 def test_the_cheapest_that_applies_is_taken() -> None:
     case, layer, _ = next(case for case in cases("Select") if len(list(variants_of(case[1]))) == 2)
     request = next(requests(case))
-    able = [one for one in variants_of(layer) if one.applies(layer, request)]
-    cheapest: KernelVariant = min(able, key=lambda one: one.cost)
+    able = [variant for variant in variants_of(layer) if variant.applies(layer, request)]
+    cheapest: KernelVariant = min(able, key=lambda variant: variant.cost)
     assert chosen(layer, request) is cheapest.make(layer, request)

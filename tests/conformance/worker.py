@@ -99,8 +99,8 @@ def _verdict(core: ov.Core, request: dict[str, Any]) -> tuple[str, Any]:
 
 def _node_types(node: ov.Node) -> tuple[str, str, str, list[Any]]:
     outputs = [(output.element_type.to_string(), _intervals(output.partial_shape)) for output in node.outputs()]
-    kind = node.get_type_info()
-    return node.get_friendly_name(), kind.name, kind.version_id or "", outputs
+    info = node.get_type_info()
+    return node.get_friendly_name(), info.name, info.version_id or "", outputs
 
 
 def _intervals(shape: ov.PartialShape) -> list[tuple[int, int]] | None:
@@ -109,8 +109,8 @@ def _intervals(shape: ov.PartialShape) -> list[tuple[int, int]] | None:
     return [(dim.get_min_length(), dim.get_max_length()) for dim in shape]
 
 
-def _tensor(kind: str, shape: tuple[int, ...], data: bytes | list[str]) -> ov.Tensor:
-    tensor = ov.Tensor(getattr(ov.Type, kind), ov.Shape(shape))
+def _tensor(element_type: str, shape: tuple[int, ...], data: bytes | list[str]) -> ov.Tensor:
+    tensor = ov.Tensor(getattr(ov.Type, element_type), ov.Shape(shape))
     if isinstance(data, list):
         if data:
             tensor.str_data = np.array(data).reshape(shape)
@@ -120,9 +120,9 @@ def _tensor(kind: str, shape: tuple[int, ...], data: bytes | list[str]) -> ov.Te
 
 
 def _parts(tensor: ov.Tensor) -> tuple[str, tuple[int, ...], bytes | list[str]]:
-    kind = tensor.element_type.to_string()
-    data = tensor.str_data.ravel().tolist() if kind == "string" else tensor.data.tobytes()
-    return kind, tuple(tensor.shape), data
+    element_type = tensor.element_type.to_string()
+    data = tensor.str_data.ravel().tolist() if element_type == "string" else tensor.data.tobytes()
+    return element_type, tuple(tensor.shape), data
 
 
 if __name__ == "__main__":

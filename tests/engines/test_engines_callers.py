@@ -26,9 +26,9 @@ def inputs() -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize("jobs", [None, 2])
 def test_batch(jobs: int | None) -> None:
-    given = inputs()
-    expected = ir_exec.compile_model(SAMPLE)(given)
-    items = [given, given, {}]
+    arrays = inputs()
+    expected = ir_exec.compile_model(SAMPLE)(arrays)
+    items = [arrays, arrays, {}]
     results = list(ir_exec.batch.run(SAMPLE, items, jobs=jobs, engine="onnxruntime"))
     for result in results[:2]:
         assert result.outputs is not None
@@ -37,7 +37,7 @@ def test_batch(jobs: int | None) -> None:
     assert isinstance(results[2].error, EvaluationError)
 
 
-def test_batch_with_an_engine_that_is_not_there() -> None:
+def test_batch_with_missing_engine() -> None:
     with pytest.raises(EvaluationError):
         ir_exec.batch.run(SAMPLE, [inputs()], engine="nothing")
 
@@ -50,8 +50,8 @@ def test_dask() -> None:
     x = build.parameter([None, 4], name="x")
     model = build.model(build.result(build.relu(build.multiply(build.abs(x), 2.0)), name="y"))
     values = np.arange(24, dtype=np.float32).reshape(6, 4)
-    found = ir_exec.dask.apply(model, array.from_array(values, chunks=(2, 4)), engine="onnxruntime")
-    np.testing.assert_array_equal(found.compute(scheduler="synchronous"), values * 2)
+    result = ir_exec.dask.apply(model, array.from_array(values, chunks=(2, 4)), engine="onnxruntime")
+    np.testing.assert_array_equal(result.compute(scheduler="synchronous"), values * 2)
     with pytest.raises(EvaluationError):
         ir_exec.dask.apply(model, array.from_array(values, chunks=(2, 4)), engine="nothing")
 
@@ -67,8 +67,8 @@ def test_the_plan_shows_the_partition(register: Callable[[OtherEngine], OtherEng
     plan = json.loads(result.stdout)
     partition = plan.pop("partition")
     assert PlanReport.model_validate(plan).steps > 0
-    refused = [one for one in partition["interpreted"] if one["type"] == "ReduceMean"]
-    assert [one["reason"] for one in refused] == ["refused"]
+    refused = [entry for entry in partition["interpreted"] if entry["type"] == "ReduceMean"]
+    assert [entry["reason"] for entry in refused] == ["refused"]
     assert partition["parts"][0]["engine"] is True
     text = CliRunner().invoke(main, [*arguments, "--all"], env={"COLUMNS": "200"}).stdout
     assert "other 1.0" in text
@@ -76,12 +76,12 @@ def test_the_plan_shows_the_partition(register: Callable[[OtherEngine], OtherEng
     assert all(name in text for part in partition["parts"] for name in part["layers"])
 
 
-def test_the_plan_of_an_engine_that_is_not_there() -> None:
+def test_plan_of_missing_engine() -> None:
     assert CliRunner().invoke(main, ["profile", NETWORK, "--plan", "--engine", "nothing"]).exit_code == 1
 
 
 @pytest.mark.parametrize("command", ["run", "profile"])
-def test_a_provider_that_is_not_there_is_one_message(command: str, tmp_path: Path) -> None:
+def test_missing_provider_is_one_message(command: str, tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")
     out = tmp_path / "out.npz"
     arguments = [command, NETWORK, "--engine", "onnxruntime", "--provider", "Nope", "-o", str(out)]

@@ -64,9 +64,9 @@ MODELS: dict[str, tuple[onnx.ModelProto, dict[str, Array]]] = {
 
 
 def engine_model(proto: onnx.ModelProto, engine: str, **options: Any) -> EngineModel:
-    found = compile_model(proto.SerializeToString(), engine=engine, **options)
-    assert isinstance(found, EngineModel)
-    return found
+    engine_model = compile_model(proto.SerializeToString(), engine=engine, **options)
+    assert isinstance(engine_model, EngineModel)
+    return engine_model
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -80,8 +80,8 @@ def test_an_engine_runs_what_the_interpreter_runs(
     expected = compile_model(proto.SerializeToString())(inputs)
     compiled = engine_model(proto, engine)
     for _ in range(2):
-        found = compiled(inputs)
-        np.testing.assert_array_equal(found[0], expected[0])
+        outputs = compiled(inputs)
+        np.testing.assert_array_equal(outputs[0], expected[0])
     assert compiled.partition.on_engine > 0
     assert compiled.partition.failures == ()
 
@@ -92,12 +92,12 @@ def test_inputs_that_contradict_the_assumptions_have_another_model() -> None:
     compiled = engine_model(proto, "onnxruntime")
     compiled(inputs)
     assert compiled.specializations == []
-    found = compiled({**inputs, "z": X[1, 1, :3]})[0]
-    np.testing.assert_array_equal(found, X[1, 1, :3])
+    output = compiled({**inputs, "z": X[1, 1, :3]})[0]
+    np.testing.assert_array_equal(output, X[1, 1, :3])
     assert len(compiled.specializations) == 1
 
 
-def test_a_partial_model_has_a_partition_after_its_first_call(
+def test_partial_model_has_partition_after_first_call(
     register: Callable[[OtherEngine], OtherEngine],
 ) -> None:
     engine = register(OtherEngine())
@@ -107,8 +107,8 @@ def test_a_partial_model_has_a_partition_after_its_first_call(
     with pytest.raises(EvaluationError):
         _ = compiled.partition
     for sizes in ([1, 3], [2, 2], [1, 3]):
-        found = compiled({**inputs, "sizes": np.array(sizes)})[0]
-        np.testing.assert_array_equal(found, -X[0][:, : sizes[0]])
+        output = compiled({**inputs, "sizes": np.array(sizes)})[0]
+        np.testing.assert_array_equal(output, -X[0][:, : sizes[0]])
     assert len(compiled.specializations) == 2
     assert len(engine.parts) == 2
     copied = pickle.loads(pickle.dumps(compiled))
@@ -129,6 +129,6 @@ def test_a_closed_model_makes_no_further_models(name: str, register: Callable[[O
         compiled({key: value[:1] if value.ndim else value for key, value in inputs.items()})
 
 
-def test_invalid_options_of_a_partial_model_are_reported_before_a_call() -> None:
+def test_partial_model_options_are_validated_before_a_call() -> None:
     with pytest.raises(EvaluationError):
         engine_model(MODELS["SplitToSequence"][0], "nothing")

@@ -91,7 +91,7 @@ def damage(raw: bytes, random: Random) -> bytes:
             case 4:
                 del changed[start:]
             case 5:
-                digits = [place for place, byte in enumerate(changed) if chr(byte).isdigit()]
+                digits = [position for position, byte in enumerate(changed) if chr(byte).isdigit()]
                 if digits:
                     changed[random.choice(digits)] = random.choice(b"0179-")
             case _:

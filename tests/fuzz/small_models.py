@@ -21,9 +21,9 @@ _TYPES = ("f32", "f16", "bf16", "f64", "i64", "i32", "u8", "i8", "boolean")
 
 def _elementwise(random: Random) -> Model:
     """One to three layers, of any rank and type."""
-    kind = random.choice(_TYPES[:-1])
+    element_type = random.choice(_TYPES[:-1])
     dims = [random.choice([None, 0, 1, 2, 3, (1, 4)]) for _ in range(random.randrange(4))]
-    x = build.parameter(random.choice([dims, dims, dims, "..."]), kind, name="x")
+    x = build.parameter(random.choice([dims, dims, dims, "..."]), element_type, name="x")
     y = x
     for _ in range(random.randint(1, 3)):
         y = random.choice([lambda v: build.add(v, v), lambda v: build.multiply(v, v), build.shape_of])(y)
@@ -46,7 +46,7 @@ def _constant(random: Random) -> Model:
     return build.model([build.result(random.choice([value, build.relu(value)]), name="y")])
 
 
-def _moved(random: Random) -> Model:
+def _identity_model(random: Random) -> Model:
     """An input that is an output."""
     x = build.parameter(random.choice([[], [0], [2, 0], [2, 3], "..."]), random.choice(_TYPES), name="x")
     return build.model([build.result(x, name="y")])
@@ -78,7 +78,7 @@ def _network(random: Random) -> Model:
     return build.model([build.result(values, name="values"), build.result(indices, name="indices")])
 
 
-def _quantized(random: Random) -> Model:
+def _quantized_model(random: Random) -> Model:
     """Compressed weights, and activations with levels."""
     x = build.parameter([random.choice([None, 2]), 4], "f32", name="x")
     stored = build.constant(np.arange(12, dtype=np.uint8).reshape(3, 4), name="stored")
@@ -125,11 +125,11 @@ MAKERS: tuple[Callable[[Random], Model], ...] = (
     _elementwise,
     _decoder,
     _constant,
-    _moved,
+    _identity_model,
     _strings,
     _state,
     _network,
-    _quantized,
+    _quantized_model,
     _loop,
     _random_numbers,
 )
@@ -185,8 +185,12 @@ def _write_inputs(model: Model, random: Random) -> None:
             continue
         dims = () if port.shape.dims is None else port.shape.dims
         sizes = [dim.lo if dim.is_static else max(dim.lo, random.randint(1, 3)) for dim in dims]
-        kind = port.element_type if port.element_type.is_known else ElementType.f32
-        array = np.full(sizes, "a", object) if kind is ElementType.string else np.ones(sizes).astype(kind.dtype)
+        element_type = port.element_type if port.element_type.is_known else ElementType.f32
+        array = (
+            np.full(sizes, "a", object)
+            if element_type is ElementType.string
+            else np.ones(sizes).astype(element_type.dtype)
+        )
         arrays[port.name.replace("/", "_")] = array
     numbers = {name: array for name, array in arrays.items() if array.dtype.isbuiltin == 1 and array.dtype != object}
     np.savez("inputs.npz", **numbers)

@@ -51,8 +51,8 @@ def test_a_mode_of_nncf(mode: str) -> None:
     assert weights is not None
     weight = only_weight(model)
     assert [node.name for node in model.graph.nodes if weight.value in node.values_in] == ["proj"]
-    found = weight.format(weights), weight.group_size, weight.is_symmetric(weights), weight.stored_bytes
-    assert found == FORMATS[mode]
+    properties = weight.format(weights), weight.group_size, weight.is_symmetric(weights), weight.stored_bytes
+    assert properties == FORMATS[mode]
     with np.load(FILES / "expanded.npz") as expanded:
         np.testing.assert_array_equal(decode_weight(weight, weights), expanded[mode])
 
@@ -67,7 +67,7 @@ def test_the_layers_of_a_chain() -> None:
 def test_a_fake_quantize_of_a_constant() -> None:
     x = build.parameter([2, 4], "f32", name="x")
     w = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
-    ends = [np.float32(one) for one in (-1, 1, -1, 1)]
+    ends = [np.float32(limit) for limit in (-1, 1, -1, 1)]
     quantized = build.fake_quantize(w, *ends, levels=5)
     model = build.model(build.matmul(x, quantized, transpose_b=True))
     assert model.weights is not None
@@ -116,7 +116,7 @@ def test_groups_that_a_reshape_of_codes_makes() -> None:
 
 
 @pytest.mark.parametrize("swapped", [False, True])
-def test_a_scale_as_large_as_the_codes_is_no_constant_of_codes(swapped: bool) -> None:
+def test_scale_as_large_as_codes_is_not_compressed(swapped: bool) -> None:
     scales = build.constant(np.full((16, 32), 0.5, np.float32))
     inputs = (scales, floats(CODES)) if swapped else (floats(CODES), scales)
     weight = weight_of(build.multiply(*inputs))

@@ -35,24 +35,24 @@ def operator_name(value: object) -> str | None:
 
 def check_relative(operator: Op, definition: Callable[[float], float]) -> None:
     """Assert that results are relatively accurate, however small they are."""
-    wanted = [definition(x) for x in DOMAIN.tolist()]
-    assert_allclose(evaluate(operator, DOMAIN), wanted, rtol=1e-14, atol=1e-300)
+    expected = [definition(x) for x in DOMAIN.tolist()]
+    assert_allclose(evaluate(operator, DOMAIN), expected, rtol=1e-14, atol=1e-300)
     singles = DOMAIN.astype(np.float32)
-    wanted = [definition(x) for x in singles.tolist()]
-    assert_allclose(evaluate(operator, singles), wanted, rtol=2e-6)
+    expected = [definition(x) for x in singles.tolist()]
+    assert_allclose(evaluate(operator, singles), expected, rtol=2e-6)
 
 
 def check_absolute(operator: Op, definition: Callable[[float], float]) -> None:
     """Assert that results are accurate to the size of the argument, for formulas that subtract."""
-    wanted = [definition(x) for x in DOMAIN.tolist()]
-    assert_allclose(evaluate(operator, DOMAIN), wanted, rtol=1e-14, atol=1e-14)
+    expected = [definition(x) for x in DOMAIN.tolist()]
+    assert_allclose(evaluate(operator, DOMAIN), expected, rtol=1e-14, atol=1e-14)
     singles = DOMAIN.astype(np.float32)
     assert_allclose(evaluate(operator, singles), [definition(x) for x in singles.tolist()], rtol=1e-6, atol=1e-6)
 
 
-def check_finite(operator: Op, kind: str) -> None:
+def check_finite(operator: Op, element_type: str) -> None:
     """Assert that no finite argument of an element type gives NaN."""
-    limit = {"f16": 6e4, "bf16": 3e38, "f32": 3e38, "f64": 1e300}[kind]
+    limit = {"f16": 6e4, "bf16": 3e38, "f32": 3e38, "f64": 1e300}[element_type]
     data = np.clip(np.array(LARGE + tuple(-x for x in LARGE) + (-limit, limit)), -limit, limit)
-    data = data.astype(ElementType[kind].dtype)
+    data = data.astype(ElementType[element_type].dtype)
     assert not np.isnan(evaluate(operator, data)).any()

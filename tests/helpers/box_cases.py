@@ -21,7 +21,7 @@ def boxes(shape: tuple[int, ...], seed: int, reach: float = 40.0, size: float = 
     return np.concatenate([start, start + uniform((*shape, 2), 5, size, seed + 1)], axis=-1)
 
 
-def cast(case: Case, kind: str, tolerance: float) -> Case:
+def cast(case: Case, element_type: str, tolerance: float) -> Case:
     """The same with inputs of another floating type."""
-    inputs = tuple(array.astype(ElementType[kind].dtype) for array in case.inputs)
+    inputs = tuple(array.astype(ElementType[element_type].dtype) for array in case.inputs)
     return Case(case.type, case.opset, inputs, case.attributes, (), case.outputs, rtol=tolerance, atol=tolerance)

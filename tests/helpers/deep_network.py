@@ -15,16 +15,16 @@ def deep_network(layers: int, *, grouped: bool) -> bytes:
     mask = net.layer("mask", "Parameter")
     block = 0
     while len(net.layers) < layers - 1:
-        around = f"decoder/stage{block // 10}/block{block % 10}"
+        prefix = f"decoder/stage{block // 10}/block{block % 10}"
         start = left = right = x
-        for step, kind in enumerate(_CHAIN):
-            left = net.layer(f"{around}/attention/step{step}", kind, left)
-            right = net.layer(f"{around}/gate/step{step}", kind, right)
-        masked = net.layer(f"{around}/attention/masked", "Add", left, mask)
-        product = net.layer(f"{around}/product", "Multiply", masked, right)
-        x = net.layer(f"{around}/sum", "Add", product, start)
-        for step, kind in enumerate(_CHAIN[:3]):
-            x = net.layer(f"{around}/mlp/step{step}", kind, x)
+        for step, operator_type in enumerate(_CHAIN):
+            left = net.layer(f"{prefix}/attention/step{step}", operator_type, left)
+            right = net.layer(f"{prefix}/gate/step{step}", operator_type, right)
+        masked = net.layer(f"{prefix}/attention/masked", "Add", left, mask)
+        product = net.layer(f"{prefix}/product", "Multiply", masked, right)
+        x = net.layer(f"{prefix}/sum", "Add", product, start)
+        for step, operator_type in enumerate(_CHAIN[:3]):
+            x = net.layer(f"{prefix}/mlp/step{step}", operator_type, x)
         block += 1
     net.layer("result", "Result", x)
     lines = ['<?xml version="1.0"?>', '<net name="deep" version="11">', "<layers>", *net.layers, "</layers>"]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from ir_exec.types import INTEGER, Array, Dim, ElementType, Shape, TensorType
 
 SIZES = st.integers(0, 4)
-INDEX_TYPES = st.sampled_from(sorted(INTEGER, key=lambda kind: kind.name))
+INDEX_TYPES = st.sampled_from(sorted(INTEGER, key=lambda element_type: element_type.name))
 
 
 def draw_shape(draw: st.DrawFn, least: int = 1, most: int = 4) -> tuple[int, ...]:
@@ -26,15 +26,15 @@ def draw_data(draw: st.DrawFn, shape: tuple[int, ...]) -> Array:
     return np.asarray(data, order=order)
 
 
-def draw_indices(draw: st.DrawFn, shape: tuple[int, ...], low: int, high: int, kind: ElementType) -> Array:
+def draw_indices(draw: st.DrawFn, shape: tuple[int, ...], low: int, high: int, element_type: ElementType) -> Array:
     """Indices from low to high - 1, as far as the element type goes; of shape [0] where there are none."""
-    low = max(low, -(2 ** (kind.bits - 1)) if kind.is_signed else 0)
-    high = min(high, 2 ** (kind.bits - kind.is_signed))
+    low = max(low, -(2 ** (element_type.bits - 1)) if element_type.is_signed else 0)
+    high = min(high, 2 ** (element_type.bits - element_type.is_signed))
     size = int(np.prod(shape, dtype=int))
     values = draw(st.lists(st.integers(low, high - 1), min_size=size, max_size=size)) if size else []
-    if kind.dtype.names:
-        return np.array(values, np.uint8).reshape(shape).view(kind.dtype)
-    return np.array(values, np.int64).reshape(shape).astype(kind.dtype)
+    if element_type.dtype.names:
+        return np.array(values, np.uint8).reshape(shape).view(element_type.dtype)
+    return np.array(values, np.int64).reshape(shape).astype(element_type.dtype)
 
 
 def plain(indices: Array) -> Array:
@@ -59,13 +59,13 @@ def draw_unsure(draw: st.DrawFn, values: Array, *, zero_is_known: bool = False) 
 
     zero_is_known: bounds hold 0 only where the value is 0.
     """
-    kind = TensorType.of(values)
+    type_ = TensorType.of(values)
     choice = draw(st.sampled_from(["value", "bounds", "nothing"]))
     if choice == "value":
-        return kind
+        return type_
     if choice == "nothing":
-        return kind.without_values()
+        return type_.without_values()
     least = 1 if zero_is_known else 0
     lower = [max(value - draw(st.integers(0, 3)), min(value, least)) for value in values.tolist()]
     upper = [value if value < least else value + draw(st.sampled_from([0, 1, 7, 1000])) for value in values.tolist()]
-    return kind.with_bounds(np.array(lower, values.dtype), np.array(upper, values.dtype))
+    return type_.with_bounds(np.array(lower, values.dtype), np.array(upper, values.dtype))

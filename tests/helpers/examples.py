@@ -23,7 +23,7 @@ def blocks(text: str) -> list[tuple[str, str]]:
 
 def blocks_of(text: str, language: str) -> list[str]:
     """The content of every code block in a language."""
-    return [content for found, content in blocks(text) if found == language]
+    return [content for block_language, content in blocks(text) if block_language == language]
 
 
 def check_console(block: str) -> None:

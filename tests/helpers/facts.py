@@ -23,7 +23,7 @@ _NUMBER = re.compile(r"-?\d[\d,]*(\.\d+)?")
 
 def facts(message: str | None) -> list[str]:
     """Return the quoted names, shapes, identifiers and numbers of a message, sorted."""
-    return sorted(found.strip(",'\"") for found in _FACT.findall(message or ""))
+    return sorted(fact.strip(",'\"") for fact in _FACT.findall(message or ""))
 
 
 def naming(*names: object) -> str:
@@ -31,7 +31,7 @@ def naming(*names: object) -> str:
     return "(?s)" + "".join(rf"(?=.*(?<!\w){re.escape(str(name))}(?!\w))" for name in names)
 
 
-def coded(code: str, **place: object) -> Callable[[BaseException], bool]:
+def coded(code: str, **location: object) -> Callable[[BaseException], bool]:
     """Return a check for `pytest.raises`: True for an `IRError` with this code and place.
 
     place: attributes of its `Location`, such as `port`, `line` and `layer_name`.
@@ -42,7 +42,7 @@ def coded(code: str, **place: object) -> Callable[[BaseException], bool]:
     def is_it(error: BaseException) -> bool:
         if not isinstance(error, IRError) or error.code != code:
             return False
-        return all(getattr(error.location, part) == value for part, value in place.items())
+        return all(getattr(error.location, part) == value for part, value in location.items())
 
     return is_it
 

@@ -118,11 +118,11 @@ def constant(element_type: str, precision: str, shape: str, size: int, offset: i
 
 def networks() -> list[object]:
     """Every real network at hand, as parameters for a test; one that is skipped where a folder is not there."""
-    found: list[object] = []
+    parameters: list[object] = []
     for folder in (REPOSITORY / "tests" / "networks", REPOSITORY.parent / "shared" / "models"):
         paths = sorted(folder.glob("*.xml"))
-        found += [pytest.param(path, id=f"{folder.name}/{path.stem}") for path in paths]
+        parameters += [pytest.param(path, id=f"{folder.name}/{path.stem}") for path in paths]
         if not paths:
             reason = f"there are no networks in {folder.parent.name}/{folder.name}"
-            found.append(pytest.param(None, id=folder.name, marks=pytest.mark.skip(reason=reason)))
-    return found
+            parameters.append(pytest.param(None, id=folder.name, marks=pytest.mark.skip(reason=reason)))
+    return parameters

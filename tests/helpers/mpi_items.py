@@ -15,5 +15,5 @@ if __name__ == "__main__":
     items = [*arrays(int(sys.argv[1])), Wrong("no-such-thing")]
     with MPIPoolExecutor() as executor:
         results = list(batch.run(weighed_network(), items, executor))
-    found = [str(result.error) if result.outputs is None else result.outputs[0].tolist() for result in results]
-    json.dump(found, sys.stdout)
+    outputs = [str(result.error) if result.outputs is None else result.outputs[0].tolist() for result in results]
+    json.dump(outputs, sys.stdout)

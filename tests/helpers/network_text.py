@@ -32,8 +32,8 @@ class Output:
 class NetworkText:
     """A network that grows by a layer with each call; bodies share the weights of the network around them."""
 
-    def __init__(self, around: NetworkText | None = None) -> None:
-        self.weights: bytearray = around.weights if around else bytearray()
+    def __init__(self, outer: NetworkText | None = None) -> None:
+        self.weights: bytearray = outer.weights if outer else bytearray()
         self._layers: list[str] = []
         self._edges: list[str] = []
         self._count = 0
@@ -148,5 +148,5 @@ def tied_output(port: int, result: int, **part: object) -> str:
 
 
 def _tie(direction: str, port: int, layer: int, part: dict[str, object]) -> str:
-    rest = "".join(f' {key}="{value}"' for key, value in part.items())
-    return f'<{direction} external_port_id="{port}" internal_layer_id="{layer}"{rest}/>'
+    attributes = "".join(f' {key}="{value}"' for key, value in part.items())
+    return f'<{direction} external_port_id="{port}" internal_layer_id="{layer}"{attributes}/>'

@@ -7,8 +7,8 @@ import numpy as np
 from ir_exec.types import Array, ElementType
 
 
-def number(value: object, kind: str = "f32") -> Array:
-    return np.array(value, ElementType[kind].dtype)
+def number(value: object, element_type: str = "f32") -> Array:
+    return np.array(value, ElementType[element_type].dtype)
 
 
 def random_boxes(batches: int, classes: int, count: int, seed: int = 0, size: float = 4.0) -> tuple[Array, Array]:

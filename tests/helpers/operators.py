@@ -16,14 +16,14 @@ __all__ = [
     "assert_holds",
     "attribute_error",
     "bounds_of",
+    "error_facts",
     "evaluate",
-    "inferred",
+    "infer_types",
+    "inference_error",
     "make",
     "outputs",
-    "refused",
     "run",
     "run_all",
-    "told",
 ]
 
 
@@ -43,7 +43,7 @@ def attribute_error(type: str, opset: int = 1, **attributes: str) -> IRError:
     return fault
 
 
-def refused(operator: Any, *types: TensorType) -> tuple[str, IRError]:
+def inference_error(operator: Any, *types: TensorType) -> tuple[str, IRError]:
     """The code of the error that inference raises for these types, and the error."""
     with pytest.raises(ShapeError) as error:
         operator.infer(*types)
@@ -74,15 +74,15 @@ def run_all(operator: Op, *inputs: Array) -> tuple[Array, ...]:
     """Infer, evaluate, and hold several outputs against the inferred types, which may leave dims open."""
     types = operator.infer(*(TensorType.of(array) for array in inputs))
     with np.errstate(all="ignore"):
-        found = operator.evaluate(*inputs)
-    types, found = (types, found) if isinstance(found, tuple) else ((types,), (found,))
-    for kind, array in zip(types, found, strict=True):
-        assert kind.element_type.dtype == array.dtype
-        assert kind.shape & Shape(array.shape) is not None
-    return tuple(found)
+        outputs = operator.evaluate(*inputs)
+    types, outputs = (types, outputs) if isinstance(outputs, tuple) else ((types,), (outputs,))
+    for type_, array in zip(types, outputs, strict=True):
+        assert type_.element_type.dtype == array.dtype
+        assert type_.shape & Shape(array.shape) is not None
+    return tuple(outputs)
 
 
-def told(errors: list[IRError]) -> list[tuple[str, str, str | None]]:
+def error_facts(errors: list[IRError]) -> list[tuple[str, str, str | None]]:
     return [(error.code, error.severity, error.location.port) for error in errors]
 
 
@@ -96,19 +96,19 @@ def bounds_of(operator: Op, *inputs: Bounds) -> Bounds | None:
 
 def outputs(operator: Op, *inputs: Array) -> tuple[Array, ...]:
     with np.errstate(all="ignore"):
-        found: Any = operator.evaluate(*inputs)
-    return found if isinstance(found, tuple) else (found,)
+        result: Any = operator.evaluate(*inputs)
+    return result if isinstance(result, tuple) else (result,)
 
 
-def inferred(operator: Op, *types: TensorType) -> tuple[TensorType, ...]:
-    found: Any = operator.infer(*types)
-    return found if isinstance(found, tuple) else (found,)
+def infer_types(operator: Op, *types: TensorType) -> tuple[TensorType, ...]:
+    result: Any = operator.infer(*types)
+    return result if isinstance(result, tuple) else (result,)
 
 
 def assert_holds(operator: Op, types: list[TensorType], arrays: list[Array]) -> None:
     """What is inferred from these types holds what comes of these arrays."""
-    found, real = inferred(operator, *types), outputs(operator, *arrays)
-    found += found[-1:] * (len(real) - len(found))
-    for kind, array in zip(found, real, strict=True):
-        assert kind.element_type is TensorType.of(array).element_type
-        assert kind.shape & Shape(array.shape) == Shape(array.shape), f"{kind} leaves out {list(array.shape)}"
+    inferred_types, real = infer_types(operator, *types), outputs(operator, *arrays)
+    inferred_types += inferred_types[-1:] * (len(real) - len(inferred_types))
+    for type_, array in zip(inferred_types, real, strict=True):
+        assert type_.element_type is TensorType.of(array).element_type
+        assert type_.shape & Shape(array.shape) == Shape(array.shape), f"{type_} leaves out {list(array.shape)}"

@@ -15,8 +15,8 @@ ACTIVATIONS = {"RNN": ("tanh",), "GRU": ("sigmoid", "tanh"), "LSTM": ("sigmoid",
 class Arrays:
     """Random arrays of one element type."""
 
-    def __init__(self, kind: str, seed: int = 0, spread: float = 1.0) -> None:
-        self.dtype = ElementType[kind].dtype
+    def __init__(self, element_type: str, seed: int = 0, spread: float = 1.0) -> None:
+        self.dtype = ElementType[element_type].dtype
         self.spread = spread
         self.random = np.random.default_rng(seed)
 

@@ -7,5 +7,5 @@ import numpy as np
 from ir_exec.types import Array, ElementType
 
 
-def table(*shape: int, kind: str = "f32") -> Array:
-    return np.random.default_rng(7).uniform(-3, 3, shape).astype(ElementType[kind].dtype)
+def table(*shape: int, element_type: str = "f32") -> Array:
+    return np.random.default_rng(7).uniform(-3, 3, shape).astype(ElementType[element_type].dtype)

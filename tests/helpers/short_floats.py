@@ -15,8 +15,8 @@ __all__ = ["in_short_floats"]
 _PRECISION = {"f16": "FP16", "bf16": "BF16", "f32": "FP32"}
 
 
-def in_short_floats(path: Path, kind: str) -> tuple[IRFile, bytes]:
-    """The network with `kind` wherever it says f32, and the weights for the file itself that are rounded as its are."""
+def in_short_floats(path: Path, element_type: str) -> tuple[IRFile, bytes]:
+    """The network with `element_type` in place of f32, and the weights of the original file rounded in the same way."""
     root = ElementTree.parse(path).getroot()
     weights = bytearray(path.with_suffix(".bin").read_bytes())
     short = bytearray()
@@ -27,7 +27,7 @@ def in_short_floats(path: Path, kind: str) -> tuple[IRFile, bytes]:
             stored = bytes(weights[start : start + size])
             if data.get("element_type") == "f32":
                 with np.errstate(over="ignore"):  # masks hold the largest f32
-                    values = np.frombuffer(stored, np.float32).astype(ElementType[kind].dtype)
+                    values = np.frombuffer(stored, np.float32).astype(ElementType[element_type].dtype)
                 stored = values.tobytes()
                 weights[start : start + size] = values.astype(np.float32).tobytes()
             data.set("offset", str(len(short)))
@@ -35,8 +35,8 @@ def in_short_floats(path: Path, kind: str) -> tuple[IRFile, bytes]:
             short += stored
         for name, value in ({} if data is None else data.attrib).items():
             if value == "f32":
-                data.set(name, kind)  # type: ignore[union-attr]  # it has attributes
+                data.set(name, element_type)  # type: ignore[union-attr]  # it has attributes
     for port in root.iter("port"):
         if port.get("precision") == "FP32":
-            port.set("precision", _PRECISION[kind])
+            port.set("precision", _PRECISION[element_type])
     return IRFile(ElementTree.tostring(root), bytes(short), ()), bytes(weights)

@@ -53,9 +53,9 @@ RANK = ShapeError("axis of data is", actual=3, expected="-2 to 1", code="IR503",
 
 
 def test_fault_with_equals_errors_faults_and_findings() -> None:
-    wanted = fault_with("data", code="IR503", port="axis", line=7, severity="error", actual=3, expected="-2 to 1")
-    assert wanted == RANK
-    assert [RANK.fault, Diagnostic.of(RANK)] == [wanted, wanted]
+    expected = fault_with("data", code="IR503", port="axis", line=7, severity="error", actual=3, expected="-2 to 1")
+    assert expected == RANK
+    assert [RANK.fault, Diagnostic.of(RANK)] == [expected, expected]
     assert fault_with(actual=mentions(3), expected=mentions(-2, 1)) == RANK
     assert ShapeError("no rank") == fault_with("rank")
 

@@ -16,8 +16,8 @@ def many(count: int) -> None:
 
 
 def test_steps_grow_with_the_work() -> None:
-    one, ten = (steps_of(partial(many, count), limit=1000) for count in (10, 100))
-    assert ten - one == 2 * 90, "a line for the loop and one for its body"
+    single, ten = (steps_of(partial(many, count), limit=1000) for count in (10, 100))
+    assert ten - single == 2 * 90, "a line for the loop and one for its body"
 
 
 def test_too_many_steps_fail() -> None:

@@ -7,9 +7,9 @@ import numpy as np
 from ir_exec.types import Array, ElementType
 
 
-def data_of(shape: tuple[int, ...], kind: str = "f32", seed: int = 0) -> Array:
+def data_of(shape: tuple[int, ...], type_name: str = "f32", seed: int = 0) -> Array:
     generator = np.random.default_rng(seed)
-    element_type = ElementType[kind]
+    element_type = ElementType[type_name]
     if element_type.is_integer:
         return generator.integers(-3 if element_type.is_signed else 0, 4, shape).astype(element_type.dtype)
     return generator.uniform(-2, 2, shape).astype(element_type.dtype)

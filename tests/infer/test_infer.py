@@ -62,15 +62,15 @@ def test_faults_may_be_ignored() -> None:
     assert [str(types[value.number]) for node in network.nodes for value in node.outputs][2:4] == ["f32[2,5]"] * 2
 
 
-def test_the_first_error_is_raised_where_nothing_else_is_asked_for() -> None:
+def test_first_error_is_raised_by_default() -> None:
     with pytest.raises(ShapeError) as caught:
         infer_types(graph())
     assert (caught.value.code, caught.value.location.layer_name) == (Code.no_broadcast, "sum")
 
 
-def test_known_types_are_taken_where_inputs_are_the_same() -> None:
+def test_known_types_are_reused_for_equal_inputs() -> None:
     network = graph()
-    known = infer_types(network, settle=inferred_or_declared)
+    earlier = infer_types(network, settle=inferred_or_declared)
     x, w = (node.outputs[0] for node in network.parameters)
     called: list[str] = []
 
@@ -78,12 +78,12 @@ def test_known_types_are_taken_where_inputs_are_the_same() -> None:
         called.append(node.name)
         return inferred_or_declared(node, inferred, faults)
 
-    same = {x: known[x.number], w: known[w.number]}
-    assert infer_types(network, overrides=same, settle=settle, earlier=known) == known
+    same = {x: earlier[x.number], w: earlier[w.number]}
+    assert infer_types(network, overrides=same, settle=settle, earlier=earlier) == earlier
     assert called == ["x", "w"]
     called.clear()
     # Both have one shape now, so the sum and what follows are others.
     other = same | {w: TensorType(ElementType.f32, Shape([2, 3]))}
-    types = infer_types(network, overrides=other, settle=settle, earlier=known)
+    types = infer_types(network, overrides=other, settle=settle, earlier=earlier)
     assert types == infer_types(network, overrides=other, settle=inferred_or_declared)
     assert called == ["x", "w", "sum", "layer3", "layer4"]

@@ -20,16 +20,16 @@ class Chain:
 
     def const(self, array):
         array = np.asarray(array)
-        kind = ir_exec.ElementType.of(array).name
-        self.layers.append(const(len(self.layers), kind, array.shape, len(self.weights), array.nbytes))
+        element_type = ir_exec.ElementType.of(array).name
+        self.layers.append(const(len(self.layers), element_type, array.shape, len(self.weights), array.nbytes))
         self.weights += array.tobytes()
         return len(self.layers) - 1, 0
 
     def add(self, type, *sources, opset="opset1", data="", outputs=1):
         id = len(self.layers)
         inputs = [port(i, "UNSPECIFIED") for i in range(len(sources))]
-        given = [port(len(sources) + i, "UNSPECIFIED") for i in range(outputs)]
-        self.layers.append(layer(id, type, opset=opset, data=data, inputs=inputs, outputs=given))
+        output_ports = [port(len(sources) + i, "UNSPECIFIED") for i in range(outputs)]
+        self.layers.append(layer(id, type, opset=opset, data=data, inputs=inputs, outputs=output_ports))
         self.ends += [(source, from_port, id, position) for position, (source, from_port) in enumerate(sources)]
         return id, len(sources)
 
@@ -43,7 +43,7 @@ def int64(*values):
     return np.array(values, np.int64)
 
 
-def test_the_pattern_of_a_reshape_is_followed_through_shape_arithmetic():
+def test_reshape_pattern_is_traced_through_shape_arithmetic():
     """ShapeOf -> Gather -> Multiply -> Concat -> Reshape, as exporters write it."""
     net = Chain((-1, 8, 4))
     shape = net.add("ShapeOf", (0, 0), opset="opset3", data='output_type="i64"')
@@ -97,14 +97,14 @@ def test_a_subtraction_turns_its_bounds_around():
 def test_long_chains_of_known_values_do_not_recurse():
     net = Chain((2,))
     shape = net.add("ShapeOf", (0, 0), opset="opset3", data='output_type="i64"')
-    one = net.const(int64(1))
+    increment = net.const(int64(1))
     for _ in range(3000):
-        shape = net.add("Add", shape, one)
+        shape = net.add("Add", shape, increment)
     wide = net.add("Broadcast", net.const(np.float32(1)), shape, opset="opset3", data='mode="numpy"')
     assert net.shape_after(wide) == [3002]
 
 
-def test_values_that_cannot_be_computed_are_not_known_and_no_error():
+def test_incomputable_values_are_unknown_without_error():
     net = Chain((2,))
     quotient = net.add("Divide", net.const(int64(4)), net.const(int64(0)))
     wide = net.add("Broadcast", net.const(np.float32(1)), quotient, opset="opset3", data='mode="numpy"')
@@ -123,9 +123,9 @@ def test_large_tensors_are_left_alone():
 
 @pytest.mark.parametrize("size", [64, 65, 1000, 1024, 1025])
 def test_known_vectors_up_to_the_largest(size: int) -> None:
-    operator, one = make("Add"), TensorType.of(np.array([1]))
+    operator, single = make("Add"), TensorType.of(np.array([1]))
     data = TensorType.of(np.arange(size))
-    (total,) = with_known_values(operator, [data, one], [operator.infer(data, one)])
+    (total,) = with_known_values(operator, [data, single], [operator.infer(data, single)])
     if size > 1024:
         assert total.value is None
     else:
@@ -137,7 +137,7 @@ HUGE = 2**48
 
 
 @pytest.mark.parametrize(
-    ("kind", "type", "a", "b", "expected"),
+    ("element_type", "type", "a", "b", "expected"),
     [
         # The end of an element type's range stays it, whatever is added and however many bits it has.
         ("i64", "Add", (1, 2**63 - 1), (5, 5), (6, 2**63 - 1)),
@@ -160,38 +160,38 @@ HUGE = 2**48
         ("f32", "Multiply", (1.5, 2.5), (-2, 2), (-5, 5)),
     ],
 )
-def test_bounds_at_the_ends_of_a_type(kind, type, a, b, expected):
-    dtype = ir_exec.ElementType[kind].dtype
-    found = bounds_of(make(type), *[tuple(np.array([number], dtype) for number in one) for one in (a, b)])
-    assert found is not None
-    assert [one.dtype for one in found] == [dtype, dtype]
-    assert tuple(one.item() for one in found) == expected
+def test_bounds_at_the_ends_of_a_type(element_type, type, a, b, expected):
+    dtype = ir_exec.ElementType[element_type].dtype
+    bounds = bounds_of(make(type), *[tuple(np.array([number], dtype) for number in bound) for bound in (a, b)])
+    assert bounds is not None
+    assert [bound.dtype for bound in bounds] == [dtype, dtype]
+    assert tuple(bound.item() for bound in bounds) == expected
 
 
 def test_one_input_without_bounds_leaves_the_output_without():
-    known, unknown = TensorType.of(int64(3)), TensorType(ir_exec.ElementType.i64, TensorType.of(int64(3)).shape)
-    for inputs in ([known, unknown], [unknown, known]):
-        (found,) = with_known_values(make("Add"), inputs, [make("Add").infer(*inputs)])
-        assert found.bounds is None
+    constant, unknown = TensorType.of(int64(3)), TensorType(ir_exec.ElementType.i64, TensorType.of(int64(3)).shape)
+    for inputs in ([constant, unknown], [unknown, constant]):
+        (output,) = with_known_values(make("Add"), inputs, [make("Add").infer(*inputs)])
+        assert output.bounds is None
 
 
 def test_an_input_whose_bounds_turn_out_to_be_unknown():
     """That a value has a source is known beforehand, and what it is only when somebody asks."""
-    known, other = TensorType.of(int64(3)), TensorType.of(int64(3))
+    constant, other = TensorType.of(int64(3)), TensorType.of(int64(3))
     late = TensorType(other.element_type, other.shape, lambda: None)
-    for inputs in ([known, late], [late, known], [late, late]):
-        (found,) = with_known_values(make("Add"), inputs, [make("Add").infer(*inputs)])
-        assert found.bounds is None
+    for inputs in ([constant, late], [late, constant], [late, late]):
+        (output,) = with_known_values(make("Add"), inputs, [make("Add").infer(*inputs)])
+        assert output.bounds is None
 
 
 @pytest.mark.parametrize("sizes", [(2, 3), (3, 2), (3, 3)])
-def test_values_that_do_not_have_the_type_that_was_inferred_are_not_known(sizes):
+def test_values_contradicting_inferred_type_are_unknown(sizes):
     """Of one output or of all: an operator that contradicts itself is believed in nothing."""
     data, axis = TensorType.of(int64(1, 2, 3, 4)), TensorType.of(np.array(0))
     operator = make("Split", 1, num_splits=2)
     types = [TensorType(data.element_type, Shape([size])) for size in sizes]
-    assert [found.bounds for found in with_known_values(operator, [data, axis], types)] == [None, None]
-    wrong = [TensorType(kind, Shape([2])) for kind in (data.element_type, ir_exec.ElementType.i32)]
-    assert [found.bounds for found in with_known_values(operator, [data, axis], wrong)] == [None, None]
+    assert [type_.bounds for type_ in with_known_values(operator, [data, axis], types)] == [None, None]
+    wrong = [TensorType(element_type, Shape([2])) for element_type in (data.element_type, ir_exec.ElementType.i32)]
+    assert [type_.bounds for type_ in with_known_values(operator, [data, axis], wrong)] == [None, None]
     right = with_known_values(operator, [data, axis], operator.infer(data, axis))
-    assert [found.value.tolist() for found in right] == [[1, 2], [3, 4]]
+    assert [type_.value.tolist() for type_ in right] == [[1, 2], [3, 4]]

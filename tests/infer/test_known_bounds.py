@@ -33,10 +33,10 @@ def values(interval: tuple[int, int]) -> Array:
 @given(a=INTERVALS, b=INTERVALS)
 def test_bounds_hold_every_result(type_name: str, a: tuple[int, int], b: tuple[int, int]) -> None:
     operator = make(type_name)
-    found = bounds_of(operator, bounds(a), bounds(b))
-    if found is None:
+    limits = bounds_of(operator, bounds(a), bounds(b))
+    if limits is None:
         return
-    lower, upper = (int(one[0]) for one in found)
+    lower, upper = (int(limit[0]) for limit in limits)
     for left, right in product(values(a), values(b)):
         try:
             # What inference computes: its Divide rounds down, that of a run towards zero.
@@ -48,20 +48,20 @@ def test_bounds_hold_every_result(type_name: str, a: tuple[int, int], b: tuple[i
 
 @pytest.mark.parametrize("type_name", UNARY)
 @given(a=INTERVALS)
-def test_bounds_of_one_operand_are_the_least_and_the_greatest_result(type_name: str, a: tuple[int, int]) -> None:
+def test_bounds_of_one_operand_are_extreme_results(type_name: str, a: tuple[int, int]) -> None:
     operator = make(type_name)
-    found = bounds_of(operator, bounds(a))
-    if found is not None:
+    limits = bounds_of(operator, bounds(a))
+    if limits is not None:
         results = evaluate(operator, values(a))
-        assert int(found[0][0]) <= results.min()
-        assert int(found[1][0]) >= results.max()
+        assert int(limits[0][0]) <= results.min()
+        assert int(limits[1][0]) >= results.max()
 
 
 @pytest.mark.parametrize("type_name", ["Add", "Subtract", "Multiply", "Maximum", "Minimum", *COMPARISONS])
 @given(a=INTERVALS, b=INTERVALS)
 def test_bounds_are_reached(type_name: str, a: tuple[int, int], b: tuple[int, int]) -> None:
     operator = make(type_name)
-    found = bounds_of(operator, bounds(a), bounds(b))
-    assert found is not None
+    limits = bounds_of(operator, bounds(a), bounds(b))
+    assert limits is not None
     results = evaluate(operator, values(a)[:, np.newaxis], values(b))
-    assert (int(found[0][0]), int(found[1][0])) == (int(results.min()), int(results.max()))
+    assert (int(limits[0][0]), int(limits[1][0])) == (int(results.min()), int(results.max()))

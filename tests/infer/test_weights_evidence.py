@@ -19,10 +19,10 @@ NAMES = ("bert_tiny_fp16", "conv_zoo", "keras", "llama_int4_asym", "lstm", "same
 
 
 def codes(path: Path, weights: bytes) -> list[str]:
-    return [found.code for found in check_model(path, weights=weights).diagnostics]
+    return [diagnostic.code for diagnostic in check_model(path, weights=weights).diagnostics]
 
 
-def stored(name: str) -> bytes:
+def read_weights(name: str) -> bytes:
     return (NETWORKS / f"{name}.bin").read_bytes()
 
 
@@ -31,14 +31,16 @@ def stored(name: str) -> bytes:
 def test_weights_of_another_network(name: str, other: str) -> None:
     if name == other:
         return
-    report = check_model(NETWORKS / f"{name}.xml", weights=stored(other))
+    report = check_model(NETWORKS / f"{name}.xml", weights=read_weights(other))
     assert report.errors[0].code in (Code.foreign_weights, Code.weights_short)
     assert report.errors[0].hint is not None
     if report.errors[0].code == Code.foreign_weights:
         assert report.diagnostics[0] == report.errors[0]
-        assert not {"IR202", "IR207", "IR503", "IR505", "IR601"} & {found.code for found in report.diagnostics}
+        assert not {"IR202", "IR207", "IR503", "IR505", "IR601"} & {
+            diagnostic.code for diagnostic in report.diagnostics
+        }
     with pytest.raises(IRError) as caught:
-        read_model(NETWORKS / f"{name}.xml", weights=stored(other))
+        read_model(NETWORKS / f"{name}.xml", weights=read_weights(other))
     assert caught.value.code in (Code.foreign_weights, Code.weights_short)
     assert caught.value.hint is not None
 
@@ -86,17 +88,17 @@ def test_an_impossible_index_that_only_a_run_reads(gathers: Saved) -> None:
     with pytest.raises(WeightsError) as caught:
         compile_model(read_model(gathers.path, weights=wrong))([np.ones((2, 4), np.float32)])
     assert caught.value.code == Code.foreign_weights
-    assert [place.layer_type for place in caught.value.related] == ["GatherND"]
+    assert [location.layer_type for location in caught.value.related] == ["GatherND"]
 
 
-def test_an_index_of_the_caller_is_no_fault_of_the_weights(gathers: Saved) -> None:
+def test_index_of_caller_is_no_fault_of_weights(gathers: Saved) -> None:
     with pytest.raises(EvaluationError) as caught:
         compile_model(read_model(gathers.path, weights=gathers.right + bytes(40)))([np.ones((1, 4), np.float32)])
     assert caught.value.code == Code.index_out_of_range
     assert caught.value.hint is None
 
 
-def test_one_impossible_number_in_weights_of_the_right_size_is_damage(tmp_path: Path) -> None:
+def test_impossible_number_in_weights_is_damage(tmp_path: Path) -> None:
     x = build.parameter([4, 4], "f32", name="x")
     for axis in range(4):
         x = build.gather(x, np.array([1, 2, 3, axis]), np.array(axis % 2))
@@ -130,9 +132,9 @@ def of_floats(array: Array, folder: Path) -> Saved:
 NOISE = np.random.default_rng(0)
 
 
-@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
-def test_floats_that_are_other_bytes(tmp_path: Path, kind: type[np.floating]) -> None:
-    saved = of_floats(NOISE.normal(0, 0.05, 256).astype(kind), tmp_path)
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_floats_that_are_other_bytes(tmp_path: Path, dtype: type[np.floating]) -> None:
+    saved = of_floats(NOISE.normal(0, 0.05, 256).astype(dtype), tmp_path)
     assert not saved.is_foreign(saved.right)
     assert saved.is_foreign(NOISE.integers(0, 256, len(saved.right), np.uint8).tobytes())
     assert saved.is_foreign(NOISE.integers(-100, 100, len(saved.right) // 4, np.int32).tobytes())
@@ -160,5 +162,5 @@ def test_floats_that_are_meant(tmp_path: Path, array: Array, tail: int) -> None:
 def test_declarations_are_not_repaired_by_weights_of_another_network(gathers: Saved) -> None:
     weights = np.linspace(3, 4, len(gathers.right) // 4 + 1, dtype=np.float32).tobytes()
     checked = run_check(gathers.path, weights)
-    assert [found.code for found in checked.report.errors] == [Code.foreign_weights]
+    assert [error.code for error in checked.report.errors] == [Code.foreign_weights]
     assert checked.repairs == []

@@ -89,9 +89,9 @@ def test_open_dims_count_with_their_least_size() -> None:
     assert one_layer("Add", "?", "?") == Work(0, is_exact=False)
 
 
-def product(around: NetworkText, shape: str) -> tuple[NetworkText, Output, int]:
+def product(enclosing: NetworkText, shape: str) -> tuple[NetworkText, Output, int]:
     """A body: the product of its Parameter and a constant, [3,3]; its Parameter and its Result."""
-    body = NetworkText(around)
+    body = NetworkText(enclosing)
     parameter = body.parameter(shape)
     result = body.result(body.op("MatMul", parameter, body.const(np.ones((3, 3), np.float32))))
     return body, parameter, result

@@ -39,31 +39,31 @@ def document() -> Document:
 
 
 def read(text: str) -> Document:
-    found = read_document(text.encode())
-    assert found is not None
-    return found
+    result = read_document(text.encode())
+    assert result is not None
+    return result
 
 
 def test_a_document_made_in_python_is_a_network() -> None:
-    made = document()
-    assert [node.type for node in build_graph(made, None).nodes] == ["Parameter", "ReLU", "Result"]
-    assert made == document()
-    assert made != made.changed(name="other")
+    network = document()
+    assert [node.type for node in build_graph(network, None).nodes] == ["Parameter", "ReLU", "Result"]
+    assert network == document()
+    assert network != network.changed(name="other")
 
 
 @pytest.mark.parametrize("path", networks())
 def test_json_comes_back(path: Path) -> None:
-    found = read_document(path)
-    assert found is not None
-    assert Document.model_validate_json(found.model_dump_json()) == found
+    parsed = read_document(path)
+    assert parsed is not None
+    assert Document.model_validate_json(parsed.model_dump_json()) == parsed
 
 
 @pytest.mark.parametrize("text", [RELU, LOOP])
 def test_every_form_comes_back(text: str) -> None:
-    found = read(text)
-    assert Document.model_validate(found.model_dump()) == found
-    assert pickle.loads(pickle.dumps(found)) == found
-    assert copy.deepcopy(found) == found
+    parsed = read(text)
+    assert Document.model_validate(parsed.model_dump()) == parsed
+    assert pickle.loads(pickle.dumps(parsed)) == parsed
+    assert copy.deepcopy(parsed) == parsed
 
 
 WRONG: dict[str, tuple[type[Any], dict[str, Any]]] = {
@@ -88,7 +88,7 @@ WRONG: dict[str, tuple[type[Any], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_is_not_IR_is_refused(name: str) -> None:
+def test_foreign_content_is_refused(name: str) -> None:
     model, fields = WRONG[name]
     with pytest.raises(ValidationError) as caught:
         model(**fields)
@@ -101,18 +101,18 @@ def test_ids_have_one_spelling(text: str, id: str) -> None:
 
 
 def test_changes_are_validated() -> None:
-    made = document()
-    layer = made.layers[1].changed(data={"alpha": "1"}, outputs=(port("7"),))
+    network = document()
+    layer = network.layers[1].changed(data={"alpha": "1"}, outputs=(port("7"),))
     assert (layer.name, layer.data, layer.outputs[0].id) == ("y", {"alpha": "1"}, "7")
-    assert made.layers[1].outputs[0].id == "1"
+    assert network.layers[1].outputs[0].id == "1"
     for change in ({"layers": "none"}, {"layers": (port("0"),)}, {"title": "relu"}):
         with pytest.raises(ValidationError):
-            made.changed(**change)
+            network.changed(**change)
 
 
-def test_a_document_of_a_damaged_file_is_no_valid_one() -> None:
-    found: list[IRError] = []
-    damaged = read_document(RELU.replace('<layer id="1"', '<layer id="one"').encode(), report=found.append)
+def test_document_of_damaged_file_is_invalid() -> None:
+    errors: list[IRError] = []
+    damaged = read_document(RELU.replace('<layer id="1"', '<layer id="one"').encode(), report=errors.append)
     assert damaged is not None
     assert [layer.id for layer in damaged.layers] == ["0", "one", "2"]
     assert not damaged.is_complete
@@ -123,8 +123,8 @@ def test_a_document_of_a_damaged_file_is_no_valid_one() -> None:
 
 def test_trees_may_be_deep() -> None:
     deep = "<x>" * 240 + "</x>" * 240
-    found = read(RELU.replace("<rt_info>", f"<rt_info>{deep}"))
-    depth, tree = 0, found.rt_info
+    parsed = read(RELU.replace("<rt_info>", f"<rt_info>{deep}"))
+    depth, tree = 0, parsed.rt_info
     while tree.children:
         depth, tree = depth + 1, tree.children[0]
     assert depth == 240

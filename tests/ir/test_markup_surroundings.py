@@ -41,18 +41,20 @@ def test_a_second_declaration_is_a_warning(second: bytes, space: bytes) -> None:
     declaration = b'<?xml version="1.0"?>'
     assert RAW.startswith(declaration)
     raw = space + declaration + second + RAW.removeprefix(declaration)
-    found: list[IRError] = []
-    document = read_document(raw, report=found.append)
+    errors: list[IRError] = []
+    document = read_document(raw, report=errors.append)
     assert document is not None
     assert PLAIN is not None
     lines = (space + second).count(b"\n")
     assert [layer.line - lines for layer in document.layers] == [layer.line for layer in PLAIN.layers]
-    (warning,) = found
+    (warning,) = errors
     assert (warning.code, warning.severity) == (Code.not_well_formed, "warning")
     assert warning.location.line == 1 + space.count(b"\n") + second.startswith(b"\n")
     assert document.is_complete
     assert check_model(raw).ok
-    assert [place for _, place in start_tags(raw)] == [place + len(space) + len(second) for _, place in start_tags(RAW)]
+    assert [position for _, position in start_tags(raw)] == [
+        position + len(space) + len(second) for _, position in start_tags(RAW)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -67,7 +69,7 @@ def test_text_and_bytes_behind_the_end(behind: bytes) -> None:
 def test_start_tags_stay_where_they_are(behind: bytes) -> None:
     """`--fix` writes at these places."""
     shifted = b" \n" + RAW + behind
-    assert [place - 2 for _, place in start_tags(shifted)] == [place for _, place in start_tags(RAW)]
+    assert [position - 2 for _, position in start_tags(shifted)] == [position for _, position in start_tags(RAW)]
 
 
 @pytest.mark.parametrize(

@@ -52,8 +52,8 @@ def element(name: str, data: bytes, index: int, order: BitOrder) -> int:
     bits = ElementType[name].bits
     in_a_byte = 8 // bits
     high_first = name == "u1" or (order.high_pair_first if name == "u2" else order.high_nibble_first)
-    place = index % in_a_byte if high_first else in_a_byte - 1 - index % in_a_byte
-    return number([bit(data, index // in_a_byte * 8 + place * bits + k) for k in range(bits)])
+    position = index % in_a_byte if high_first else in_a_byte - 1 - index % in_a_byte
+    return number([bit(data, index // in_a_byte * 8 + position * bits + k) for k in range(bits)])
 
 
 @pytest.mark.parametrize(
@@ -90,15 +90,15 @@ def test_decode_is_the_bit_by_bit_model(name: str, order: BitOrder, count: int, 
 @settings(max_examples=60)
 @given(st.sampled_from(PACKED), st.sampled_from([CURRENT_ORDER, OLD_ORDER]), st.lists(st.integers(0, 63), max_size=70))
 def test_encode_is_the_bit_by_bit_model(name: str, order: BitOrder, values: list[int]) -> None:
-    wanted = [value % 2 ** ElementType[name].bits for value in values]
-    raw = np.array(wanted, np.uint8)
+    expected = [value % 2 ** ElementType[name].bits for value in values]
+    raw = np.array(expected, np.uint8)
     if name == "i4":
         raw = np.where(raw > 7, raw + 240, raw).astype(np.uint8)
     stored = encode(raw.view(ElementType[name].dtype), order)
     assert len(stored) == packed_size(ElementType[name], len(values))
-    assert [element(name, stored, index, order) for index in range(len(values))] == wanted
+    assert [element(name, stored, index, order) for index in range(len(values))] == expected
     fewer_bits = sum(bin(byte).count("1") for byte in stored)
-    assert fewer_bits == sum(bin(value).count("1") for value in wanted), "bits that hold no value are zero"
+    assert fewer_bits == sum(bin(value).count("1") for value in expected), "bits that hold no value are zero"
 
 
 def test_chunks_join_without_a_seam() -> None:
@@ -112,7 +112,7 @@ def test_chunks_join_without_a_seam() -> None:
             assert codes(array[index : index + 1]) == [element(name, stored, index, CURRENT_ORDER)]
 
 
-@pytest.mark.parametrize("name", [kind.name for kind in ElementType if kind.bits >= 8])
+@pytest.mark.parametrize("name", [element_type.name for element_type in ElementType if element_type.bits >= 8])
 def test_whole_bytes_lie_little_endian(name: str) -> None:
     element_type = ElementType[name]
     stored = bytes(range(1, 17)) if name != "boolean" else bytes([0, 1] * 8)
@@ -190,16 +190,16 @@ def test_openvino_reads_the_same(name: str) -> None:
         stored &= 0x77
     elif name == "i64":
         stored.reshape(-1, 8)[:, 3:] = 0
-    found = in_openvino(name, count, stored.tobytes())
+    decoded = in_openvino(name, count, stored.tobytes())
     array = decode(element_type, (count,), stored.tobytes())
     if name == "nf4":
         # The table of values rises with the code.
-        assert np.argsort(found, kind="stable").tolist() == np.argsort(codes(array), kind="stable").tolist()
-        assert len(set(found)) == len(set(codes(array)))
+        assert np.argsort(decoded, kind="stable").tolist() == np.argsort(codes(array), kind="stable").tolist()
+        assert len(set(decoded)) == len(set(codes(array)))
     elif array.dtype.fields:
-        assert found == codes(array)
+        assert decoded == codes(array)
     else:
-        assert found == array.astype(np.float32).tolist()
+        assert decoded == array.astype(np.float32).tolist()
 
 
 @pytest.mark.parametrize(

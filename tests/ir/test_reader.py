@@ -24,8 +24,8 @@ def read(text: str | bytes) -> Document:
 
 
 def faults(text: str) -> tuple[Document | None, list[IRError]]:
-    found: list[IRError] = []
-    return read_document(text.encode(), report=found.append), found
+    errors: list[IRError] = []
+    return read_document(text.encode(), report=errors.append), errors
 
 
 def layer(document: Document, id: str) -> Layer:
@@ -53,9 +53,9 @@ def test_a_document() -> None:
 def test_lines_are_those_of_the_start_tags() -> None:
     document = read(RELU)
     lines = RELU.splitlines()
-    for found in document.layers:
-        assert f'<layer id="{found.id}"' in lines[found.line - 1]
-        for port in (*found.inputs, *found.outputs):
+    for layer in document.layers:
+        assert f'<layer id="{layer.id}"' in lines[layer.line - 1]
+        for port in (*layer.inputs, *layer.outputs):
             assert f'<port id="{port.id}"' in lines[port.line - 1]
     assert "<data" in lines[document.layers[0].data_line - 1]
     assert document.layers[1].data_line == document.layers[1].line
@@ -70,7 +70,7 @@ def test_lines_are_exact_with_other_ends_of_lines(ending: str) -> None:
     assert [f'<layer id="{layer.id}"' in lines[layer.line - 1] for layer in document.layers] == [True] * 3
 
 
-def test_lines_are_exact_with_comments_cdata_and_tags_of_several_lines() -> None:
+def test_lines_are_exact_with_comments_cdata_and_multiline_tags() -> None:
     asides = "<!-- <layer>\n<layer> --><?note <a>\n?><rt_info><![CDATA[<b>\n<c>]]></rt_info>"
     text = RELU.replace("\t<layers>", f"{asides}\n<layers\n>").replace('<layer id="1" ', '<layer\n\n\tid="1"\n')
     document = read(text)
@@ -91,7 +91,7 @@ def test_lines_are_exact_with_tags_of_several_lines_alone(name: str) -> None:
     assert lines[layer(document, "2").line - 1].strip().startswith('<layer id="2"')
 
 
-def test_lines_are_exact_where_an_attribute_ends_its_lines_as_tags_do() -> None:
+def test_lines_are_exact_with_attribute_line_ends() -> None:
     text = RELU.replace('<layer id="1" ', '<layer other="a>\n" id="1" ')
     lines = text.splitlines()
     document = read(text)
@@ -103,15 +103,15 @@ def test_lines_are_exact_where_an_attribute_ends_its_lines_as_tags_do() -> None:
 def test_lines_are_exact_where_lxml_counts_no_further(line: int) -> None:
     text = RELU.replace('<layer id="1"', "\n" * (line - 13) + '<layer id="1"')
     start, end = text[: text.index('<layer id="1"')], text[text.index('<layer id="1"') :]
-    for rest in (text, start + end.replace("\n", " ")):
-        assert layer(read(rest), "1").line == line
+    for following in (text, start + end.replace("\n", " ")):
+        assert layer(read(following), "1").line == line
 
 
-def test_lines_are_exact_in_a_file_of_more_than_65535_lines() -> None:
+def test_lines_are_exact_beyond_65535_lines() -> None:
     text = RELU.replace('<layer id="1"', "\n" * 70_000 + '<layer id="1"')
     assert layer(read(text), "1").line == 13 + 70_000
-    _, found = faults(text.replace('to-layer="2"', ""))
-    assert [error.location.line for error in found] == [RELU[: RELU.index('to-layer="2"')].count("\n") + 1 + 70_000]
+    _, errors = faults(text.replace('to-layer="2"', ""))
+    assert [error.location.line for error in errors] == [RELU[: RELU.index('to-layer="2"')].count("\n") + 1 + 70_000]
 
 
 def test_the_form_of_line_ends_does_not_matter() -> None:
@@ -133,12 +133,12 @@ def test_the_form_of_line_ends_does_not_matter() -> None:
 )
 def test_encodings(encoding: str, declared: str) -> None:
     text = RELU.replace('"1.0"?>', f'"1.0"{declared}?>').replace('name="y"', 'name="übung"')
-    found = layer(read(text.encode(encoding)), "1")
-    assert (found.name, found.line) == ("übung", 13)
+    parsed = layer(read(text.encode(encoding)), "1")
+    assert (parsed.name, parsed.line) == ("übung", 13)
 
 
 @pytest.mark.parametrize("encoding", ["zip", "unicode_escape", "punycode", "x-none", "utf-7", "rot13"])
-def test_what_is_no_character_set_is_refused(encoding: str) -> None:
+def test_unknown_character_set_is_refused(encoding: str) -> None:
     text = RELU.replace('"1.0"?>', f'"1.0" encoding="{encoding}"?>')
     with pytest.raises(ParseError, match=naming(encoding)) as caught:
         read(text)
@@ -207,9 +207,9 @@ def test_an_undeclared_prefix_hides_no_other_fault() -> None:
 
 
 def test_bodies() -> None:
-    found = layer(read(LOOP), "5")
-    assert [port.id for port in found.inputs] == ["0", "1", "2"]
-    (body,) = found.bodies
+    parsed = layer(read(LOOP), "5")
+    assert [port.id for port in parsed.inputs] == ["0", "1", "2"]
+    (body,) = parsed.bodies
     assert body.name == "body"
     assert [layer.id for layer in body.layers] == ["0", "2"]
     assert [(edge.from_layer, edge.to_layer) for edge in body.edges] == [("0", "2")]
@@ -231,12 +231,12 @@ def test_each_branch_of_an_if_has_its_own_port_map() -> None:
         .replace("port_map>", "else_port_map>")
         .replace("then_else_", "then_")
     )
-    found = {body.name: body for body in layer(read(text), "5").bodies}
-    assert {name: (len(body.port_map), len(body.layers)) for name, body in found.items()} == {
+    bodies_by_name = {body.name: body for body in layer(read(text), "5").bodies}
+    assert {name: (len(body.port_map), len(body.layers)) for name, body in bodies_by_name.items()} == {
         "then_body": (0, 0),
         "else_body": (3, 2),
     }
-    assert all(body.back_edges == () for body in found.values())
+    assert all(body.back_edges == () for body in bodies_by_name.values())
 
 
 def test_rt_info_is_kept_as_a_tree() -> None:
@@ -362,8 +362,8 @@ def test_damage_is_reported_with_its_place(name: str) -> None:
     error = caught.value
     assert (error.code, error.location.line, error.location.layer_id) == (code, line, layer_id)
     assert words in error.message
-    document, found = faults(text)
-    assert len(found) == 1
+    document, errors = faults(text)
+    assert len(errors) == 1
     assert document is not None
     assert not document.is_complete
 
@@ -377,8 +377,8 @@ def test_all_faults_come_out_in_one_pass() -> None:
         (EDGE, "<edge/>"),
     ):
         text = text.replace(old, new)
-    document, found = faults(text)
-    assert [(error.code, error.location.line) for error in found] == [
+    document, errors = faults(text)
+    assert [(error.code, error.location.line) for error in errors] == [
         ("IR008", 4),
         ("IR007", 8),
         ("IR008", 13),
@@ -387,7 +387,7 @@ def test_all_faults_come_out_in_one_pass() -> None:
         ("IR007", 30),
         *[("IR008", 38)] * 4,
     ]
-    assert found[3].location.layer_name == "y"
+    assert errors[3].location.layer_name == "y"
     assert document is not None
     assert [layer.id for layer in document.layers] == ["1", "2"]
     assert len(document.edges) == 1
@@ -422,10 +422,10 @@ def test_all_faults_come_out_in_one_pass() -> None:
 def test_damage_in_bodies(old: str, new: str, code: str, words: fault_with) -> None:
     text = LOOP.replace(old, new).replace(old.replace("<", "</"), new.replace("<", "</"))
     assert text != LOOP
-    _, found = faults(text)
-    assert [error.code for error in found] == [code]
-    assert found[0] == words
-    assert (found[0].location.layer_id, found[0].location.layer_type) == ("5", "Loop")
+    _, errors = faults(text)
+    assert [error.code for error in errors] == [code]
+    assert errors[0] == words
+    assert (errors[0].location.layer_id, errors[0].location.layer_type) == ("5", "Loop")
 
 
 SCRAPS = st.sampled_from(
@@ -436,12 +436,12 @@ SCRAPS = st.sampled_from(
 @settings(max_examples=150)
 @given(st.sampled_from([RELU, LOOP]), st.lists(st.tuples(st.floats(0, 1), st.integers(0, 30), SCRAPS), max_size=4))
 def test_damaged_text_raises_nothing_but_IRError(text: str, cuts: list[tuple[float, int, str]]) -> None:
-    for place, length, scrap in cuts:
-        start = int(place * len(text))
+    for position, length, scrap in cuts:
+        start = int(position * len(text))
         text = text[:start] + scrap + text[start + length :]
-    document, found = faults(text)
-    assert document is not None or found
-    assert document is None or document.is_complete == (not found)
+    document, errors = faults(text)
+    assert document is not None or errors
+    assert document is None or document.is_complete == (not errors)
 
 
 @settings(max_examples=100)
@@ -449,13 +449,13 @@ def test_damaged_text_raises_nothing_but_IRError(text: str, cuts: list[tuple[flo
     st.binary(max_size=200), st.sampled_from([b"", b"<net", b"<?xml version='1.0'?>", b"\xff\xfe<\0", b"\xef\xbb\xbf"])
 )
 def test_random_bytes_raise_nothing_but_IRError(raw: bytes, start: bytes) -> None:
-    found: list[IRError] = []
-    document = read_document(start + raw, report=found.append)
-    assert document is not None or len(found) == 1
+    errors: list[IRError] = []
+    document = read_document(start + raw, report=errors.append)
+    assert document is not None or len(errors) == 1
 
 
 @pytest.mark.parametrize("spelling", ["RESULT", "result"])
-def test_the_case_of_the_types_that_make_a_graph_is_ignored(spelling: str) -> None:
+def test_case_of_graph_types_is_ignored(spelling: str) -> None:
     assert '"Result"' in RELU
     assert layer(read(RELU.replace('"Result"', f'"{spelling}"')), "2").type == "Result"
 

@@ -64,11 +64,11 @@ class Fetched:
         self.ranges: list[tuple[str, Any, Any]] = []
         cat_file = system.cat_file
 
-        def noted(path: str, start: Any = None, end: Any = None, **options: Any) -> Any:
+        def note_range(path: str, start: Any = None, end: Any = None, **options: Any) -> Any:
             self.ranges.append((path, start, end))
             return cat_file(path, start=start, end=end, **options)
 
-        monkeypatch.setattr(system, "cat_file", noted)
+        monkeypatch.setattr(system, "cat_file", note_range)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_checking_fetches_only_the_constants_it_looks_at(memory: Any, monkeypatc
     # A copy with a large constant that nothing asks for, in the middle of a file of 40 blocks.
     large = np.zeros(20 * BLOCK // 4, np.float32).tobytes()
     offsets = {int(number) for number in re.findall(rb'offset="(\d+)"', xml)}
-    moved = re.sub(rb'offset="(\d+)"', lambda found: b'offset="%d"' % (int(found[1]) + 20 * BLOCK), xml)
+    moved = re.sub(rb'offset="(\d+)"', lambda match: b'offset="%d"' % (int(match[1]) + 20 * BLOCK), xml)
     memory.pipe("/net/lstm.xml", moved)
     memory.pipe("/net/lstm.bin", large + content)
     fetched = Fetched(memory, monkeypatch)
@@ -119,7 +119,7 @@ def test_checking_fetches_only_the_constants_it_looks_at(memory: Any, monkeypatc
     assert asked <= {0, *range(20, 21 + len(content) // BLOCK)}, "the first block tells whether it is a Git LFS pointer"
 
 
-def test_blocks_that_lie_side_by_side_are_fetched_at_once(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_adjacent_blocks_are_fetched_at_once(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     memory.pipe("/side/by.bin", bytes(9 * BLOCK))
     remote = RemoteFile.open("memory://side/by.bin")
     fetched = Fetched(memory, monkeypatch)
@@ -129,9 +129,7 @@ def test_blocks_that_lie_side_by_side_are_fetched_at_once(memory: Any, monkeypat
     assert asked == [(3, 4), (0, 3), (4, 9)]
 
 
-def test_what_was_fetched_is_kept_until_it_changes(
-    memory: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fetched_blocks_are_cached_until_changed(memory: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     weighed_network(tmp_path)
     for suffix in (".xml", ".bin"):
         memory.pipe(f"/w/net{suffix}", (tmp_path / f"net{suffix}").read_bytes())
@@ -189,10 +187,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_error(404)
             return
         content = path.read_bytes()
-        found = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
-        is_part = found is not None and server.has_ranges
-        if found is not None and server.has_ranges:
-            content = content[int(found[1]) : int(found[2]) + 1]
+        match = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
+        is_part = match is not None and server.has_ranges
+        if match is not None and server.has_ranges:
+            content = content[int(match[1]) : int(match[2]) + 1]
         server.asked.append((self.command, self.path, len(content)))
         if server.answer is not None:
             server.answer(self, content, with_content)
@@ -231,7 +229,7 @@ def test_a_network_over_http(server: Any, has_ranges: bool, has_versions: bool) 
     assert np.array_equal(run(url), expected)
     assert any(command == "GET" for command, *_ in server.asked) == (not has_versions), "fetched anew without a version"
     missing = ir_exec.check_model(url.replace("lstm", "nothing"))
-    assert [found.code for found in missing.errors] == ["IR001"]
+    assert [error.code for error in missing.errors] == ["IR001"]
     assert "No such file" in missing.errors[0].message
 
 
@@ -241,11 +239,11 @@ def test_an_archive_over_http(server: Any, has_ranges: bool, tmp_path: Path) -> 
     with zipfile.ZipFile(tmp_path / "net.zip", "w") as archive:
         for suffix in (".xml", ".bin"):
             archive.write(LSTM.with_suffix(suffix), f"lstm{suffix}")
-    place = f"http://127.0.0.1:{server.server_port}/net.zip"
-    assert np.array_equal(run(f"zip://lstm.xml::{place}"), run(str(LSTM.with_suffix(".xml"))))
-    (error,) = ir_exec.check_model(f"zip://nothing.xml::{place}").errors
+    url = f"http://127.0.0.1:{server.server_port}/net.zip"
+    assert np.array_equal(run(f"zip://lstm.xml::{url}"), run(str(LSTM.with_suffix(".xml"))))
+    (error,) = ir_exec.check_model(f"zip://nothing.xml::{url}").errors
     assert "No such file" in error.message
-    (error,) = ir_exec.check_model(f"zip://lstm.xml::{place.replace('net', 'nothing')}").errors
+    (error,) = ir_exec.check_model(f"zip://lstm.xml::{url.replace('net', 'nothing')}").errors
     assert "No such file" in error.message
 
 
@@ -352,7 +350,7 @@ def test_responses_without_a_length(server: Any, answer: Any, tmp_path: Path, mo
         local_path(url)
 
 
-def test_a_response_that_is_longer_than_its_length(server: Any, tmp_path: Path) -> None:
+def test_response_longer_than_declared(server: Any, tmp_path: Path) -> None:
     """HEAD promises few bytes, and GET sends a compressed response of many."""
 
     def lie(handler: Any, content: bytes, with_content: bool) -> None:
@@ -383,7 +381,7 @@ def test_a_slow_response(server: Any, tmp_path: Path, monkeypatch: pytest.Monkey
 def test_a_missing_bin(memory: Any) -> None:
     memory.rm("/net/lstm.bin")
     report = ir_exec.check_model("memory://net/lstm.xml")
-    assert {found.code for found in report.errors} == {"IR201"}
+    assert {error.code for error in report.errors} == {"IR201"}
     with pytest.raises(WeightsError, check=coded("IR201")):
         Weights.open("memory://net/lstm.bin")
 
@@ -409,14 +407,14 @@ def test_a_kind_that_nobody_knows() -> None:
 
 def test_folders_and_data_on_the_command_line(memory: Any, tmp_path: Path) -> None:
     memory.pipe("/net/.hidden/lstm.xml", b"<net/>")
-    found = CliRunner().invoke(main, ["check", "memory://net", "--quiet"])
-    assert found.exit_code == 0, found.output
-    assert found.output.startswith("1 file: ")
+    result = CliRunner().invoke(main, ["check", "memory://net", "--quiet"])
+    assert result.exit_code == 0, result.output
+    assert result.output.startswith("1 file: ")
     out = tmp_path / "out"
     for inputs in ("memory://net", "memory://net/*.npz"):
         arguments = ["--inputs", inputs, "--output", str(out / str(len(inputs)))]
-        found = CliRunner().invoke(main, ["run", "memory://net/lstm.xml", *arguments])
-        assert found.exit_code == 0, found.output
+        result = CliRunner().invoke(main, ["run", "memory://net/lstm.xml", *arguments])
+        assert result.exit_code == 0, result.output
         with np.load(out / str(len(inputs)) / "lstm.inputs.npz") as outputs:
             assert np.array_equal(outputs[outputs.files[0]], run(str(LSTM.with_suffix(".xml"))))
     assert Path(local_path("memory://net/lstm.inputs.npz")).suffix == ".npz"

@@ -51,19 +51,19 @@ def test_inputs_and_outputs_are_converted(oracle, declared_in, declared_out, rea
     assert actual[0].dtype == expected[0].dtype
 
 
-def relabelled(type, really, declared, outputs=1):
+def relabel_output(type, really, declared, outputs=1):
     """A layer of two f32 inputs, or of the element type `really`, whose output is declared as another type."""
     inputs = [parameter(0, really, DIMS, "x").replace(' names="x"', ""), parameter(1, really, DIMS, "y")]
     ports = [port(0, really, DIMS), port(1, really, DIMS)]
     both = layer(2, type, name="both", inputs=ports, outputs=[port(2, declared, DIMS)])
-    results = [result(3 + place, declared, DIMS) for place in range(outputs)]
-    ends = [(0, 0, 2, 0), (1, 0, 2, 1), *((2, 2, 3 + place, 0) for place in range(outputs))]
+    results = [result(3 + index, declared, DIMS) for index in range(outputs)]
+    ends = [(0, 0, 2, 0), (1, 0, 2, 1), *((2, 2, 3 + index, 0) for index in range(outputs))]
     return net([*inputs, both, *results], ends, version=10)
 
 
 @pytest.mark.parametrize("outputs", [1, 2])
 @pytest.mark.parametrize(
-    ("type", "really", "declared", "given"),
+    ("type", "really", "declared", "public_type"),
     [
         ("Greater", "f32", "f32", "f32"),
         ("Greater", "i32", "boolean", "f32"),
@@ -74,30 +74,30 @@ def relabelled(type, really, declared, outputs=1):
         ("Add", "f32", "f16", "f32"),
     ],
 )
-def test_the_inferred_type_of_an_output_decides(oracle, type, really, declared, given, outputs):
-    xml = relabelled(type, really, declared, outputs)
+def test_the_inferred_type_of_an_output_decides(oracle, type, really, declared, public_type, outputs):
+    xml = relabel_output(type, really, declared, outputs)
     model = ir_exec.read_model(xml)
-    assert [str(port.element_type) for port in model.outputs] == [given] * outputs
+    assert [str(port.element_type) for port in model.outputs] == [public_type] * outputs
     assert all("both" in port.names for port in model.outputs)
-    one, other = (np.arange(12).astype(model.inputs[0].element_type.dtype).reshape(DIMS) for _ in range(2))
-    expected = oracle.values(IRFile(xml, b"", (one, other)), "reference")
-    actual = ir_exec.compile_model(model)([one, other])
-    for place in range(outputs):
-        np.testing.assert_array_equal(actual[place], expected[place])
-        assert actual[place].dtype == expected[place].dtype
+    first, other = (np.arange(12).astype(model.inputs[0].element_type.dtype).reshape(DIMS) for _ in range(2))
+    expected = oracle.values(IRFile(xml, b"", (first, other)), "reference")
+    actual = ir_exec.compile_model(model)([first, other])
+    for index in range(outputs):
+        np.testing.assert_array_equal(actual[index], expected[index])
+        assert actual[index].dtype == expected[index].dtype
 
 
 @pytest.mark.parametrize(
-    ("element_type", "given"), [("i64", "i32"), ("u8", "f32"), ("boolean", "f32"), ("f16", "f32"), ("f32", "f32")]
+    ("element_type", "public_type"), [("i64", "i32"), ("u8", "f32"), ("boolean", "f32"), ("f16", "f32"), ("f32", "f32")]
 )
-def test_an_input_that_is_an_output_is_converted_too(oracle, element_type, given):
+def test_input_used_as_output_is_converted(oracle, element_type, public_type):
     image = parameter(0, element_type, DIMS, "image").replace(' names="image"', "")
     xml = net([image, result(1, element_type, DIMS)], [(0, 0, 1, 0)], version=10)
     model = ir_exec.read_model(xml)
     assert [(port.name, str(port.element_type)) for port in model.inputs] == [
         ("image", "f32" if element_type == "f16" else element_type)
     ]
-    assert [str(port.element_type) for port in model.outputs] == [given]
+    assert [str(port.element_type) for port in model.outputs] == [public_type]
     value = np.arange(12).astype(model.inputs[0].element_type.dtype).reshape(DIMS)
     expected = oracle.values(IRFile(xml, b"", (value,)), "reference")[0]
     np.testing.assert_array_equal(ir_exec.compile_model(model)([value])[0], expected)
@@ -123,7 +123,7 @@ def test_a_mean_is_subtracted(oracle, input_type):
     assert actual["converted"][0, :, 0, 0].tolist() == [8.5, 7.5, 6.5]
 
 
-def test_a_mean_that_is_no_number_is_one_error():
+def test_non_numeric_mean_is_one_error():
     broken = PRE_PROCESS.replace("2.5", "two")
     with pytest.raises(ir_exec.ParseError, match=naming("mean", "<pre-process>", "two")):
         ir_exec.read_model(network("f32", "f32", broken))
@@ -133,10 +133,10 @@ def test_a_mean_that_is_no_number_is_one_error():
 def test_numbers_of_means_that_cannot_be_read(number):
     for old, new in (('id="1"', f'id="{number}"'), ('value="2.5"', f'offset="{number}" size="16"')):
         report = ir_exec.check_model(network("f32", "f32", PRE_PROCESS.replace(old, new)))
-        assert {found.code for found in report.errors} <= {"IR007"}
+        assert {error.code for error in report.errors} <= {"IR007"}
 
 
-def test_an_upgraded_network_is_saved_as_version_11(tmp_path, oracle):
+def test_upgraded_network_is_saved_as_version_11(tmp_path, oracle):
     xml = network("f16", "i64", PRE_PROCESS)
     model = ir_exec.read_model(xml)
     model.save(tmp_path / "new.xml")
@@ -157,4 +157,4 @@ def test_version_11_is_left_alone():
 
 
 def test_all_port_types_have_a_precision():
-    assert set(PRECISIONS) <= {kind.name for kind in ir_exec.ElementType}
+    assert set(PRECISIONS) <= {element_type.name for element_type in ir_exec.ElementType}

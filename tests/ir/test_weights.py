@@ -31,11 +31,13 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
-def refused(weights: Weights, kind: ElementType, shape: tuple[int, ...], offset: int, size: int) -> WeightsError:
+def reading_error(
+    weights: Weights, element_type: ElementType, shape: tuple[int, ...], offset: int, size: int
+) -> WeightsError:
     with pytest.raises(WeightsError) as caught:
-        weights.read(kind, shape, offset, size)
+        weights.read(element_type, shape, offset, size)
     with pytest.raises(WeightsError) as also_caught:
-        weights.check(kind, shape, offset, size)
+        weights.check(element_type, shape, offset, size)
     assert also_caught.value.code == caught.value.code
     return caught.value
 
@@ -105,22 +107,26 @@ def test_an_empty_file(tmp_path: Path) -> None:
     (tmp_path / "m.bin").write_bytes(b"")
     weights = Weights.open(tmp_path / "m.bin")
     assert weights.size == 0
-    assert refused(weights, U8, (1,), 0, 1).code == "IR202"
+    assert reading_error(weights, U8, (1,), 0, 1).code == "IR202"
 
 
 @pytest.mark.parametrize(
-    ("kind", "shape", "size", "spare"), [(F32, (5,), 24, 4), (F32, (0,), 4, 4), (U4, (5,), 4, 1), (U4, (0,), 1, 0)]
+    ("element_type", "shape", "size", "spare"),
+    [(F32, (5,), 24, 4), (F32, (0,), 4, 4), (U4, (5,), 4, 1), (U4, (0,), 1, 0)],
 )
-def test_bytes_that_the_elements_do_not_need_are_not_read(
-    path: Path, kind: ElementType, shape: tuple[int, ...], size: int, spare: int
+def test_unneeded_bytes_are_not_read(
+    path: Path, element_type: ElementType, shape: tuple[int, ...], size: int, spare: int
 ) -> None:
     weights = Weights.open(path)
-    assert spare_bytes(kind, shape, 3, size) == spare
-    assert weights.read(kind, shape, 3, size).tolist() == weights.read(kind, shape, 3, size - spare).tolist()
+    assert spare_bytes(element_type, shape, 3, size) == spare
+    assert (
+        weights.read(element_type, shape, 3, size).tolist()
+        == weights.read(element_type, shape, 3, size - spare).tolist()
+    )
 
 
 @pytest.mark.parametrize(
-    ("kind", "shape", "offset", "size", "code"),
+    ("element_type", "shape", "offset", "size", "code"),
     [
         (F32, (6,), 4, 24, "IR202"),
         (F32, (1,), 27, 4, "IR202"),
@@ -140,11 +146,11 @@ def test_bytes_that_the_elements_do_not_need_are_not_read(
     ],
 )
 def test_constants_that_do_not_fit(
-    path: Path, kind: ElementType, shape: tuple[int, ...], offset: int, size: int, code: str
+    path: Path, element_type: ElementType, shape: tuple[int, ...], offset: int, size: int, code: str
 ) -> None:
     tracemalloc.start()
     try:
-        assert refused(Weights.open(path), kind, shape, offset, size).code == code
+        assert reading_error(Weights.open(path), element_type, shape, offset, size).code == code
         assert tracemalloc.get_traced_memory()[1] < 2**20
     finally:
         tracemalloc.stop()
@@ -164,13 +170,13 @@ def test_what_is_no_weights_file(tmp_path: Path) -> None:
     pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
     (tmp_path / "lfs.bin").write_bytes(pointer)
     (tmp_path / "folder.bin").mkdir()
-    found = {}
+    codes = {}
     for name in ("lfs.bin", "folder.bin", "missing.bin", "nul\0.bin"):
         with pytest.raises(WeightsError) as caught:
             Weights.open(tmp_path / name)
         assert caught.value.location.path == str(tmp_path / name)
-        found[name] = caught.value.code
-    assert found == {"lfs.bin": "IR203", "folder.bin": "IR201", "missing.bin": "IR201", "nul\0.bin": "IR201"}
+        codes[name] = caught.value.code
+    assert codes == {"lfs.bin": "IR203", "folder.bin": "IR201", "missing.bin": "IR201", "nul\0.bin": "IR201"}
     with pytest.raises(WeightsError, match=naming("LFS")) as caught:
         Weights.of_bytes(pointer)
     assert caught.value.hint is not None
@@ -202,7 +208,7 @@ def test_a_large_file_is_not_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells what lies in memory")
-def test_what_is_copied_does_not_lie_in_memory_twice(tmp_path: Path) -> None:
+def test_copied_values_are_in_memory_once(tmp_path: Path) -> None:
     """A constant that is not aligned is copied; its pages of the file are let go."""
     count = 2**23
     path = tmp_path / "model.bin"
@@ -210,9 +216,9 @@ def test_what_is_copied_does_not_lie_in_memory_twice(tmp_path: Path) -> None:
     path.write_bytes(b"\0" + values.tobytes())
     weights = Weights.open(path)
     before = _resident_bytes_of_files()
-    found = weights.read(F32, (count,), 1, 4 * count)
+    actual = weights.read(F32, (count,), 1, 4 * count)
     assert _resident_bytes_of_files() - before < count
-    np.testing.assert_array_equal(found, values)
+    np.testing.assert_array_equal(actual, values)
     np.testing.assert_array_equal(weights.read(F32, (count,), 1, 4 * count), values)
 
 
@@ -249,7 +255,7 @@ def test_no_file_stays_open(path: Path) -> None:
     assert len(os.listdir(folder)) == before - 1
 
 
-def test_a_small_constant_is_decoded_once_and_forgotten_when_the_file_is_closed() -> None:
+def test_small_constant_is_decoded_once_and_released_on_close() -> None:
     weights = Weights.of_bytes(FLOATS.tobytes())
     array = weights.read(F32, (6,), 0, 24)
     assert weights.read(F32, (6,), 0, 24) is array
@@ -319,7 +325,7 @@ def test_a_mapped_file_may_be_replaced(large: Path) -> None:
         weights.require_unchanged()
 
 
-def test_a_run_does_not_look_at_what_is_cut_off(tmp_path: Path) -> None:
+def test_run_ignores_truncated_bytes(tmp_path: Path) -> None:
     """Before this was noticed, the operating system ended the process here."""
     text = NetworkText()
     text.result(text.op("Add", text.parameter("1"), text.const(np.ones(2**19, np.float32))))

@@ -35,7 +35,7 @@ def content(document: Document) -> Any:
 def constants(document: Document, path: Path) -> list[bytes]:
     weights = Weights.open(default_weights_path(path))
     data = [layer.data for layer in document.all_layers() if layer.type == "Const"]
-    return [bytes(weights.slice(int(found["offset"]), int(found["size"]))) for found in data]
+    return [bytes(weights.slice(int(entry["offset"]), int(entry["size"]))) for entry in data]
 
 
 def outputs(path: Path, inputs: Path) -> tuple[list[Any], list[Any]]:
@@ -70,9 +70,9 @@ def test_real_networks_come_back(path: Path, tmp_path: Path) -> None:
     if not inputs.exists():
         pytest.skip("there are no inputs beside the network")
     expected, expected_names = outputs(path, inputs)
-    found, names = outputs(written, inputs)
+    actual, names = outputs(written, inputs)
     assert names == expected_names
-    for ours, theirs in zip(found, expected, strict=True):
+    for ours, theirs in zip(actual, expected, strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
 
@@ -111,10 +111,10 @@ def test_a_network_with_everything_comes_back(tmp_path: Path) -> None:
     assert content(read(written)) == content(document)
     assert constants(read(written), written) == constants(document, original)
     expected, names = outputs(original, inputs)
-    found, found_names = outputs(written, inputs)
+    actual, found_names = outputs(written, inputs)
     assert found_names == names
-    np.testing.assert_array_equal(found[0], expected[0])
-    assert found[0].tolist() == [[8, 10, 12]] * 2
+    np.testing.assert_array_equal(actual[0], expected[0])
+    assert actual[0].tolist() == [[8, 10, 12]] * 2
 
 
 def test_the_parts_of_a_loop_come_back(tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_a_file_is_written_over_itself(tmp_path: Path) -> None:
     path.with_suffix(".bin").write_bytes(b"left" + np.float32([1, 2]).tobytes())
     write_document(read(path), Weights.open(path.with_suffix(".bin")), path)
     assert path.with_suffix(".bin").read_bytes() == np.float32([1, 2]).tobytes()
-    assert sorted(found.name for found in tmp_path.iterdir()) == ["m.bin", "m.xml"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["m.bin", "m.xml"]
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_constants_that_cannot_be_written(old: str, new: str, weights: bytes | N
         write_document(document, None if weights is None else Weights.of_bytes(weights), tmp_path / "m.xml")
     assert (caught.value.code, caught.value.location.layer_id, caught.value.location.line) == (code, "0", 3)
     assert (tmp_path / "m.xml").read_text() == "older"
-    assert [found.name for found in tmp_path.iterdir()] == ["m.xml"]
+    assert [file.name for file in tmp_path.iterdir()] == ["m.xml"]
 
 
 def test_places_that_cannot_be_written(tmp_path: Path) -> None:

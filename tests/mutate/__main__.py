@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from random import Random
 
-from tests.mutate.changes import Change, changes_of, recognised
+from tests.mutate.changes import Change, changes_of, recognize_changes
 from tests.mutate.trial import Tried, Workshop
 
 ROOT = Path(__file__).parents[2]
@@ -30,32 +30,34 @@ def main() -> int:
     options = _options()
     listed: dict[str, dict[str, str]] = json.loads(EQUIVALENT.read_text("utf-8"))
     changes = _all_changes(options.under)
-    found = recognised({key: entry["shape"] for key, entry in listed.items()}, changes)
+    matches = recognize_changes({key: entry["shape"] for key, entry in listed.items()}, changes)
     if options.rekey:
-        return _rekey(listed, found)
-    known = {change.key for change in found.values()}
-    stale = sorted(key for key in listed if key not in found and _is_under(key, options.under))
+        return _rekey(listed, matches)
+    equivalent_keys = {change.key for change in matches.values()}
+    stale = sorted(key for key in listed if key not in matches and _is_under(key, options.under))
     chosen = _chosen(changes, options)
     if options.list or not chosen:
         sys.stdout.writelines(f"{change.line}: {change.key}\n" for change in chosen)
         sys.stdout.write(f"{len(chosen)} of {len(changes)} changes\n")
         return 0 if chosen else 2
-    equivalent = [change for change in chosen if change.key in known]
+    equivalent = [change for change in chosen if change.key in equivalent_keys]
     tried = []
-    for one in _tried([change for change in chosen if change.key not in known], options):
-        tried.append(one)
-        sys.stdout.write(f"{len(tried):4} {one.stage or 'SURVIVED':20} {one.seconds:6.1f} s  {one.line}: {one.key}\n")
+    for outcome in _try_changes([change for change in chosen if change.key not in equivalent_keys], options):
+        tried.append(outcome)
+        sys.stdout.write(
+            f"{len(tried):4} {outcome.stage or 'SURVIVED':20} {outcome.seconds:6.1f} s  {outcome.line}: {outcome.key}\n"
+        )
         sys.stdout.flush()
         if options.output:
             with options.output.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(asdict(one), ensure_ascii=False) + "\n")
+                file.write(json.dumps(asdict(outcome), ensure_ascii=False) + "\n")
     return _summary(tried, equivalent, stale)
 
 
-def _rekey(listed: dict[str, dict[str, str]], found: dict[str, Change]) -> int:
+def _rekey(listed: dict[str, dict[str, str]], matches: dict[str, Change]) -> int:
     """Write the list with the keys and shapes of today, and name the entries that fit no change."""
-    lost = {key: entry for key, entry in listed.items() if key not in found}
-    entries = {found[key].key: {**listed[key], "shape": found[key].shape} for key in found} | lost
+    lost = {key: entry for key, entry in listed.items() if key not in matches}
+    entries = {matches[key].key: {**listed[key], "shape": matches[key].shape} for key in matches} | lost
     text = json.dumps(dict(sorted(entries.items())), indent=2, ensure_ascii=False)
     EQUIVALENT.write_text(text + "\n", encoding="utf-8")
     sys.stdout.writelines(f"no such change any more: {key}\n" for key in sorted(lost))
@@ -99,7 +101,7 @@ def _all_changes(under: list[str]) -> list[Change]:
 
 
 def _is_under(path: str, under: list[str]) -> bool:
-    return any(path.startswith(one.removesuffix("/")) for one in under)
+    return any(path.startswith(folder.removesuffix("/")) for folder in under)
 
 
 def _chosen(changes: list[Change], options: argparse.Namespace) -> list[Change]:
@@ -114,7 +116,7 @@ def _chosen(changes: list[Change], options: argparse.Namespace) -> list[Change]:
     return changes
 
 
-def _tried(changes: list[Change], options: argparse.Namespace) -> Iterator[Tried]:
+def _try_changes(changes: list[Change], options: argparse.Namespace) -> Iterator[Tried]:
     with tempfile.TemporaryDirectory(prefix="ir_exec-mutate-", ignore_cleanup_errors=True) as folder:
         jobs = [(change, Path(folder), options.seconds, options.quick) for change in changes]
         # Forked, so that what the children need is imported once.
@@ -129,17 +131,17 @@ def _workshop(folder: Path, seconds: float, is_quick: bool) -> Workshop:
 
 
 def _try_out(job: tuple[Change, Path, float, bool]) -> Tried:
-    change, *rest = job
-    return _workshop(*rest).try_out(change)
+    change, *settings = job
+    return _workshop(*settings).try_out(change)
 
 
 def _summary(tried: list[Tried], equivalent: list[Change], stale: list[str]) -> int:
-    caught = Counter(one.stage for one in tried if one.stage is not None)
-    survived = [one for one in tried if not one.is_caught]
+    caught = Counter(outcome.stage for outcome in tried if outcome.stage is not None)
+    survived = [outcome for outcome in tried if not outcome.is_caught]
     share = caught.total() / len(tried) if tried else 1.0
     lines = ["", *(f"{count:5} caught by {stage}" for stage, count in caught.most_common())]
     lines += [f"{len(equivalent):5} equivalent", f"{len(survived):5} survived"]
-    lines += [f"      {one.line}: {one.key}" for one in sorted(survived, key=lambda one: one.key)]
+    lines += [f"      {outcome.line}: {outcome.key}" for outcome in sorted(survived, key=lambda outcome: outcome.key)]
     lines += [f"no such change any more: {key}" for key in stale]
     lines += [f"{caught.total()} of {len(tried)} caught that are not equivalent, {share:.1%}"]
     sys.stdout.write("\n".join(lines) + "\n")

@@ -109,7 +109,7 @@ class Bench:
     def first_failure(self, tests: Sequence[Test]) -> Test | None:
         return next((test for test, passes in self.outcomes(tests) if not passes), None)
 
-    def reached(self, source: str) -> list[Reached]:
+    def measure_tests(self, source: str) -> list[Reached]:
         """Run all tests of a loaded source and note what each of them calls."""
         folder = str(self._root / "ir_exec") + "/"
         seen: dict[int, tuple[CodeType, bool]] = {}
@@ -128,7 +128,7 @@ class Bench:
                 if code.co_filename.startswith(folder)
             }
 
-        found, shared = [], set()
+        measured, shared = [], set()
         threading.settrace(note)  # it returns None: no lines are traced
         outcomes = self.outcomes(self.load(source))
         while True:
@@ -140,8 +140,8 @@ class Bench:
             if test is None:
                 break
             shared |= functions(of_setup=True)
-            found.append(Reached(test, time.process_time() - start, passes, frozenset(functions(of_setup=False))))
-        return [Reached(one.test, one.seconds, one.passes, one.functions | shared) for one in found]
+            measured.append(Reached(test, time.process_time() - start, passes, frozenset(functions(of_setup=False))))
+        return [Reached(entry.test, entry.seconds, entry.passes, entry.functions | shared) for entry in measured]
 
     # What pytest calls.
 

@@ -13,7 +13,7 @@ from keyword import iskeyword
 from pathlib import PurePosixPath
 from typing import Any, Final
 
-__all__ = ["Change", "changes_of", "recognised"]
+__all__ = ["Change", "changes_of", "recognize_changes"]
 
 COMPARISONS: Final[dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]]] = {
     ast.Lt: (ast.LtE, ast.GtE),
@@ -110,7 +110,7 @@ class Change:
         number = f" #{self.number}" if self.number > 1 else ""
         return f"{self.path} {self.where}: {self.before} -> {self.after}{number}"
 
-    def applied(self, source: bytes) -> bytes:
+    def apply_to(self, source: bytes) -> bytes:
         return source[: self.start] + self.text.encode() + source[self.end :]
 
 
@@ -122,13 +122,13 @@ def changes_of(path: str, source: str) -> list[Change]:
     finder.visit(ast.parse(source))
     counts: Counter[str] = Counter()
     numbered = []
-    for change in sorted(finder.found, key=lambda one: (one.start, one.end)):
+    for change in sorted(finder.found, key=lambda candidate: (candidate.start, candidate.end)):
         counts[change.key] += 1
         numbered.append(replace(change, number=counts[change.key]))
     return numbered
 
 
-def recognised(listed: Mapping[str, str], changes: Iterable[Change]) -> dict[str, Change]:
+def recognize_changes(listed: Mapping[str, str], changes: Iterable[Change]) -> dict[str, Change]:
     """The changes that a list names: by their keys, or by their shapes where no change has the key any more.
 
     listed: the shapes by the keys. A shape that several changes have names none of them.
@@ -138,12 +138,12 @@ def recognised(listed: Mapping[str, str], changes: Iterable[Change]) -> dict[str
     for change in by_key.values():
         if change.key not in listed:
             by_shape.setdefault(change.shape, []).append(change)
-    found = {}
+    matches = {}
     for key, shape in listed.items():
         same = [by_key[key]] if key in by_key else by_shape.get(shape, [])
         if len(same) == 1:
-            found[key] = same[0]
-    return found
+            matches[key] = same[0]
+    return matches
 
 
 class _Finder(ast.NodeVisitor):
@@ -167,7 +167,7 @@ class _Finder(ast.NodeVisitor):
     # Names a place, and leaves out what only people and type checkers read.
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
-        if any(_name_of(one) == "overload" for one in node.decorator_list):
+        if any(_name_of(decorator) == "overload" for decorator in node.decorator_list):
             return
         self._names.append(node.name)
         self._scopes.append(_Scope(node))
@@ -318,7 +318,7 @@ class _Scope:
 
     @cached_property
     def _positions(self) -> dict[int, int]:
-        return {id(one): number for number, one in enumerate(ast.walk(self._node))}
+        return {id(node): number for number, node in enumerate(ast.walk(self._node))}
 
     def _without_names(self, text: str) -> str:
         return _NAME.sub(self._number, text)
@@ -341,8 +341,8 @@ def _replacements(node: ast.AST) -> Iterator[ast.AST]:
         case ast.BoolOp(op=op, values=values):
             yield _copy(node, op=ast.Or() if isinstance(op, ast.And) else ast.And())
             for i in range(len(values)):
-                rest = values[:i] + values[i + 1 :]
-                yield rest[0] if len(rest) == 1 else _copy(node, values=rest)
+                others = values[:i] + values[i + 1 :]
+                yield others[0] if len(others) == 1 else _copy(node, values=others)
         case ast.UnaryOp(op=ast.Not() | ast.USub() | ast.Invert(), operand=operand):
             yield operand
         case ast.BinOp(op=op) if type(op) in ARITHMETIC and not _is_text(node):
@@ -363,9 +363,9 @@ def _replacements(node: ast.AST) -> Iterator[ast.AST]:
                 yield _copy(node, slice=_copy(cut, lower=None))
             if cut.upper is not None:
                 yield _copy(node, slice=_copy(cut, upper=None))
-        case ast.Call(func=called, args=[first, second, *rest]):
+        case ast.Call(func=called, args=[first, second, *others]):
             if not isinstance(first, ast.Starred) and not isinstance(second, ast.Starred):
-                yield from () if _name_of(called) in SYMMETRIC else (_copy(node, args=[second, first, *rest]),)
+                yield from () if _name_of(called) in SYMMETRIC else (_copy(node, args=[second, first, *others]),)
             yield from _without_keywords(node)
         case ast.Call(keywords=[_, *_]):
             yield from _without_keywords(node)

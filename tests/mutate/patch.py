@@ -32,11 +32,14 @@ class Functions:
         self._root = folder.parent
         self._functions: dict[str, list[FunctionType]] = {}
         self._caches: list[functools._lru_cache_wrapper[object]] = []
-        for one in gc.get_objects():
-            if type(one) is FunctionType and one.__code__.co_filename.startswith(f"{folder}/"):
-                self._functions.setdefault(one.__code__.co_filename, []).append(one)
-            elif type(one) is functools._lru_cache_wrapper and one.__module__.partition(".")[0] == folder.name:
-                self._caches.append(one)
+        for candidate in gc.get_objects():
+            if type(candidate) is FunctionType and candidate.__code__.co_filename.startswith(f"{folder}/"):
+                self._functions.setdefault(candidate.__code__.co_filename, []).append(candidate)
+            elif (
+                type(candidate) is functools._lru_cache_wrapper
+                and candidate.__module__.partition(".")[0] == folder.name
+            ):
+                self._caches.append(candidate)
 
     def forget_results(self) -> None:
         """Empty the caches: what is in them was computed by other code."""
@@ -51,11 +54,13 @@ class Functions:
         """
         path = str(self._root / change.path)
         source = Path(path).read_bytes()
-        before, after = (compile(text, path, "exec", dont_inherit=True) for text in (source, change.applied(source)))
-        others = {_place(old): (old, new) for pair in _differing(before, after) for old, new in _nested(*pair)}
+        before, after = (compile(text, path, "exec", dont_inherit=True) for text in (source, change.apply_to(source)))
+        others = {
+            _location_of(old): (old, new) for pair in _differing(before, after) for old, new in _nested_functions(*pair)
+        }
         changed = False
         for function in self._functions.get(path, ()):
-            old, new = others.get(_place(function.__code__), (None, None))
+            old, new = others.get(_location_of(function.__code__), (None, None))
             if old is not None and new is not None and _is_same(function.__code__, old):
                 if old.co_freevars != new.co_freevars:
                     raise UnpatchableError
@@ -73,29 +78,29 @@ def import_changed(change: Change) -> None:
 def _differing(before: CodeType, after: CodeType) -> Iterator[tuple[CodeType, CodeType]]:
     """The outermost functions of a module or class that are not what they were."""
     old, new = _inner(before), _inner(after)
-    if _shallow(before) != _shallow(after) or [one.co_name for one in old] != [one.co_name for one in new]:
+    if _shallow(before) != _shallow(after) or [code.co_name for code in old] != [code.co_name for code in new]:
         raise UnpatchableError
-    for one, other in zip(old, new, strict=True):
-        if not _is_same(one, other):
-            if one.co_flags & inspect.CO_OPTIMIZED:
-                yield one, other
+    for code, other in zip(old, new, strict=True):
+        if not _is_same(code, other):
+            if code.co_flags & inspect.CO_OPTIMIZED:
+                yield code, other
             else:
-                yield from _differing(one, other)
+                yield from _differing(code, other)
 
 
-def _nested(old: CodeType, new: CodeType) -> Iterator[tuple[CodeType, CodeType]]:
+def _nested_functions(old: CodeType, new: CodeType) -> Iterator[tuple[CodeType, CodeType]]:
     """A function and those in it. Where the change took one away, or added one, those in it are left as they are."""
     yield old, new
     inner_old, inner_new = _inner(old), _inner(new)
-    if [one.co_name for one in inner_old] == [one.co_name for one in inner_new]:
-        for one, other in zip(inner_old, inner_new, strict=True):
-            yield from _nested(one, other)
+    if [code.co_name for code in inner_old] == [code.co_name for code in inner_new]:
+        for code, other in zip(inner_old, inner_new, strict=True):
+            yield from _nested_functions(code, other)
 
 
-def _is_same(one: CodeType, other: CodeType) -> bool:
+def _is_same(left: CodeType, other: CodeType) -> bool:
     """Whether both do the same, at whatever lines they stand."""
-    ones, others = _inner(one), _inner(other)
-    return _shallow(one) == _shallow(other) and len(ones) == len(others) and all(map(_is_same, ones, others))
+    ones, others = _inner(left), _inner(other)
+    return _shallow(left) == _shallow(other) and len(ones) == len(others) and all(map(_is_same, ones, others))
 
 
 _OF_CODE: Final = operator.attrgetter(
@@ -114,5 +119,5 @@ def _inner(code: CodeType) -> list[CodeType]:
     return [const for const in code.co_consts if isinstance(const, CodeType)]
 
 
-def _place(code: CodeType) -> tuple[str, int]:
+def _location_of(code: CodeType) -> tuple[str, int]:
     return code.co_qualname, code.co_firstlineno

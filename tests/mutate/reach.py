@@ -40,54 +40,56 @@ class Reach:
     def chosen(self, stage: Stage, change: Change, seconds: float) -> list[Reached]:
         """The tests of a stage that reach a change, the quickest first, as many as take so many seconds. The other
         tests of the module itself come after them: they may use what was computed once, by another test."""
-        found = [one for source in (*stage.files, *stage.families) for one in self._of(source) if one.passes]
-        reaching = {one.test for one in found if _reaches(one, change)}
-        chosen = [one for one in found if one.test in reaching or stage.is_own]
-        return _first_of(sorted(chosen, key=lambda one: (one.test not in reaching, one.seconds)), seconds)
+        candidates = [
+            reached for source in (*stage.files, *stage.families) for reached in self._of(source) if reached.passes
+        ]
+        reaching = {reached.test for reached in candidates if _reaches(reached, change)}
+        chosen = [reached for reached in candidates if reached.test in reaching or stage.is_own]
+        return _first_of(sorted(chosen, key=lambda reached: (reached.test not in reaching, reached.seconds)), seconds)
 
     def _of(self, source: str) -> list[Reached]:
         if source not in self._found:
-            self._found[source] = self._kept(source)
+            self._found[source] = self._load_or_measure(source)
         return self._found[source]
 
-    def _kept(self, source: str) -> list[Reached]:
+    def _load_or_measure(self, source: str) -> list[Reached]:
         path = self._root / (source if source.endswith(".py") else f"tests/cases/{source.replace('.', '/')}.py")
         told = f"{_VERSION} {source}".encode() + path.read_bytes()
         folder = cache_folder()
         file = folder and folder.with_name("tests-reach") / f"{hashlib.sha256(told).hexdigest()}.json"
         if file and file.exists():
             return [
-                Reached(Test(source, name), taken, passes, frozenset(functions))
-                for name, taken, passes, functions in json.loads(file.read_text("utf-8"))
+                Reached(Test(source, name), seconds, passes, frozenset(functions))
+                for name, seconds, passes, functions in json.loads(file.read_text("utf-8"))
             ]
-        found = self._measured(source)
-        if file and found:
-            rows = [(one.test.name, one.seconds, one.passes, sorted(one.functions)) for one in found]
+        measured = self._measured(source)
+        if file and measured:
+            rows = [(entry.test.name, entry.seconds, entry.passes, sorted(entry.functions)) for entry in measured]
             file.parent.mkdir(parents=True, exist_ok=True)
             part = file.with_suffix(f".{os.getpid()}")
             part.write_text(json.dumps(rows), "utf-8")
             part.rename(file)
-        return found
+        return measured
 
 
-def _reaches(one: Reached, change: Change) -> bool:
+def _reaches(reached: Reached, change: Change) -> bool:
     """Whether a test calls the changed function; for a change of a class or a module, any function in it, and tests
     that are named after the class."""
-    place = f"{change.path} {change.where}"
-    if place in one.functions:
+    location = f"{change.path} {change.where}"
+    if location in reached.functions:
         return True
     if change.where == "the module":
-        return any(name.startswith(f"{change.path} ") for name in one.functions)
+        return any(name.startswith(f"{change.path} ") for name in reached.functions)
     # Classes are named after the type and the version: Gather8.
-    is_named = f"[{change.where.rstrip('0123456789')}" in one.test.name
-    return is_named or any(name.startswith(f"{place}.") for name in one.functions)
+    is_named = f"[{change.where.rstrip('0123456789')}" in reached.test.name
+    return is_named or any(name.startswith(f"{location}.") for name in reached.functions)
 
 
 def _first_of(tests: list[Reached], seconds: float) -> list[Reached]:
-    found: list[Reached] = []
+    reaching: list[Reached] = []
     for test in tests:
         seconds -= test.seconds
-        if seconds < 0 and found:
+        if seconds < 0 and reaching:
             break
-        found.append(test)
-    return found
+        reaching.append(test)
+    return reaching

@@ -50,22 +50,22 @@ def stages(root: Path, path: str) -> list[Stage]:
     their_families = tuple(dict.fromkeys(name for user in users for name in _families(root, user)))
     beside = tuple(file for file in _beside(root, path) if file not in own)
     their = tuple(file for file in their if file not in beside)
-    rest = tuple(file for file in _everything(root) if file not in (*own, *beside, *their))
-    found = [
+    remaining = tuple(file for file in _everything(root) if file not in (*own, *beside, *their))
+    all_stages = [
         Stage("its own tests", own, is_own=True),
         Stage("its table", families=families, is_own=True),
         Stage("tests beside its own", beside),
         Stage("tests of its users", their),
         Stage("tables of its users", families=tuple(name for name in their_families if name not in families)),
-        Stage("everything else", rest, is_open=True),
+        Stage("everything else", remaining, is_open=True),
     ]
-    return [stage for stage in found if stage.files or stage.families]
+    return [stage for stage in all_stages if stage.files or stage.families]
 
 
 def all_files(root: Path) -> list[str]:
     """All files of tests that may be in a stage."""
-    found = [str(file.relative_to(root)) for file in sorted((root / "tests").rglob("test_*.py"))]
-    return [file for file in found if Path(file).parts[1] != "mutate" and not _is_of_rows(file)]
+    paths = [str(file.relative_to(root)) for file in sorted((root / "tests").rglob("test_*.py"))]
+    return [file for file in paths if Path(file).parts[1] != "mutate" and not _is_of_rows(file)]
 
 
 def _mirror(root: Path, path: str) -> tuple[str, ...]:
@@ -97,9 +97,9 @@ def _families(root: Path, path: str) -> tuple[str, ...]:
 @cache
 def _everything(root: Path) -> tuple[str, ...]:
     folders = [root / "tests" / name for name in ELSEWHERE]
-    found = [file for folder in folders for file in sorted(folder.rglob("test_*.py"))]
-    found += sorted((root / "tests").glob("test_*.py"))
-    return tuple(name for file in found if not _is_of_rows(name := str(file.relative_to(root))))
+    paths = [file for folder in folders for file in sorted(folder.rglob("test_*.py"))]
+    paths += sorted((root / "tests").glob("test_*.py"))
+    return tuple(name for file in paths if not _is_of_rows(name := str(file.relative_to(root))))
 
 
 def _is_of_rows(file: str) -> bool:
@@ -109,22 +109,22 @@ def _is_of_rows(file: str) -> bool:
 @cache
 def _users(root: Path) -> dict[str, list[str]]:
     """The modules that import a module, by its path. Those nearest by name come first, packages themselves last."""
-    found: dict[str, list[str]] = {}
+    users_by_path: dict[str, list[str]] = {}
     for file in sorted((root / PACKAGE).rglob("*.py")):
         user = str(file.relative_to(root))
-        for name in _imported(ast.parse(file.read_text("utf-8"))):
+        for name in _imported_modules(ast.parse(file.read_text("utf-8"))):
             for path in (f"{name.replace('.', '/')}.py", f"{name.replace('.', '/')}/__init__.py"):
-                if (root / path).exists() and user not in found.setdefault(path, []):
-                    found[path].append(user)
-    for path, users in found.items():
+                if (root / path).exists() and user not in users_by_path.setdefault(path, []):
+                    users_by_path[path].append(user)
+    for path, users in users_by_path.items():
         # A package passes on what its modules hold: who imports it may use any of them.
         folder = str(Path(path).parent / "__init__.py")
-        if folder in users and folder in found and len(users) == 1:
-            users += [user for user in found[folder] if user not in users]
-    return found
+        if folder in users and folder in users_by_path and len(users) == 1:
+            users += [user for user in users_by_path[folder] if user not in users]
+    return users_by_path
 
 
-def _imported(tree: ast.Module) -> Iterator[str]:
+def _imported_modules(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith(PACKAGE):
             yield node.module

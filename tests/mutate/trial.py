@@ -66,7 +66,7 @@ class Workshop:
         self._is_quick = is_quick
         self._sound: dict[Test, bool] = {}
         shutil.copytree(root, self._root, ignore=LEFT_OUT)
-        self._reach = Reach(self._root, self._measured)
+        self._reach = Reach(self._root, self._measure_source)
         self._session: Connection | None = None
 
     def try_out(self, change: Change) -> Tried:
@@ -77,7 +77,11 @@ class Workshop:
         for stage in stages(self._root, change.path):
             if stage.is_open and self._is_quick:
                 continue
-            chosen = [one for one in self._reach.chosen(stage, change, self._seconds) if self._is_sound(one.test)]
+            chosen = [
+                candidate
+                for candidate in self._reach.chosen(stage, change, self._seconds)
+                if self._is_sound(candidate.test)
+            ]
             if chosen and patchable:
                 failed = self._failure(change, chosen)
                 patchable = failed != UNPATCHABLE
@@ -98,28 +102,28 @@ class Workshop:
 
     def _failure_anew(self, change: Change, chosen: Sequence[Reached]) -> str | None:
         def run(tests: list[Test], limits: Limits) -> Test | str | None:
-            with self._changed(change):
+            with self._change_file(change):
                 work = partial(_run_anew, self._root, self._folder, tests)
-                return _told(in_child(work, limits, self._folder / "told"))
+                return _value_of(in_child(work, limits, self._folder / "told"))
 
         return self._sound_failure(chosen, run)
 
     def _sound_failure(self, chosen: Sequence[Reached], run: Any) -> str | None:
         """Of these tests the first that notices a change and does not fail without it, by `run`."""
         while chosen:
-            failed: Test | str | None = run([one.test for one in chosen], _limits(chosen))
+            failed: Test | str | None = run([candidate.test for candidate in chosen], _limits(chosen))
             if not isinstance(failed, Test):
                 return failed
             if self._is_sound(failed, anew=True):
                 return failed.name
-            chosen = [one for one in chosen if one.test != failed]
+            chosen = [candidate for candidate in chosen if candidate.test != failed]
         return None
 
     @contextlib.contextmanager
-    def _changed(self, change: Change) -> Iterator[None]:
+    def _change_file(self, change: Change) -> Iterator[None]:
         path = self._root / change.path
         source = path.read_bytes()
-        path.write_bytes(change.applied(source))
+        path.write_bytes(change.apply_to(source))
         try:
             yield
         finally:
@@ -131,9 +135,9 @@ class Workshop:
             self._sound[test] = self._ask("run", None, [test], Limits(60.0)) is None
         return self._sound.get(test, True)
 
-    def _measured(self, source: str) -> list[Reached]:
-        found: list[Reached] | None = self._ask("measure", source, Limits(MAPPING_SECONDS))
-        return found or []
+    def _measure_source(self, source: str) -> list[Reached]:
+        measured: list[Reached] | None = self._ask("measure", source, Limits(MAPPING_SECONDS))
+        return measured or []
 
     def _ask(self, *question: object) -> Any:
         """What the process answers that has everything imported; it is started for the first question."""
@@ -160,22 +164,24 @@ def _answer(root: Path, folder: Path, connection: Connection, bench: Bench) -> N
     functions = None
     with contextlib.suppress(EOFError):
         while True:
-            question, *rest, limits = connection.recv()
-            sources = [rest[0]] if question == "measure" else list(dict.fromkeys(test.source for test in rest[1]))
+            question, *arguments, limits = connection.recv()
+            sources = (
+                [arguments[0]] if question == "measure" else list(dict.fromkeys(test.source for test in arguments[1]))
+            )
             for source in sources:
                 bench.load(source)
             if question == "measure":
-                ended = in_child(partial(bench.reached, *rest), limits, folder / "session.told")
+                ended = in_child(partial(bench.measure_tests, *arguments), limits, folder / "session.told")
                 connection.send(None if isinstance(ended, Ended) else ended)
                 functions = None
                 continue
-            change, tests = rest
+            change, tests = arguments
             if change is not None:
                 import_changed(change)
             if functions is None:
                 functions = Functions(root / "ir_exec")
             work = partial(_run_changed, bench, functions, change, tests)
-            connection.send(_told(in_child(work, limits, folder / "session.told")))
+            connection.send(_value_of(in_child(work, limits, folder / "session.told")))
 
 
 def _run_changed(bench: Bench, functions: Functions, change: Change | None, tests: list[Test]) -> Test | str | None:
@@ -191,7 +197,7 @@ def _run_changed(bench: Bench, functions: Functions, change: Change | None, test
 def _run_anew(root: Path, folder: Path, tests: list[Test]) -> Test | str | None:
     """Import everything anew and run these tests; one that is not there fails."""
     be_in(root, folder / "output")
-    found: list[Test | str | None] = ["pytest ended"]
+    failure: list[Test | str | None] = ["pytest ended"]
     sources = list(dict.fromkeys(test.source for test in tests))
 
     def work(bench: Bench) -> None:
@@ -201,22 +207,22 @@ def _run_anew(root: Path, folder: Path, tests: list[Test]) -> Test | str | None:
             # The change may have renamed it: then all that come from the same function are run.
             same = [test] if test in there else [other for other in there if other.function == test.function]
             if not same:
-                found[0] = test
+                failure[0] = test
                 return
             chosen |= dict.fromkeys(same)
-        found[0] = bench.first_failure(list(chosen))
+        failure[0] = bench.first_failure(list(chosen))
 
     # A file that is none is not collected.
     Bench(root, [source for source in sources if source.endswith(".py")] or ["tests/mutate/bench.py"], work).main()
-    return found[0]
+    return failure[0]
 
 
-def _told(ended: Ended | Test | str | None) -> Test | str | None:
+def _value_of(ended: Ended | Test | str | None) -> Test | str | None:
     return ended.value if isinstance(ended, Ended) else ended
 
 
 def _limits(chosen: Sequence[Reached]) -> Limits:
-    return Limits(10.0 + 4.0 * sum(one.seconds for one in chosen))
+    return Limits(10.0 + 4.0 * sum(candidate.seconds for candidate in chosen))
 
 
 def _since(start: float) -> float:

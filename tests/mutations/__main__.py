@@ -16,16 +16,16 @@ def main(count: int, kinds: list[str]) -> int:
     random = Random(count)
     totals: Counter[str] = Counter()
     wrong: Counter[str] = Counter()
-    for kind in kinds or list(MUTATIONS):
-        choices = WITH_BODIES if kind in OF_BODIES else names
+    for mutation in kinds or list(MUTATIONS):
+        choices = WITH_BODIES if mutation in OF_BODIES else names
         chosen = [random.choice(choices) for _ in range(max(count // len(kinds or MUTATIONS), 1))]
-        for outcome in outcomes(kind, chosen):
-            totals[kind] += 1
+        for outcome in outcomes(mutation, chosen):
+            totals[mutation] += 1
             if not outcome.is_right:
-                wrong[kind] += 1
+                wrong[mutation] += 1
                 sys.stdout.write(f"{outcome}\n\n")
-    for kind in sorted(totals):
-        sys.stdout.write(f"{kind:34} {totals[kind] - wrong[kind]:4} of {totals[kind]:4}\n")
+    for mutation in sorted(totals):
+        sys.stdout.write(f"{mutation:34} {totals[mutation] - wrong[mutation]:4} of {totals[mutation]:4}\n")
     share = 1 - sum(wrong.values()) / max(sum(totals.values()), 1)
     sys.stdout.write(f"{sum(totals.values())} files of {len(totals)} kinds, {share:.2%} found and placed\n")
     return 0 if share >= 0.99 else 1

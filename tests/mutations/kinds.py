@@ -35,19 +35,19 @@ def layer_of(net: Element, id: str | None) -> Element:
 
 def ports(net: Element, side: str) -> list[tuple[Element, Element]]:
     """Layers with their ports; only outputs that some layer takes, since nothing else tells their rank."""
-    taken = {(edge.get("from-layer"), edge.get("from-port")) for edge in net.iterfind("edges/edge")}
+    connected = {(edge.get("from-layer"), edge.get("from-port")) for edge in net.iterfind("edges/edge")}
     return [
         (layer, port)
         for layer in layers(net)
         for port in layer.iterfind(f"{side}/port")
-        if side == "input" or (layer.get("id"), port.get("id")) in taken
+        if side == "input" or (layer.get("id"), port.get("id")) in connected
     ]
 
 
 def data(layer: Element) -> Element:
-    found = layer.find("data")
-    assert found is not None
-    return found
+    element = layer.find("data")
+    assert element is not None
+    return element
 
 
 def _dim(net: Element, random: Random, side: str) -> Element:
@@ -209,10 +209,10 @@ def parameter_element_type(net: Element, random: Random) -> Element | None:
 def attribute_missing(net: Element, random: Random) -> Element | None:
     needed = [("Parameter", "shape"), ("Const", "offset"), ("GatherElements", "axis"), ("Concat", "axis")]
     type, name = random.choice(needed)
-    found = layers(net, type)
-    if not found:
+    candidates = layers(net, type)
+    if not candidates:
         return None
-    layer = random.choice(found)
+    layer = random.choice(candidates)
     del data(layer).attrib[name]
     return layer
 
@@ -298,7 +298,7 @@ def edge_doubled(net: Element, random: Random) -> Element | None:
     edges = net.find("edges")
     assert edges is not None
     edge = random.choice(edges.findall("edge"))
-    other = random.choice([one for one in edges.findall("edge") if one is not edge])
+    other = random.choice([candidate for candidate in edges.findall("edge") if candidate is not edge])
     copy = etree.SubElement(edges, "edge", dict(edge.attrib))
     copy.set("from-layer", other.get("from-layer", ""))
     copy.set("from-port", other.get("from-port", ""))
@@ -372,18 +372,18 @@ def swapped_inputs(net: Element, random: Random) -> Element | None:
 
     choices = []
     for layer in layers(net):
-        found = layer.findall("input/port")[:2]
-        if len(found) == 2 and signature(found[0]) != signature(found[1]):
-            choices.append((layer, found))
-    layer, found = random.choice(choices)
+        pair = layer.findall("input/port")[:2]
+        if len(pair) == 2 and signature(pair[0]) != signature(pair[1]):
+            choices.append((layer, pair))
+    layer, pair = random.choice(choices)
     ends = [
         next(
             edge for edge in edges if edge.get("to-layer") == layer.get("id") and edge.get("to-port") == port.get("id")
         )
-        for port in found
+        for port in pair
     ]
-    ends[0].set("to-port", found[1].get("id", ""))
-    ends[1].set("to-port", found[0].get("id", ""))
+    ends[0].set("to-port", pair[1].get("id", ""))
+    ends[1].set("to-port", pair[0].get("id", ""))
     return layer
 
 
@@ -549,9 +549,9 @@ def edge_to_another_layer(net: Element, random: Random) -> list[Element]:
 def variable_without_pair(net: Element, random: Random) -> list[Element]:
     layer = random.choice(layers(net, "ReadValue", "Assign"))
     pair = [
-        one
-        for one in layers(net, "ReadValue", "Assign")
-        if data(one).get("variable_id") == data(layer).get("variable_id")
+        candidate
+        for candidate in layers(net, "ReadValue", "Assign")
+        if data(candidate).get("variable_id") == data(layer).get("variable_id")
     ]
     data(layer).set("variable_id", "nobody")
     return pair

@@ -36,8 +36,8 @@ def edge_to(net: Element, layer: Element, port: Element) -> Element:
 
 def outputs_of(net: Element, *types: str) -> list[Element]:
     """Layers of these types whose first output has dims that are all known."""
-    found = [(layer, layer.find("output/port")) for layer in layers(net, *types)]
-    return [layer for layer, port in found if port is not None and is_static(port)]
+    pairs = [(layer, layer.find("output/port")) for layer in layers(net, *types)]
+    return [layer for layer, port in pairs if port is not None and is_static(port)]
 
 
 @mutation
@@ -181,7 +181,11 @@ def transposed_matrix(net: Element, random: Random) -> Element | None:
 
 @mutation
 def dims_kept_or_not(net: Element, random: Random) -> Element | None:
-    reductions = [one for one in outputs_of(net) if one.find("data") is not None and "keep_dims" in data(one).attrib]
+    reductions = [
+        reduction
+        for reduction in outputs_of(net)
+        if reduction.find("data") is not None and "keep_dims" in data(reduction).attrib
+    ]
     layer = random.choice(reductions)
     data(layer).set("keep_dims", "false" if data(layer).get("keep_dims") == "true" else "true")
     return layer

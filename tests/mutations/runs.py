@@ -32,42 +32,44 @@ OF_BODIES = frozenset(name for name in MUTATIONS if "body" in name or name.start
 class Outcome:
     """One broken file: the layers of which one is at fault, and the layers that have errors."""
 
-    kind: str
+    mutation: str
     network: str
     expected: tuple[tuple[str | None, str | None], ...]
-    found: tuple[tuple[str | None, str | None], ...]
+    reported: tuple[tuple[str | None, str | None], ...]
     report: Report
 
     @property
     def is_right(self) -> bool:
         """One layer has errors, and it is at fault."""
-        layers = set(self.found)
+        layers = set(self.reported)
         return len(layers) == 1 and layers <= set(self.expected)
 
     def __str__(self) -> str:
-        return f"{self.kind} in {self.network}: expected one of {self.expected}\n{self.report}"
+        return f"{self.mutation} in {self.network}: expected one of {self.expected}\n{self.report}"
 
 
-def outcomes(kind: str, names: Sequence[str]) -> Iterator[Outcome]:
+def outcomes(mutation: str, names: Sequence[str]) -> Iterator[Outcome]:
     """The file of each name broken in this way, where it has a place for it."""
     for number, name in enumerate(names):
-        random = Random(f"{kind} {name} {number}")
+        random = Random(f"{mutation} {name} {number}")
         for _ in range(TRIES):
             net = deepcopy(_tree(networks()[name]))
             try:
-                broken = MUTATIONS[kind](net, random)
+                broken = MUTATIONS[mutation](net, random)
             except (IndexError, ValueError):
                 break  # nothing to choose from
             if broken is not None:
-                yield _outcome(kind, name, net, broken)
+                yield _outcome(mutation, name, net, broken)
                 break
 
 
-def _outcome(kind: str, name: str, net: Element, broken: Element | list[Element]) -> Outcome:
-    expected = tuple((one.get("id"), one.get("name")) for one in (broken if isinstance(broken, list) else [broken]))
+def _outcome(mutation: str, name: str, net: Element, broken: Element | list[Element]) -> Outcome:
+    expected = tuple(
+        (element.get("id"), element.get("name")) for element in (broken if isinstance(broken, list) else [broken])
+    )
     report = check_model(etree.tostring(net), weights=networks()[name].with_suffix(".bin"))
-    found = tuple((error.location.layer_id, error.location.layer_name) for error in report.errors)
-    return Outcome(kind, name, expected, found, report)
+    reported = tuple((error.location.layer_id, error.location.layer_name) for error in report.errors)
+    return Outcome(mutation, name, expected, reported, report)
 
 
 @cache

@@ -24,24 +24,24 @@ def test_there_are_many_kinds() -> None:
     assert len(MUTATIONS) >= 25
 
 
-def chosen(kind: str) -> list[str]:
+def chosen(mutation: str) -> list[str]:
     """All small networks of the repository in an order of each kind, behind one of the collection if it is at hand."""
-    if kind in OF_BODIES:
+    if mutation in OF_BODIES:
         return [*WITH_BODIES, *WITH_BODIES]
-    if kind in OF_CONVOLUTIONS:
+    if mutation in OF_CONVOLUTIONS:
         return ["conv_zoo"] * FILES_OF_A_KIND
-    random = Random(kind)
+    random = Random(mutation)
     small = [path.stem for path in sorted(COPIES.glob("*.xml")) if path.stat().st_size < 150_000]
     return [random.choice(sorted(networks())), *random.sample(small, len(small))]
 
 
 @pytest.mark.broad
-@pytest.mark.parametrize("kind", MUTATIONS)
-def test_found_and_placed(kind: str) -> None:
-    found = list(islice(outcomes(kind, chosen(kind)), FILES_OF_A_KIND))
-    assert found or kind in RARE, "no network has a place for this kind of fault"
-    wrong = [outcome for outcome in found if not outcome.is_right]
+@pytest.mark.parametrize("mutation", MUTATIONS)
+def test_found_and_placed(mutation: str) -> None:
+    results = list(islice(outcomes(mutation, chosen(mutation)), FILES_OF_A_KIND))
+    assert results or mutation in RARE, "no network has a place for this kind of fault"
+    wrong = [outcome for outcome in results if not outcome.is_right]
     assert not wrong, "\n\n".join(map(str, wrong))
-    for outcome in found:
+    for outcome in results:
         warned = {(warning.location.layer_id, warning.location.layer_name) for warning in outcome.report.warnings}
         assert warned <= set(outcome.expected), "something else has a warning by it"

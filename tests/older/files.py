@@ -59,39 +59,41 @@ class OlderFile:
     ) -> list[Port]:
         """Add a layer; `outputs` are the dims of its outputs. precisions: of the output ports."""
         id = len(self.layers)
-        kind = precision or self.precision
-        of_layer = f' precision="{kind}"' if self.version < 7 else ""
+        own_precision = precision or self.precision
+        of_layer = f' precision="{own_precision}"' if self.version < 7 else ""
         text = [
             f"<layer id={quoteattr(str(id))} name={quoteattr(name or f'{type}{id}')} type={quoteattr(type)}{of_layer}>"
         ]
         if data is not None:
             text.append(f"<{self.element} {attributes(data)}/>")
         if inputs:
-            text.append(f"<input>{''.join(self._port(one.dims, place) for place, one in enumerate(inputs))}</input>")
-        kinds = precisions or ([kind] * len(outputs) if self.version >= 7 else [None] * len(outputs))
+            text.append(
+                f"<input>{''.join(self._port(source.dims, index) for index, source in enumerate(inputs))}</input>"
+            )
+        kinds = precisions or ([own_precision] * len(outputs) if self.version >= 7 else [None] * len(outputs))
         ports = [self._port(dims, len(inputs) + at, kinds[at]) for at, dims in enumerate(outputs)]
         text.append(f"<output>{''.join(ports)}</output>" if outputs else "")
         if blobs:
-            told = "".join(self._blob(one, value, kind) for one, value in blobs.items())
+            told = "".join(self._blob(blob, value, own_precision) for blob, value in blobs.items())
             text.append(f"<blobs>{told}</blobs>")
         self.layers.append("\n".join([*filter(None, text), inner, "</layer>"]))
-        for place, one in enumerate(inputs):
-            ends = f'from-layer="{one.layer}" from-port="{one.id}" to-layer="{id}" to-port="{place}"'
+        for index, source in enumerate(inputs):
+            ends = f'from-layer="{source.layer}" from-port="{source.id}" to-layer="{id}" to-port="{index}"'
             self.edges.append(f"<edge {ends}/>")
         return [Port(id, len(inputs) + at, dims) for at, dims in enumerate(outputs)]
 
     def _port(self, dims: Sequence[int], id: int, precision: str | None = None) -> str:
         number = f' id="{id}"' if self.has_port_ids else ""
-        kind = f' precision="{precision}"' if precision else ""
-        return f"<port{number}{kind}>{''.join(f'<dim>{dim}</dim>' for dim in dims)}</port>"
+        attribute = f' precision="{precision}"' if precision else ""
+        return f"<port{number}{attribute}>{''.join(f'<dim>{dim}</dim>' for dim in dims)}</port>"
 
     def _blob(self, name: str, value: Array, precision: str) -> str:
         if value.dtype.kind == "f":
             value = value.astype(np.float16 if precision == "FP16" else np.float32)
         offset = len(self.stored)
         self.stored += value.tobytes()
-        kind = f' precision="{precision}"' if self.version >= 7 else ""
-        return f'<{name} offset="{offset}" size="{value.nbytes}"{kind}/>'
+        attribute = f' precision="{precision}"' if self.version >= 7 else ""
+        return f'<{name} offset="{offset}" size="{value.nbytes}"{attribute}/>'
 
     @property
     def xml(self) -> bytes:
@@ -112,5 +114,8 @@ class OlderFile:
 
 def attributes(data: Mapping[str, object]) -> str:
     """The attributes of an element."""
-    told = {name: ",".join(map(str, one)) if isinstance(one, (tuple, list)) else str(one) for name, one in data.items()}
+    told = {
+        name: ",".join(map(str, setting)) if isinstance(setting, (tuple, list)) else str(setting)
+        for name, setting in data.items()
+    }
     return " ".join(f"{name}={quoteattr(value)}" for name, value in told.items())

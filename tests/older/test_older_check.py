@@ -91,14 +91,14 @@ def test_the_lines_are_those_of_the_file() -> None:
     file.layers[1] = conv.replace("<dim>2</dim></port></output>", "<dim>3</dim></port></output>")
     lines = file.xml.decode().splitlines()
     report = file.report()
-    assert [found.code for found in report.errors] == ["IR601"]
-    assert "IR604" in [found.code for found in report.warnings]
-    for found in report.diagnostics:
-        if found.code == "IR005":
+    assert [error.code for error in report.errors] == ["IR601"]
+    assert "IR604" in [error.code for error in report.warnings]
+    for error in report.diagnostics:
+        if error.code == "IR005":
             continue
-        assert found.location.line is not None
-        assert "<port" in lines[found.location.line - 1] or "<layer" in lines[found.location.line - 1]
-        assert found.location.layer_id in ("1", "2")
+        assert error.location.line is not None
+        assert "<port" in lines[error.location.line - 1] or "<layer" in lines[error.location.line - 1]
+        assert error.location.layer_id in ("1", "2")
 
 
 def test_ids_names_and_lines_stay() -> None:
@@ -136,7 +136,7 @@ def test_bytes_behind_the_last_constant() -> None:
     file.model()
 
 
-def test_a_constant_may_have_more_bytes_than_it_needs() -> None:
+def test_constant_may_have_spare_bytes() -> None:
     file = OlderFile()
     x = file.input("x", 2, 3)
     constant = file.const(np.float32([[1, 2, 3]]), "FP32")
@@ -152,9 +152,9 @@ def test_unknown_types_are_named_and_not_run() -> None:
     relu = file.layers[2]
     file.layers[2] = relu.replace('type="ReLU"', 'type="Fancy"').replace("<input>", '<data depth="7"/><input>')
     report = file.report()
-    (found,) = [diagnostic for diagnostic in report.diagnostics if diagnostic.code == "IR116"]
-    assert (found.location.layer_name, found.location.layer_type) == ("relu", "Fancy")
-    assert "depth" in found.message
+    (finding,) = [diagnostic for diagnostic in report.diagnostics if diagnostic.code == "IR116"]
+    assert (finding.location.layer_name, finding.location.layer_type) == ("relu", "Fancy")
+    assert "depth" in finding.message
     assert report.layers_not_checked == 1
     model = file.model()
     assert model.output().shape == [1, 3, 2, 2]
@@ -171,7 +171,7 @@ def test_the_target_does_not_read_it() -> None:
     assert ir_exec.check_model(file.xml, weights=file.stored, target="2020.4").ok
 
 
-def test_no_memory_is_taken_for_what_a_file_declares() -> None:
+def test_declared_sizes_take_no_memory() -> None:
     file = OlderFile()
     x = file.input("x", 2**40, 2**20)
     file.layer("ReLU", [x], (2**40, 2**20))
@@ -183,8 +183,8 @@ def test_every_layer_type_is_tested() -> None:
     elsewhere = {"tensoriterator", "memory", "const"}
     tested = {
         layer.split('type="')[1].split('"')[0].lower()
-        for made in (*CASES.values(), *PAIRS)
-        for layer in made()[0].layers
+        for case in (*CASES.values(), *PAIRS)
+        for layer in case()[0].layers
     }
     assert {name.lower() for name in lowered_types()} <= tested | elsewhere
 
@@ -195,8 +195,8 @@ def test_outputs_have_the_names_of_their_layers() -> None:
     file.layer("Split", [x], (1, 1), (1, 3), data={"axis": 1}, name="parts")
     model = file.model()
     assert [port.name for port in model.outputs] == ["parts.0", "parts.1"]
-    found = ir_exec.compile_model(model)({"x": np.float32([[1, 2, 3, 4]])})
-    assert found["parts.1"].tolist() == [[2, 3, 4]]
+    outputs = ir_exec.compile_model(model)({"x": np.float32([[1, 2, 3, 4]])})
+    assert outputs["parts.1"].tolist() == [[2, 3, 4]]
 
 
 @pytest.mark.parametrize("precision", ["FP31", "", "9" * 5000, "dynamic", "string"])
@@ -249,7 +249,7 @@ def test_numbers_of_any_length(number: str) -> None:
         mean = {"value": "1", **({"offset": "0", "size": "64"} if name in ("offset", "size") else {})} | {name: number}
         told = " ".join(f'{key}="{text}"' for key, text in mean.items() if key != "id")
         channels = "".join(
-            f'<channel id="{number if name == "id" else one}"><mean {told}/></channel>' for one in (0, 1)
+            f'<channel id="{number if name == "id" else channel}"><mean {told}/></channel>' for channel in (0, 1)
         )
         file.extra = f"<pre-process>{channels}</pre-process>"
         assert "IR999" not in {diagnostic.code for diagnostic in file.report().diagnostics}

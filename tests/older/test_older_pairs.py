@@ -29,12 +29,12 @@ def positive(*dims: int, seed: int = 0) -> Array:
 
 def old(type: str, inputs: list[Array], dims: tuple[int, ...], data: dict[str, Any], version: int = 6) -> OlderFile:
     file = OlderFile(version=version)
-    file.layer(type, [file.input(f"in{place}", *one.shape) for place, one in enumerate(inputs)], dims, data=data)
+    file.layer(type, [file.input(f"in{index}", *array.shape) for index, array in enumerate(inputs)], dims, data=data)
     return file
 
 
 def parameters(inputs: list[Array]) -> list[build.Value]:
-    return [build.parameter(one.shape, "f32", name=f"in{place}") for place, one in enumerate(inputs)]
+    return [build.parameter(array.shape, "f32", name=f"in{index}") for index, array in enumerate(inputs)]
 
 
 def interpolate() -> Pair:
@@ -215,7 +215,7 @@ def proposals() -> Pair:
     anchors = np.concatenate([corners, corners + 40], 1)
     inputs = [np.float32([100, 100, 1]), anchors, image(12, 3, 4, seed=1) / 10, positive(3, 3, 4, seed=2)]
     file = OlderFile()
-    ports = [file.input(f"in{place}", *one.shape) for place, one in enumerate(inputs)]
+    ports = [file.input(f"in{index}", *array.shape) for index, array in enumerate(inputs)]
     told = {"min_size": 0, "nms_threshold": 0.7, "pre_nms_count": 36, "post_nms_count": 10}
     file.layer("ExperimentalDetectronGenerateProposalsSingleImage", ports, (10, 4), (10,), data=told)
     twin = build.experimental_detectron_generate_proposals_single_image(
@@ -232,11 +232,11 @@ PAIRS: list[Callable[[], Pair]] = [
 
 
 @pytest.mark.conformance
-@pytest.mark.parametrize("pair", PAIRS, ids=lambda one: one.__name__)
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda function: function.__name__)
 def test_both_layouts_compute_the_same(pair: Callable[[], Pair], oracle: Oracle, tmp_path: Path) -> None:
     file, twin, inputs = pair()
     report = file.report()
-    assert [found.code for found in report.diagnostics] == ["IR005"], str(report)
+    assert [diagnostic.code for diagnostic in report.diagnostics] == ["IR005"], str(report)
     build.model(twin).save(tmp_path / "twin.xml")
     answer = oracle.values(
         IRFile((tmp_path / "twin.xml").read_bytes(), (tmp_path / "twin.bin").read_bytes(), tuple(inputs))

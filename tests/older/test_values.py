@@ -17,12 +17,12 @@ from tests.older.cases import CASES
 def test_values(name: str) -> None:
     file, inputs, expected = CASES[name]()
     report = file.report()
-    assert [found.code for found in report.diagnostics] == ["IR005"], str(report)
+    assert [finding.code for finding in report.diagnostics] == ["IR005"], str(report)
     assert report.layers_not_checked == 0
-    found = file.run(*inputs)
-    assert [one.shape for one in found] == [one.shape for one in expected]
-    assert [one.dtype for one in found] == [one.dtype for one in expected]
-    for ours, theirs in zip(found, expected, strict=True):
+    outputs = file.run(*inputs)
+    assert [array.shape for array in outputs] == [array.shape for array in expected]
+    assert [array.dtype for array in outputs] == [array.dtype for array in expected]
+    for ours, theirs in zip(outputs, expected, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=2e-5)
 
 
@@ -35,8 +35,8 @@ def test_openvino_computes_the_same(name: str, oracle: Oracle, tmp_path: Path) -
         IRFile((tmp_path / "new.xml").read_bytes(), (tmp_path / "new.bin").read_bytes(), tuple(inputs))
     )
     assert not isinstance(answer, Refused), answer.reason
-    for theirs, wanted in zip(answer, expected, strict=True):
-        np.testing.assert_allclose(theirs, wanted, rtol=2e-5, atol=2e-5)
+    for theirs, reference in zip(answer, expected, strict=True):
+        np.testing.assert_allclose(theirs, reference, rtol=2e-5, atol=2e-5)
     again = ir_exec.read_model(tmp_path / "new.xml")
-    for ours, wanted in zip(ir_exec.compile_model(again)(list(inputs)).values(), expected, strict=True):
-        np.testing.assert_allclose(ours, wanted, rtol=2e-5, atol=2e-5)
+    for ours, reference in zip(ir_exec.compile_model(again)(list(inputs)).values(), expected, strict=True):
+        np.testing.assert_allclose(ours, reference, rtol=2e-5, atol=2e-5)

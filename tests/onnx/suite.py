@@ -30,7 +30,7 @@ import ir_exec
 from ir_exec.errors import IRError
 from ir_exec.onnx import backend
 
-KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator")
+CATEGORIES = ("node", "simple", "pytorch-converted", "pytorch-operator")
 
 LEFT = Path(__file__).with_name("left_out.json")
 """The cases that are left out, by the reason why."""
@@ -39,7 +39,7 @@ LEFT = Path(__file__).with_name("left_out.json")
 class Case(NamedTuple):
     """A model with inputs and expected outputs; one pair for each run of it."""
 
-    kind: str
+    category: str
     name: str
     model: onnx.ModelProto
     runs: list[tuple[list[Any], list[Any]]]
@@ -48,26 +48,26 @@ class Case(NamedTuple):
 
 
 @cache
-def cases(kind: str) -> list[Case]:
-    """The cases of a kind; the ones of single nodes are computed anew by the suite, which takes 20 seconds."""
+def cases(category: str) -> list[Case]:
+    """The cases of a category; the ones of single nodes are computed anew by the suite, which takes 20 seconds."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return [_case(kind, case) for case in load_model_tests(kind=kind)]
+        return [_case(category, case) for case in load_model_tests(kind=category)]
 
 
-def _case(kind: str, case: Any) -> Case:
+def _case(category: str, case: Any) -> Case:
     if case.model_dir is None:
         runs = [
             ([_array(array) for array in inputs], [_array(array) for array in out]) for inputs, out in case.data_sets
         ]
-        return Case(kind, case.name, case.model, runs, case.rtol, case.atol)
+        return Case(category, case.name, case.model, runs, case.rtol, case.atol)
     folder = Path(case.model_dir)
     model = onnx.load(folder / "model.onnx")
     runs = [
         (list(_read_values(data, "input", model.graph.input)), list(_read_values(data, "output", model.graph.output)))
         for data in sorted(folder.glob("test_data_set*"))
     ]
-    return Case(kind, case.name, model, runs, case.rtol, case.atol)
+    return Case(category, case.name, model, runs, case.rtol, case.atol)
 
 
 def _array(value: Any) -> Any:
@@ -185,7 +185,9 @@ def main() -> None:
     parser.add_argument("--plain", action="store_true", help="through compile_model")
     options = parser.parse_args()
     words = options.k.split()
-    _chosen.extend(case for kind in KINDS for case in cases(kind) if all(word in case.name for word in words))
+    _chosen.extend(
+        case for category in CATEGORIES for case in cases(category) if all(word in case.name for word in words)
+    )
     with multiprocessing.get_context("fork").Pool(options.j) as pool:
         outcomes = pool.map(partial(_run_case, is_plain=options.plain), range(len(_chosen)), chunksize=8)
     failed = [outcome for outcome in outcomes if outcome.message is not None]
@@ -196,10 +198,10 @@ def main() -> None:
         for message, count in Counter(" ".join(str(outcome.message).split())[:120] for outcome in failed).most_common():
             print(f"{count:5} {message}")
     bad = {outcome.name for outcome in failed}
-    for kind in KINDS:
-        names = [case.name for case in _chosen if case.kind == kind]
+    for category in CATEGORIES:
+        names = [case.name for case in _chosen if case.category == category]
         if names:
-            print(f"{kind}: {sum(name not in bad for name in names)} of {len(names)}")
+            print(f"{category}: {sum(name not in bad for name in names)} of {len(names)}")
 
 
 if __name__ == "__main__":

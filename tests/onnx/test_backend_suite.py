@@ -7,11 +7,11 @@ from zlib import crc32
 import onnx
 import pytest
 
-from tests.onnx.suite import KINDS, cases, left_out, outcome, without_shapes
+from tests.onnx.suite import CATEGORIES, cases, left_out, outcome, without_shapes
 
 SHARDS = 8
 SAMPLED = 1
-"""Shards of each kind that the plain command runs."""
+"""Shards of each category that the plain command runs."""
 
 pytestmark = [
     pytest.mark.conformance,
@@ -19,14 +19,14 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("category", CATEGORIES)
 @pytest.mark.parametrize(
     "shard", [pytest.param(shard, marks=pytest.mark.rest if shard >= SAMPLED else ()) for shard in range(SHARDS)]
 )
-def test_every_case_comes_out_as_listed(kind: str, shard: int) -> None:
+def test_every_case_comes_out_as_listed(category: str, shard: int) -> None:
     left = left_out()
     unexpected = []
-    for case in cases(kind):
+    for case in cases(category):
         if crc32(case.name.encode()) % SHARDS != shard:
             continue
         result = outcome(case)
@@ -38,13 +38,13 @@ def test_every_case_comes_out_as_listed(kind: str, shard: int) -> None:
     assert unexpected == []
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("category", CATEGORIES)
 @pytest.mark.parametrize(
     "shard", [pytest.param(shard, marks=pytest.mark.rest if shard >= SAMPLED else ()) for shard in range(SHARDS)]
 )
-def test_compiled_models_do_as_well(kind: str, shard: int) -> None:
+def test_compiled_models_do_as_well(category: str, shard: int) -> None:
     left = left_out()
-    chosen = (case for case in cases(kind) if crc32(case.name.encode()) % SHARDS == shard and case.name not in left)
+    chosen = (case for case in cases(category) if crc32(case.name.encode()) % SHARDS == shard and case.name not in left)
     outcomes = [outcome(case, is_plain=True) for case in chosen]
     assert [f"{result.name}: {result.message}" for result in outcomes if result.message is not None] == []
 
@@ -60,7 +60,7 @@ def test_compiled_models_do_as_well_without_shapes(shard: int, has_ranks: bool) 
     assert [f"{result.name}: {result.message}" for result in outcomes if result.message is not None] == []
 
 
-def test_what_is_left_out_exists_and_leaves_the_goal() -> None:
-    names = {case.name for kind in KINDS for case in cases(kind)}
+def test_exclusions_exist_and_goal_is_reached() -> None:
+    names = {case.name for category in CATEGORIES for case in cases(category)}
     assert left_out().keys() <= names
     assert len(names) - len(left_out()) >= 1_950

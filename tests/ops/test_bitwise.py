@@ -12,12 +12,12 @@ from tests.helpers.values import array
 
 
 @pytest.mark.parametrize("type", ["BitwiseLeftShift", "BitwiseRightShift"])
-@pytest.mark.parametrize(("kind", "count"), [("i32", -1), ("i32", 32), ("u8", 8), ("i64", 64), ("u4", 4)])
-def test_shifts_by_more_bits_than_there_are(type: str, kind: str, count: int) -> None:
-    bits = ElementType[kind].bits
+@pytest.mark.parametrize(("element_type", "count"), [("i32", -1), ("i32", 32), ("u8", 8), ("i64", 64), ("u4", 4)])
+def test_shifts_by_more_bits_than_there_are(type: str, element_type: str, count: int) -> None:
+    bits = ElementType[element_type].bits
     with pytest.raises(EvaluationError) as caught:
-        evaluate(make(type, 15), array(kind, 1, 1), array(kind, 1, count))
-    assert caught.value == fault_with(kind, code="IR704", port="b", actual=count, expected=f"0 to {bits - 1}")
+        evaluate(make(type, 15), array(element_type, 1, 1), array(element_type, 1, count))
+    assert caught.value == fault_with(element_type, code="IR704", port="b", actual=count, expected=f"0 to {bits - 1}")
 
 
 def test_shifts_to_the_end_of_the_type() -> None:

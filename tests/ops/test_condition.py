@@ -19,7 +19,7 @@ from tests.helpers.drawing import draw_shape, draw_wider
 from tests.helpers.facts import fault_with, naming
 from tests.helpers.network_text import NetworkText, tied_input, tied_output
 from tests.helpers.operators import assert_holds, make, run
-from tests.helpers.values import known, typed
+from tests.helpers.values import constant, make_type
 
 NUMPY, NONE, PDPD = (make("Select", 1, auto_broadcast=mode) for mode in ("numpy", "none", "pdpd"))
 PDPD1 = make("Select", 1, **{"auto_broadcast": "pdpd", "auto_broadcast.auto_broadcast_axis": 1})
@@ -27,7 +27,7 @@ PDPD1 = make("Select", 1, **{"auto_broadcast": "pdpd", "auto_broadcast.auto_broa
 
 # What OpenVINO 2026.4.1 infers.
 @pytest.mark.parametrize(
-    ("operator", "cond", "then", "else_", "wanted"),
+    ("operator", "cond", "then", "else_", "expected"),
     [
         (NUMPY, "[?,3]", "[2,3]", "[1]", "[2,3]"),
         (NUMPY, "[2,3]", "[?,3]", "[1,3]", "[2,3]"),
@@ -41,20 +41,20 @@ PDPD1 = make("Select", 1, **{"auto_broadcast": "pdpd", "auto_broadcast.auto_broa
         (PDPD1, "[3]", "[2,3,4]", "[3]", "[2,3,4]"),
     ],
 )
-def test_what_OpenVINO_infers_too(operator: Op, cond: str, then: str, else_: str, wanted: str) -> None:
-    types = [typed(cond, "boolean"), typed(then), typed(else_)]
-    assert str(operator.infer(*types)) == f"f32{wanted}"
+def test_what_OpenVINO_infers_too(operator: Op, cond: str, then: str, else_: str, expected: str) -> None:
+    types = [make_type(cond, "boolean"), make_type(then), make_type(else_)]
+    assert str(operator.infer(*types)) == f"f32{expected}"
 
 
 def test_the_known_element_type_is_taken() -> None:
     unknown = TensorType(ElementType.dynamic, Shape([2]))
-    assert str(NUMPY.infer(typed("[2]", "boolean"), unknown, typed("[2]", "f16"))) == "f16[2]"
+    assert str(NUMPY.infer(make_type("[2]", "boolean"), unknown, make_type("[2]", "f16"))) == "f16[2]"
 
 
 def test_bounds_pass_where_the_condition_is_known() -> None:
-    size = make("ShapeOf", 1).infer(typed("[2..5,?]"))
+    size = make("ShapeOf", 1).infer(make_type("[2..5,?]"))
     cond = TensorType.of(np.array([True, False]))
-    (output,) = with_known_values(NUMPY, [cond, size, known([7, 9])], [NUMPY.infer(cond, size, known([7, 9]))])
+    (output,) = with_known_values(NUMPY, [cond, size, constant([7, 9])], [NUMPY.infer(cond, size, constant([7, 9]))])
     lower, upper = output.bounds
     assert (lower.tolist(), upper.tolist()) == ([2, 9], [5, 9])
 
@@ -89,14 +89,14 @@ def test_shapes_that_do_not_broadcast(
     operator: Op, cond: str, then: str, else_: str, code: str, fault: fault_with
 ) -> None:
     with pytest.raises(ShapeError) as caught:
-        operator.infer(typed(cond, "boolean"), typed(then), typed(else_))
+        operator.infer(make_type(cond, "boolean"), make_type(then), make_type(else_))
     assert (caught.value.code, caught.value) == (code, fault)
 
 
 def test_element_types_and_attributes() -> None:
     for types in [("u8", "f32", "f32"), ("boolean", "f32", "f16")]:
         with pytest.raises(ElementTypeError):
-            NUMPY.check_inputs([typed("[2]", kind) for kind in types], raise_error)
+            NUMPY.check_inputs([make_type("[2]", element_type) for element_type in types], raise_error)
     with pytest.raises(InvalidAttributeError, match=naming("auto_broadcast", "explicit")):
         make("Select", 1, auto_broadcast="explicit")
 
@@ -115,13 +115,13 @@ def test_Select_is_a_loop(data: st.DataObject) -> None:
     else_ = -1 - np.arange(np.prod(parts[2], dtype=int)).reshape(parts[2])
     output = run(NUMPY, cond, then, else_)
     views = [np.broadcast_to(array, output.shape) for array in (cond, then, else_)]
-    for place in np.ndindex(output.shape):
-        assert output[place] == (views[1][place] if views[0][place] else views[2][place])
+    for index in np.ndindex(output.shape):
+        assert output[index] == (views[1][index] if views[0][index] else views[2][index])
     types = [TensorType(ElementType.of(array), draw_wider(data.draw, array.shape)) for array in (cond, then, else_)]
     assert_holds(NUMPY, types, [cond, then, else_])
-    whole = [view.copy() for view in views]
-    assert np.array_equal(run(NONE, *whole), output)
-    assert np.array_equal(run(PDPD, *whole), output)
+    copies = [view.copy() for view in views]
+    assert np.array_equal(run(NONE, *copies), output)
+    assert np.array_equal(run(PDPD, *copies), output)
 
 
 NUMBERS = st.integers(-5, 5)
@@ -130,14 +130,14 @@ NUMBERS = st.integers(-5, 5)
 @given(boundaries=st.lists(NUMBERS, max_size=9), data=st.lists(NUMBERS, max_size=9), right=st.booleans())
 def test_buckets_are_those_of_bisection(boundaries: list[int], data: list[int], right: bool) -> None:
     boundaries = sorted(set(boundaries))
-    found = Bucketize(with_right_bound=right).evaluate(np.array(data, np.int32), np.array(boundaries, np.float32))
+    result = Bucketize(with_right_bound=right).evaluate(np.array(data, np.int32), np.array(boundaries, np.float32))
     search = bisect_left if right else bisect_right
-    assert found.tolist() == [search(boundaries, value) for value in data]
+    assert result.tolist() == [search(boundaries, value) for value in data]
 
 
 def test_boundaries_are_a_vector() -> None:
     with pytest.raises(ShapeError) as error:
-        Bucketize().infer(typed("2,3"), typed("2,3"))
+        Bucketize().infer(make_type("2,3"), make_type("2,3"))
     assert (error.value.code, error.value) == ("IR501", fault_with("buckets", "[2,3]", actual=2, expected=1))
 
 
@@ -148,7 +148,7 @@ def test_places_are_i32_or_i64() -> None:
 
 
 def i64(text: str) -> TensorType:
-    return typed(text, ElementType.i64)
+    return make_type(text, ElementType.i64)
 
 
 @pytest.mark.parametrize(
@@ -163,12 +163,12 @@ def i64(text: str) -> TensorType:
     ],
 )
 def test_non_zero_shapes(data: str, expected: str) -> None:
-    assert NonZero().infer(typed(data)) == i64(expected)
+    assert NonZero().infer(make_type(data)) == i64(expected)
 
 
 @pytest.mark.parametrize(("value", "expected"), [(0, "0,0"), (5, "1,1"), ([1, 0, 2], "1,2"), ([[0, 0]], "2,0")])
 def test_non_zero_of_known_values(value: object, expected: str) -> None:
-    assert NonZero().infer(known(value)) == i64(expected)
+    assert NonZero().infer(constant(value)) == i64(expected)
 
 
 @pytest.mark.parametrize("name", ["u1", "u2", "u3", "u4", "u6", "i4", "f4e2m1", "f8e4m3", "f8e5m2"])
@@ -178,7 +178,7 @@ def test_non_zero_of_small_types(name: str) -> None:
     assert NonZero().evaluate(data[1, 0, ...]).tolist() == [[0]]
 
 
-def test_non_zero_knows_the_zero_of_nf4_and_that_f8e8m0_has_none() -> None:
+def test_non_zero_of_nf4_and_f8e8m0() -> None:
     codes = np.array([0, 7, 15], np.uint8)
     assert NonZero().evaluate(codes.view(ElementType.nf4.dtype)).tolist() == [[0, 2]]
     assert NonZero().evaluate(codes.view(ElementType.f8e8m0.dtype)).tolist() == [[0, 1, 2]]
@@ -189,20 +189,20 @@ def of_branches(then: str, else_: str) -> TensorType:
     net = NetworkText()
     inputs = [net.parameter("", "boolean")]
     for text in (then, else_):
-        kind, _, shape = text.partition(":")
-        inputs.append(net.parameter(shape, kind))
+        element_type, _, shape = text.partition(":")
+        inputs.append(net.parameter(shape, element_type))
     ties, parts = [], [NetworkText(net), NetworkText(net)]
     for position, body in enumerate(parts, start=1):
         x = body.parameter("...", "dynamic")
         ties.append([tied_input(position, x), tied_output(3, body.result(x))])
     (output,) = net.branch(1, inputs, parts[0], ties[0], parts[1], ties[1])
     net.result(output)
-    (found,) = ir_exec.read_model(net.file().xml, weights=b"").outputs
-    return TensorType(found.element_type, found.shape)
+    (result,) = ir_exec.read_model(net.file().xml, weights=b"").outputs
+    return TensorType(result.element_type, result.shape)
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "expected"),
+    ("left", "right", "expected"),
     [
         ("f32:2,3", "f32:2,3", "f32[2,3]"),
         ("f32:2,3", "f32:5,3", "f32[2..5,3]"),
@@ -217,8 +217,8 @@ def of_branches(then: str, else_: str) -> TensorType:
         ("f32:", "f32:...", "f32[...]"),
     ],
 )
-def test_an_If_gives_what_either_body_gives(one: str, other: str, expected: str) -> None:
-    assert str(of_branches(one, other)) == str(of_branches(other, one)) == expected
+def test_an_If_gives_what_either_body_gives(left: str, right: str, expected: str) -> None:
+    assert str(of_branches(left, right)) == str(of_branches(right, left)) == expected
 
 
 def test_the_bodies_of_an_If_give_one_element_type() -> None:

@@ -22,17 +22,19 @@ A, B = np.array([False, False, True, True]), np.array([False, True, False, True]
     ],
 )
 def test_truth_tables(type: str, truth: list[bool]) -> None:
-    found = evaluate(make(type), A, B)
-    assert found.dtype == bool
-    assert found.tolist() == truth
+    result = evaluate(make(type), A, B)
+    assert result.dtype == bool
+    assert result.tolist() == truth
 
 
 @pytest.mark.parametrize("type", ["LogicalAnd", "LogicalOr", "LogicalXor", "Xor"])
 def test_elements_that_are_known_beside_others(type: str) -> None:
     """The last element of a may be either."""
-    found = bounds_of(make(type), (np.append(A, False), np.append(A, True)), (np.append(B, False), np.append(B, False)))
-    assert found is not None
-    for bound, last in zip(found, (False, True), strict=True):
+    bounds = bounds_of(
+        make(type), (np.append(A, False), np.append(A, True)), (np.append(B, False), np.append(B, False))
+    )
+    assert bounds is not None
+    for bound, last in zip(bounds, (False, True), strict=True):
         assert bound[:4].tolist() == evaluate(make(type), A, B).tolist()
         assert bound[4] == (last and type != "LogicalAnd")
 
@@ -41,12 +43,12 @@ def test_the_opposite() -> None:
     assert evaluate(make("LogicalNot"), A).tolist() == [True, True, False, False]
 
 
-@pytest.mark.parametrize("kind", ["f32", "f16", "i64", "u8", "i8"])
-def test_the_opposite_of_a_number_is_zero_or_one_of_its_type(kind: str) -> None:
-    data = array(kind, 0, 1, 2, 100)
-    found = evaluate(make("LogicalNot"), data)
-    assert found.dtype == data.dtype
-    assert found.tolist() == [1, 0, 0, 0]
+@pytest.mark.parametrize("element_type", ["f32", "f16", "i64", "u8", "i8"])
+def test_logical_not_of_number_is_0_or_1_of_its_type(element_type: str) -> None:
+    data = array(element_type, 0, 1, 2, 100)
+    result = evaluate(make("LogicalNot"), data)
+    assert result.dtype == data.dtype
+    assert result.tolist() == [1, 0, 0, 0]
 
 
 def test_xor_is_a_type_of_its_own() -> None:

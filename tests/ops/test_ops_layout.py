@@ -70,13 +70,13 @@ def test_the_table_knows_the_module(cls: type[Op]) -> None:
 
 
 @pytest.mark.parametrize("cls", registered(), ids=versioned_name)
-def test_a_class_begins_with_an_opset_that_holds_its_type(cls: type[Op]) -> None:
+def test_class_starts_with_opset_containing_its_type(cls: type[Op]) -> None:
     assert cls.since in TABLE[cls.type_name]["opsets"]
 
 
 def test_every_module_of_a_family_registers_what_the_table_says() -> None:
-    found = pkgutil.walk_packages(ir_exec.ops.__path__, "ir_exec.ops.")
-    names = [one.name.removeprefix("ir_exec.ops.") for one in found if not one.ispkg]
+    submodules = pkgutil.walk_packages(ir_exec.ops.__path__, "ir_exec.ops.")
+    names = [module.name.removeprefix("ir_exec.ops.") for module in submodules if not module.ispkg]
     modules = [name for name in names if not name.startswith("base.")]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(

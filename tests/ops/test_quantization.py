@@ -14,8 +14,8 @@ from ir_exec.ops.quantization import FakeConvert, FakeQuantize
 from ir_exec.types import Array, ElementType, TensorType
 from tests.helpers.chunks import in_chunks
 from tests.helpers.facts import fault_with
-from tests.helpers.operators import refused
-from tests.helpers.values import typed
+from tests.helpers.operators import inference_error
+from tests.helpers.values import make_type
 
 
 def by_the_formula(x: float, low: float, high: float, to_low: float, to_high: float, levels: int) -> float:
@@ -33,14 +33,14 @@ def problems(draw: st.DrawFn) -> tuple[list[Array], int, int]:
     generator = np.random.default_rng(draw(st.integers(0, 999)))
     arrays = [generator.integers(-8, 9, shape) / 4]
     for _ in range(4):
-        kept = [size if draw(st.booleans()) else 1 for size in shape]
-        first = draw(st.integers(-1, len(kept)))
-        limits = kept[first:] if first >= 0 else [1, *kept]
+        extents = [size if draw(st.booleans()) else 1 for size in shape]
+        first = draw(st.integers(-1, len(extents)))
+        limits = extents[first:] if first >= 0 else [1, *extents]
         arrays.append(generator.integers(-6, 7, limits) / 2)
     return arrays, draw(st.sampled_from([2, 3, 5, 9])), draw(st.sampled_from([1, 3, 2**16]))
 
 
-def test_reversed_limits_of_channels_that_are_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reversed_limits_equal_for_all_channels(monkeypatch: pytest.MonkeyPatch) -> None:
     in_chunks(monkeypatch, "CHUNK_ELEMENTS", 4)
     data = np.arange(-12, 12).reshape(2, 3, 4) / 8
     limits = [np.full((1, 3, 1), limit) for limit in (1.0, -1.0, 2.0, 4.0)]
@@ -57,34 +57,34 @@ def test_fake_quantize_is_its_formula(problem: tuple[list[Array], int, int]) -> 
     assert operator.infer(*[TensorType.of(array) for array in arrays]) == TensorType.of(arrays[0])
     with pytest.MonkeyPatch.context() as patch, np.errstate(all="ignore"):
         in_chunks(patch, "CHUNK_ELEMENTS", chunk)
-        found = operator.evaluate(*arrays)
+        result = operator.evaluate(*arrays)
     data, *limits = arrays
     limits = [limit.reshape(limit.shape[max(limit.ndim - data.ndim, 0) :]) for limit in limits]
     for index in np.ndindex(*data.shape):
         numbers = [np.broadcast_to(array, data.shape)[index] for array in (data, *limits)]
-        assert np.isclose(found[index], by_the_formula(*numbers, levels))
+        assert np.isclose(result[index], by_the_formula(*numbers, levels))
 
 
-SCALAR = typed("")
+SCALAR = make_type("")
 
 
 def test_limits_that_do_not_broadcast() -> None:
     operator = FakeQuantize(levels=5)
-    data = typed("2,3")
+    data = make_type("2,3")
     fault = fault_with("input_high", "[2]", "data", "[2,3]")
-    assert refused(operator, data, SCALAR, typed("2"), SCALAR, SCALAR) == ("IR504", fault)
+    assert inference_error(operator, data, SCALAR, make_type("2"), SCALAR, SCALAR) == ("IR504", fault)
     fault = fault_with("output_low", "[4,1]", "data", "[1,3]")
-    assert refused(operator, typed("1,3"), SCALAR, SCALAR, typed("4,1"), SCALAR) == ("IR504", fault)
+    assert inference_error(operator, make_type("1,3"), SCALAR, SCALAR, make_type("4,1"), SCALAR) == ("IR504", fault)
     for limit in ("...", "?,3", "1,1,1,1", "..5"):
-        assert operator.infer(data, SCALAR, SCALAR, typed(limit), SCALAR) == data
-    assert operator.infer(typed("..."), SCALAR, SCALAR, data, SCALAR) == typed("...")
+        assert operator.infer(data, SCALAR, SCALAR, make_type(limit), SCALAR) == data
+    assert operator.infer(make_type("..."), SCALAR, SCALAR, data, SCALAR) == make_type("...")
 
 
 def test_without_broadcasting_shapes_are_equal() -> None:
     operator = FakeQuantize(levels=5, auto_broadcast="none")
-    data = typed("2,3")
-    assert operator.infer(data, data, data, typed("?,3"), data) == data
-    _, error = refused(operator, data, data, typed("2,1"), data, data)
+    data = make_type("2,3")
+    assert operator.infer(data, data, data, make_type("?,3"), data) == data
+    _, error = inference_error(operator, data, data, make_type("2,1"), data, data)
     actual = "[2,3] and [2,1]"
     assert error == fault_with("data", "input_high", code="IR502", actual=actual, expected="equal shapes")
 
@@ -102,22 +102,22 @@ def test_every_number_of_the_short_type_stays(name: str, dtype: type) -> None:
     numbers = codes[np.isfinite(codes)]
     operator = FakeConvert.parse({"destination_type": name}, raise_error)
     assert operator is not None
-    for kind in ("f32", "f16", "bf16"):
-        data = numbers.astype(ElementType[kind].dtype)
-        found = operator.evaluate(data, np.array(1, data.dtype))
-        assert found.dtype == data.dtype
-        assert np.array_equal(found, data)
+    for element_type in ("f32", "f16", "bf16"):
+        data = numbers.astype(ElementType[element_type].dtype)
+        result = operator.evaluate(data, np.array(1, data.dtype))
+        assert result.dtype == data.dtype
+        assert np.array_equal(result, data)
 
 
 def test_fake_convert_refuses() -> None:
     operator = FakeConvert(destination_type="f8e4m3")
-    data = typed("2,3")
+    data = make_type("2,3")
     fault = fault_with("shift", actual="[3] and [1,3]", expected="equal shapes")
-    assert refused(operator, data, typed("3"), typed("1,3")) == ("IR501", fault)
+    assert inference_error(operator, data, make_type("3"), make_type("1,3")) == ("IR501", fault)
     fault = fault_with("[1,1,1]", "data", "[2,3]")
-    assert refused(operator, data, typed("1,1,1")) == ("IR504", fault)
+    assert inference_error(operator, data, make_type("1,1,1")) == ("IR504", fault)
     fault = fault_with("[2]", "data", "[2,3]")
-    assert refused(operator, data, typed("2")) == ("IR504", fault)
+    assert inference_error(operator, data, make_type("2")) == ("IR504", fault)
     with pytest.raises(InvalidAttributeError) as error:
         FakeConvert.parse({"destination_type": "f8e8m0"}, raise_error)
     assert error.value.code == "IR302"
@@ -125,9 +125,9 @@ def test_fake_convert_refuses() -> None:
 
 def test_what_scale_tells_of_the_data() -> None:
     operator = FakeConvert(destination_type="f8e5m2")
-    assert operator.infer(typed("?,?"), typed("1,3")) == typed("?,3")
-    assert operator.infer(typed("..."), typed("1,3")) == typed("...")
-    assert operator.infer(typed("2,?"), typed("..."), typed("3")) == typed("2,3")
+    assert operator.infer(make_type("?,?"), make_type("1,3")) == make_type("?,3")
+    assert operator.infer(make_type("..."), make_type("1,3")) == make_type("...")
+    assert operator.infer(make_type("2,?"), make_type("..."), make_type("3")) == make_type("2,3")
 
 
 @settings(max_examples=60, deadline=None)
@@ -137,15 +137,15 @@ def test_constant_limits_are_used_once(problem: tuple[list[Array], int, int]) ->
     fake = FakeQuantize(levels=levels)
     kernel = fake.with_constants(dict(enumerate(limits, 1)))
     assert kernel is not None
-    for kind in (np.float64, np.float32, np.float16, np.int32, np.uint8):
+    for dtype in (np.float64, np.float32, np.float16, np.int32, np.uint8):
         with np.errstate(all="ignore"):  # as in a run
-            one = data.astype(kind)
-            result, expected = kernel(one, *limits), fake.evaluate(one, *limits)
-        assert result.dtype == kind
+            converted = data.astype(dtype)
+            result, expected = kernel(converted, *limits), fake.evaluate(converted, *limits)
+        assert result.dtype == dtype
         np.testing.assert_array_equal(result, expected)
 
 
-def test_limits_that_are_not_constant_are_taken_from_the_call() -> None:
+def test_non_constant_limits_come_from_the_call() -> None:
     limit = np.ones((), np.float32)
     assert FakeQuantize(levels=2).with_constants({1: limit, 2: limit, 3: limit}) is None
 
@@ -163,18 +163,18 @@ def test_threads_share_large_data(axis: int | None) -> None:
     fake = FakeQuantize(levels=16)
     token = THREADS.set(3)
     try:
-        whole = fake.evaluate(data, *limits)
+        complete = fake.evaluate(data, *limits)
     finally:
         THREADS.reset(token)
     for row in range(0, 400, 100):
         some = slice(row, row + 100)
         cut = [limit[:, some] if axis == 1 else limit for limit in limits]
-        np.testing.assert_array_equal(whole[:, some], fake.evaluate(data[:, some], *cut))
+        np.testing.assert_array_equal(complete[:, some], fake.evaluate(data[:, some], *cut))
 
 
 @pytest.mark.parametrize("name", ["f8e4m3", "f8e5m2"])
 @pytest.mark.parametrize("channels", [1, 3])
-def test_many_elements_are_converted_as_few_are(name: str, channels: int) -> None:
+def test_many_elements_convert_like_few(name: str, channels: int) -> None:
     operator = FakeConvert.parse({"destination_type": name}, raise_error)
     assert operator is not None
     generator = np.random.default_rng(0)
@@ -182,6 +182,6 @@ def test_many_elements_are_converted_as_few_are(name: str, channels: int) -> Non
     data[:3, 0] = np.nan, np.inf, -np.inf
     scale, shift = (generator.standard_normal((2, channels)) + 3).astype(np.float32)
     with np.errstate(all="ignore"):
-        found = operator.evaluate(data, scale, shift)
-        wanted = np.concatenate([operator.evaluate(part, scale, shift) for part in np.split(data, 6)])
-    assert np.array_equal(found, wanted, equal_nan=True)
+        actual = operator.evaluate(data, scale, shift)
+        expected = np.concatenate([operator.evaluate(part, scale, shift) for part in np.split(data, 6)])
+    assert np.array_equal(actual, expected, equal_nan=True)

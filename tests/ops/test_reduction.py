@@ -55,7 +55,7 @@ def test_an_axis_out_of_range_is_an_error(axis: int, rank: int, fault: fault_wit
     assert (error.value.code, error.value) == ("IR503", fault)
 
 
-def test_an_axis_out_of_range_that_only_the_run_knows_is_an_error() -> None:
+def test_out_of_range_runtime_axis_is_an_error() -> None:
     with pytest.raises(EvaluationError) as error:
         ReduceSum().evaluate(np.zeros((2, 3), np.float32), np.array([2], np.int64))
     assert (error.value.code, error.value.location.port) == ("IR701", "axes")
@@ -67,7 +67,7 @@ def test_a_matrix_of_axes_is_an_error() -> None:
     assert (error.value.code, error.value.location.port) == ("IR501", "axes")
 
 
-def test_a_scalar_has_an_axis_that_need_not_stay() -> None:
+def test_scalar_has_an_axis_to_reduce() -> None:
     assert ReduceSum().infer(f32(), axes(-1)).shape == []
     assert ReduceSum().evaluate(np.float32(3).reshape(()), np.array([0])) == 3
 
@@ -109,7 +109,7 @@ def test_bounds_of_sizes(operator: ReduceSum, lower: list[int], upper: list[int]
     assert outputs[0].bounds == expected
 
 
-def test_no_bounds_of_a_product_whose_sign_is_not_known() -> None:
+def test_product_of_unknown_sign_has_no_bounds() -> None:
     data = axes(0, 0).with_bounds(np.array([-3, -1]), np.array([2, 2]))
     outputs = infer_node(ReduceProd(), [data, axes(0)], {}, raise_error)
     assert outputs is not None
@@ -145,44 +145,44 @@ def reductions(draw: st.DrawFn) -> tuple[Array, list[int]]:
     return data, draw(st.lists(st.integers(-len(shape), len(shape) - 1), max_size=4)) if shape else []
 
 
-@given(reductions(), st.sampled_from(sorted(PLAIN, key=lambda one: one.__name__)))
+@given(reductions(), st.sampled_from(sorted(PLAIN, key=lambda function: function.__name__)))
 @settings(max_examples=100)
 def test_the_same_as_a_plain_loop(reduction: tuple[Array, list[int]], operator: type[ReduceSum]) -> None:
     data, which = reduction
     reduced = {axis % data.ndim for axis in which}
-    kept = [range(1) if axis in reduced else range(size) for axis, size in enumerate(data.shape)]
+    output_ranges = [range(1) if axis in reduced else range(size) for axis, size in enumerate(data.shape)]
     expected = [
         PLAIN[operator](
             [
                 int(data[index])
                 for index in np.ndindex(data.shape)
-                if all(axis in reduced or index[axis] == place[axis] for axis in range(data.ndim))
+                if all(axis in reduced or index[axis] == position[axis] for axis in range(data.ndim))
             ]
         )
-        for place in product(*kept)
+        for position in product(*output_ranges)
     ]
-    found = operator(keep_dims=True).evaluate(data, np.array(which, np.int64))
-    assert found.shape == tuple(map(len, kept))
-    assert found.ravel().tolist() == expected
+    actual = operator(keep_dims=True).evaluate(data, np.array(which, np.int64))
+    assert actual.shape == tuple(map(len, output_ranges))
+    assert actual.ravel().tolist() == expected
 
 
 @pytest.mark.parametrize("operator", [ReduceLogicalAnd, ReduceLogicalOr])
 def test_truth_of_numbers_is_not_asked_for(operator: type[ReduceSum]) -> None:
     errors: list[IRError] = []
-    types = [TensorType(ElementType[kind], Shape([2])) for kind in ("f32", "i64")]
+    types = [TensorType(ElementType[element_type], Shape([2])) for element_type in ("f32", "i64")]
     assert not operator().check_inputs(types, errors.append)
     assert [(error.code, error.location.port) for error in errors] == [("IR401", "data")]
 
 
 def test_booleans_keep_their_type() -> None:
-    kind = ReduceLogicalAnd().infer(TensorType(ElementType.boolean, Shape([2, None])), axes(0))
-    assert kind == TensorType(ElementType.boolean, Shape([Dim.any()]))
+    output_type = ReduceLogicalAnd().infer(TensorType(ElementType.boolean, Shape([2, None])), axes(0))
+    assert output_type == TensorType(ElementType.boolean, Shape([Dim.any()]))
 
 
-@pytest.mark.parametrize("kind", ["u8", "i32", "i64", "f16", "f32"])
+@pytest.mark.parametrize("element_type", ["u8", "i32", "i64", "f16", "f32"])
 @pytest.mark.parametrize("name", ["ReduceSum", "ReduceProd", "ReduceMean", "ReduceMax"])
-def test_constants_are_reduced_to_scalars(name: str, kind: str) -> None:
-    constant = build.constant([2, 4], kind)
+def test_constants_are_reduced_to_scalars(name: str, element_type: str) -> None:
+    constant = build.constant([2, 4], element_type)
     model = build.model([build.result(build.op(name, constant, np.array(0), keep_dims=False))], [])
     expected = {"ReduceSum": 6, "ReduceProd": 8, "ReduceMean": 3, "ReduceMax": 4}[name]
     assert compile_model(model)([])[0].tolist() == expected

@@ -62,19 +62,19 @@ def test_bags_are_summed_one_by_one(
     given_weights = () if weights is None else (np.array([w for ws in weights for w in ws]),)
     with pytest.MonkeyPatch.context() as patch:
         in_chunks(patch, "INTERMEDIATE_ELEMENTS", block)
-        found = EmbeddingBagOffsets(reduction="mean" if mean else "sum").evaluate(
+        actual = EmbeddingBagOffsets(reduction="mean" if mean else "sum").evaluate(
             table, indices, offsets, np.array(default), *given_weights
         )
-        np.testing.assert_allclose(found, expected, rtol=1e-12)
+        np.testing.assert_allclose(actual, expected, rtol=1e-12)
         if not mean:
             ids = np.repeat(np.arange(len(bags)), [len(bag) for bag in bags])
-            found = EmbeddingSegmentsSum().evaluate(
+            actual = EmbeddingSegmentsSum().evaluate(
                 table, indices, ids, np.array(len(bags)), np.array(default), *given_weights
             )
-            np.testing.assert_allclose(found, expected, rtol=1e-12)
+            np.testing.assert_allclose(actual, expected, rtol=1e-12)
 
 
-def test_what_stands_before_the_first_offset_is_in_no_bag() -> None:
+def test_elements_before_first_offset_are_in_no_bag() -> None:
     inputs = (TABLE, np.array([3, 0, 1]), np.array([1, 2]), np.array(-1), np.array([9.0, 1.0, 2.0]))
     assert EmbeddingBagOffsetsSum().evaluate(*inputs).tolist() == [TABLE[0].tolist(), (2 * TABLE[1]).tolist()]
 
@@ -82,11 +82,11 @@ def test_what_stands_before_the_first_offset_is_in_no_bag() -> None:
 @pytest.mark.parametrize("values", [(-7, -2), (7, 2)])
 def test_means_of_integers_are_cut_off(values: tuple[int, int]) -> None:
     table = np.array(values, np.int32)
-    found = EmbeddingBagPacked(reduction="mean").evaluate(table, np.array([[0, 1]]))
-    assert found.tolist() == [int(sum(values) / 2)]
+    result = EmbeddingBagPacked(reduction="mean").evaluate(table, np.array([[0, 1]]))
+    assert result.tolist() == [int(sum(values) / 2)]
 
 
-def kind(text: str, element_type: str = "i32") -> TensorType:
+def make_type(text: str, element_type: str = "i32") -> TensorType:
     return TensorType(ElementType[element_type], Shape.parse(text))
 
 
@@ -97,11 +97,11 @@ def value(array: object) -> TensorType:
 @pytest.mark.parametrize(
     ("operator", "types", "expected"),
     [
-        (EmbeddingBagOffsetsSum(), [kind("5,2", "f32"), kind("?"), kind("3..4")], "f32[3..4,2]"),
-        (EmbeddingBagOffsetsSum(), [kind("...", "f32"), kind("?"), kind("3")], "f32[...]"),
-        (EmbeddingBagPacked(), [kind("?,2", "f32"), kind("?,3"), kind("4,?", "f32")], "f32[4,2]"),
-        (EmbeddingSegmentsSum(), [kind("5,2", "f32"), kind("4"), kind("4"), value(7)], "f32[7,2]"),
-        (EmbeddingSegmentsSum(), [kind("5,2", "f32"), kind("4"), kind("4"), kind("")], "f32[?,2]"),
+        (EmbeddingBagOffsetsSum(), [make_type("5,2", "f32"), make_type("?"), make_type("3..4")], "f32[3..4,2]"),
+        (EmbeddingBagOffsetsSum(), [make_type("...", "f32"), make_type("?"), make_type("3")], "f32[...]"),
+        (EmbeddingBagPacked(), [make_type("?,2", "f32"), make_type("?,3"), make_type("4,?", "f32")], "f32[4,2]"),
+        (EmbeddingSegmentsSum(), [make_type("5,2", "f32"), make_type("4"), make_type("4"), value(7)], "f32[7,2]"),
+        (EmbeddingSegmentsSum(), [make_type("5,2", "f32"), make_type("4"), make_type("4"), make_type("")], "f32[?,2]"),
     ],
 )
 def test_types(operator: Any, types: list[TensorType], expected: str) -> None:
@@ -111,16 +111,16 @@ def test_types(operator: Any, types: list[TensorType], expected: str) -> None:
 @pytest.mark.parametrize(
     ("shape", "indices", "expected"),
     [
-        (kind("2"), kind("4,2"), ["[4..,2]", "[4..]", "[?]"]),
-        (value([5, 6]), kind("4,2"), ["[4..9,2]", "[4..9]", "[5]"]),
+        (make_type("2"), make_type("4,2"), ["[4..,2]", "[4..]", "[?]"]),
+        (value([5, 6]), make_type("4,2"), ["[4..9,2]", "[4..9]", "[5]"]),
         (value([5, 6]), value([[0, 1], [0, 2], [3, 3], [4, 0]]), ["[6,2]", "[6]", "[5]"]),
-        (value([5, 6]), kind("?,2"), ["[4..9,2]", "[4..9]", "[5]"]),
+        (value([5, 6]), make_type("?,2"), ["[4..9,2]", "[4..9]", "[5]"]),
     ],
 )
 def test_types_of_sparse_rows(shape: TensorType, indices: TensorType, expected: list[str]) -> None:
-    found = SparseFillEmptyRows().infer(kind("4", "f32"), shape, indices, kind("", "f32"))
-    assert [str(type.shape) for type in found] == expected
-    assert [type.element_type.name for type in found] == ["i32", "f32", "boolean"]
+    output_types = SparseFillEmptyRows().infer(make_type("4", "f32"), shape, indices, make_type("", "f32"))
+    assert [str(type.shape) for type in output_types] == expected
+    assert [type.element_type.name for type in output_types] == ["i32", "f32", "boolean"]
 
 
 INDICES, OFFSETS = np.array([0, 1, 2]), np.array([0, 2])
@@ -203,25 +203,25 @@ def test_values_that_are_refused(operator: Any, inputs: tuple[Array, ...], code:
     [
         (
             EmbeddingBagOffsetsSum(),
-            [kind("", "f32"), kind("3"), kind("2")],
+            [make_type("", "f32"), make_type("3"), make_type("2")],
             "IR501",
             fault_with("emb_table", actual=0, expected="1 or more"),
         ),
         (
             EmbeddingBagOffsetsSum(),
-            [kind("5", "f32"), kind("3,1"), kind("2")],
+            [make_type("5", "f32"), make_type("3,1"), make_type("2")],
             "IR501",
             fault_with("indices", actual=2, expected=1),
         ),
         (
             EmbeddingSegmentsSum(),
-            [kind("5", "f32"), kind("3"), kind("2"), kind("")],
+            [make_type("5", "f32"), make_type("3"), make_type("2"), make_type("")],
             "IR502",
             fault_with("num_indices", "segment_ids", actual="3 and 2", expected="equal dims"),
         ),
         (
             SparseFillEmptyRows(),
-            [kind("3"), kind("3"), kind("3,2"), kind("")],
+            [make_type("3"), make_type("3"), make_type("3,2"), make_type("")],
             "IR502",
             fault_with("dense_shape", actual="2 and 3", expected="equal dims"),
         ),
@@ -237,8 +237,11 @@ def test_shapes_that_are_refused(operator: Any, types: list[TensorType], code: s
 @pytest.mark.parametrize(
     ("operator", "types"),
     [
-        (EmbeddingBagPacked(reduction="mean"), [kind("5", "f32"), kind("3,1"), kind("3,1", "f32")]),
-        (EmbeddingBagOffsets(reduction="mean"), [kind("5", "f32"), kind("3"), kind("2"), kind(""), kind("3", "f32")]),
+        (EmbeddingBagPacked(reduction="mean"), [make_type("5", "f32"), make_type("3,1"), make_type("3,1", "f32")]),
+        (
+            EmbeddingBagOffsets(reduction="mean"),
+            [make_type("5", "f32"), make_type("3"), make_type("2"), make_type(""), make_type("3", "f32")],
+        ),
     ],
 )
 def test_means_have_no_weights(operator: Any, types: list[TensorType]) -> None:
@@ -249,7 +252,7 @@ def test_means_have_no_weights(operator: Any, types: list[TensorType]) -> None:
 
 def test_indices_share_an_element_type() -> None:
     faults: list[IRError] = []
-    types = [kind("5", "f32"), kind("3", "i64"), kind("2"), kind("", "i64"), kind("3", "f16")]
+    types = [make_type("5", "f32"), make_type("3", "i64"), make_type("2"), make_type("", "i64"), make_type("3", "f16")]
     assert not EmbeddingBagOffsetsSum().check_inputs(types, faults.append)
     assert list(faults) == [
         fault_with("offsets", "indices", actual="i32", expected="i64"),
@@ -261,11 +264,11 @@ def test_indices_share_an_element_type() -> None:
 def test_no_row_stays_empty(places: list[tuple[int, int]]) -> None:
     values = np.arange(len(places)) + 1.0
     indices = np.array(places, np.int32).reshape(-1, 2)
-    found, filled, empty = SparseFillEmptyRows().evaluate(values, np.array([5, 3], np.int32), indices, np.array(-1.0))
+    result, filled, empty = SparseFillEmptyRows().evaluate(values, np.array([5, 3], np.int32), indices, np.array(-1.0))
     rows = {row for row, _ in places}
     entries = [(row, column, number) for number, (row, column) in enumerate(places)]
     entries += [(row, 0, len(places)) for row in range(5) if row not in rows]
     entries.sort()
-    assert found.tolist() == [[row, column] for row, column, _ in entries]
+    assert result.tolist() == [[row, column] for row, column, _ in entries]
     assert filled.tolist() == [number + 1.0 if number < len(places) else -1.0 for _, _, number in entries]
     assert empty.tolist() == [row not in rows for row in range(5)]

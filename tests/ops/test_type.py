@@ -14,38 +14,38 @@ from ir_exec.ops.type import StringTensorPack, StringTensorUnpack
 from ir_exec.types import ElementType, Shape, TensorType
 from tests.helpers.chunks import in_chunks
 from tests.helpers.facts import fault_with, naming
-from tests.helpers.operators import inferred, make
-from tests.helpers.values import typed
+from tests.helpers.operators import infer_types, make
+from tests.helpers.values import make_type
 
 
 def test_shapes_pass_through() -> None:
     for shape in ("[2,3]", "[?,2..5]", "[...]", "[]"):
-        assert str(make("Convert", 1, destination_type="i32").infer(typed(shape))) == f"i32{shape}"
-        assert str(make("ConvertLike", 1).infer(typed(shape), typed("[...]", "u4"))) == f"u4{shape}"
-        assert str(make("Identity", 16).infer(typed(shape, "string"))) == f"string{shape}"
+        assert str(make("Convert", 1, destination_type="i32").infer(make_type(shape))) == f"i32{shape}"
+        assert str(make("ConvertLike", 1).infer(make_type(shape), make_type("[...]", "u4"))) == f"u4{shape}"
+        assert str(make("Identity", 16).infer(make_type(shape, "string"))) == f"string{shape}"
 
 
-def test_a_type_that_is_not_known_stays_so() -> None:
+def test_unknown_type_stays_unknown() -> None:
     unknown = TensorType(ElementType.dynamic, Shape([2]))
-    assert str(make("ConvertLike", 1).infer(typed("[2]"), unknown)) == "dynamic[2]"
-    types = inferred(make("ConvertPromoteTypes", 14), typed("[2]"), unknown)
-    assert [str(kind) for kind in types] == ["dynamic[2]", "dynamic[2]"]
+    assert str(make("ConvertLike", 1).infer(make_type("[2]"), unknown)) == "dynamic[2]"
+    types = infer_types(make("ConvertPromoteTypes", 14), make_type("[2]"), unknown)
+    assert [str(type_) for type_ in types] == ["dynamic[2]", "dynamic[2]"]
 
 
-@pytest.mark.parametrize("kind", ["string", "dynamic", "undefined"])
-def test_what_nothing_can_be_converted_to(kind: str) -> None:
+@pytest.mark.parametrize("element_type", ["string", "dynamic", "undefined"])
+def test_what_nothing_can_be_converted_to(element_type: str) -> None:
     with pytest.raises(ElementTypeError) as caught:
-        make("Convert", 1, destination_type=kind).infer(typed("[2]"))
+        make("Convert", 1, destination_type=element_type).infer(make_type("[2]"))
     assert caught.value.code == "IR401"
-    if kind == "string":
+    if element_type == "string":
         with pytest.raises(ElementTypeError, match=naming("string")):
-            make("ConvertLike", 1).infer(typed("[2]"), typed("[2]", "string"))
+            make("ConvertLike", 1).infer(make_type("[2]"), make_type("[2]", "string"))
 
 
 def test_strings_are_not_converted() -> None:
     operator = make("Convert", 1, destination_type="i32")
     with pytest.raises(ElementTypeError, match=naming("data", "string")):
-        operator.check_inputs([typed("[2]", "string")], raise_error)
+        operator.check_inputs([make_type("[2]", "string")], raise_error)
 
 
 def test_attributes() -> None:
@@ -66,7 +66,7 @@ SAFE_SCALARS = promotion(pytorch_scalar_promotion=True)
 
 # The examples of the specification, and what OpenVINO 2026.4.1 makes of other pairs.
 @pytest.mark.parametrize(
-    ("operator", "a", "b", "wanted"),
+    ("operator", "a", "b", "expected"),
     [
         (SAFE, "i8[2]", "f32[2]", "f32"),
         (SAFE, "i32[2]", "u8[2]", "i32"),
@@ -94,12 +94,12 @@ SAFE_SCALARS = promotion(pytorch_scalar_promotion=True)
         (SAFE_SCALARS, "f16[...]", "f32[]", "dynamic"),
     ],
 )
-def test_promotion(operator: Op, a: str, b: str, wanted: str) -> None:
-    types = [typed(kind[kind.index("[") :], kind[: kind.index("[")]) for kind in (a, b)]
+def test_promotion(operator: Op, a: str, b: str, expected: str) -> None:
+    types = [make_type(type_[type_.index("[") :], type_[: type_.index("[")]) for type_ in (a, b)]
     for pair in (types, types[::-1]):
-        found = inferred(operator, *pair)
-        assert [kind.element_type.name for kind in found] == [wanted] * 2
-        assert [kind.shape for kind in found] == [kind.shape for kind in pair]
+        outputs = infer_types(operator, *pair)
+        assert [type_.element_type.name for type_ in outputs] == [expected] * 2
+        assert [type_.shape for type_ in outputs] == [type_.shape for type_ in pair]
 
 
 @pytest.mark.parametrize(
@@ -118,15 +118,15 @@ def test_promotion(operator: Op, a: str, b: str, wanted: str) -> None:
 )
 def test_promotion_that_may_lose_values(operator: Op, a: str, b: str) -> None:
     with pytest.raises(ElementTypeError, match=naming(a, b)) as caught:
-        operator.infer(typed("[2]", a), typed("[]", b))
+        operator.infer(make_type("[2]", a), make_type("[]", b))
     assert caught.value.code == "IR402"
     assert "promote_unsafe" in str(caught.value.hint)
 
 
 def test_promotion_of_types_without_rules() -> None:
-    for kind in ("u2", "u3", "u6", "nf4", "f4e2m1", "f8e8m0", "string"):
-        with pytest.raises(ElementTypeError, match=naming("input_1", kind)):
-            UNSAFE.check_inputs([typed("[2]"), typed("[2]", kind)], raise_error)
+    for element_type in ("u2", "u3", "u6", "nf4", "f4e2m1", "f8e8m0", "string"):
+        with pytest.raises(ElementTypeError, match=naming("input_1", element_type)):
+            UNSAFE.check_inputs([make_type("[2]"), make_type("[2]", element_type)], raise_error)
 
 
 def test_promotion_of_values() -> None:
@@ -158,10 +158,10 @@ def test_pieces_and_threads_change_nothing(
     in_chunks(monkeypatch, "SPLIT_ELEMENTS", 10)
     in_chunks(monkeypatch, "CHUNK_ELEMENTS", 7)
     before = THREADS.set(threads)
-    found = operator.evaluate(data)
+    actual = operator.evaluate(data)
     THREADS.reset(before)
-    assert found.dtype == expected.dtype
-    assert found.tobytes() == expected.tobytes()
+    assert actual.dtype == expected.dtype
+    assert actual.tobytes() == expected.tobytes()
     assert operator.evaluate(data.T).tobytes() == expected.T.tobytes()
 
 
@@ -174,8 +174,8 @@ def symbols(text: str) -> TensorType:
 
 
 def test_what_both_ends_allow() -> None:
-    found = StringTensorPack().infer(integers("?,2..5"), integers("3,4.."), symbols("?"))
-    assert found == TensorType(ElementType.string, Shape.parse("3,4..5"))
+    output_type = StringTensorPack().infer(integers("?,2..5"), integers("3,4.."), symbols("?"))
+    assert output_type == TensorType(ElementType.string, Shape.parse("3,4..5"))
 
 
 @pytest.mark.parametrize(
@@ -208,9 +208,9 @@ def test_strings_beyond_the_symbols(begins: list[int], ends: list[int], fault: f
     with pytest.raises(EvaluationError) as error:
         StringTensorPack().evaluate(np.array(begins), np.array(ends), np.frombuffer(b"abc", np.uint8))
     assert (error.value.code, error.value) == ("IR701", fault)
-    known = [TensorType.of(np.array(places)) for places in (begins, ends)]
-    assert list(StringTensorPack().check_values(*known, symbols("3"))) == [fault]
-    assert StringTensorPack().check_values(*known, symbols("?")) == []
+    constants = [TensorType.of(np.array(places)) for places in (begins, ends)]
+    assert list(StringTensorPack().check_values(*constants, symbols("3"))) == [fault]
+    assert StringTensorPack().check_values(*constants, symbols("?")) == []
 
 
 def test_bytes_that_are_no_text_survive() -> None:

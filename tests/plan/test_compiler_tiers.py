@@ -59,27 +59,27 @@ def are_packed(compiled: ir_exec.CompiledModel) -> set[bool]:
 def test_weights_are_packed_at_once_later_or_never() -> None:
     tiers: list[Optimize] = ["full", True, "auto", False]
     compiled = [ir_exec.compile_model(network(), optimize=tier) for tier in tiers]
-    found = []
-    for one in compiled:
-        outputs(one)
-        found.append(are_packed(one))
+    packed_states = []
+    for compiled_model in compiled:
+        outputs(compiled_model)
+        packed_states.append(are_packed(compiled_model))
         for _ in range(LATER):
-            outputs(one)
-        found.append(are_packed(one))
-    assert found == [{True}, {True}, {True}, {True}, {False}, {True}, set(), set()]
+            outputs(compiled_model)
+        packed_states.append(are_packed(compiled_model))
+    assert packed_states == [{True}, {True}, {True}, {True}, {False}, {True}, set(), set()]
 
 
 @pytest.mark.parametrize("open_sizes", [False, True])
 @pytest.mark.parametrize("transpose_b", [False, True])
 def test_every_run_gives_the_same_bits(transpose_b: bool, open_sizes: bool) -> None:
     model = network(transpose_b=transpose_b, open_sizes=open_sizes)
-    wanted = outputs(ir_exec.compile_model(model, optimize="full"))
+    expected = outputs(ir_exec.compile_model(model, optimize="full"))
     compiled = ir_exec.compile_model(model, optimize="auto")
     for _ in range(LATER + 2):
-        for found, array in zip(outputs(compiled), wanted, strict=True):
-            assert_array_equal(found, array)
+        for actual, array in zip(outputs(compiled), expected, strict=True):
+            assert_array_equal(actual, array)
     plain = outputs(ir_exec.compile_model(model, optimize=False))
-    for array, other in zip(wanted, plain, strict=True):
+    for array, other in zip(expected, plain, strict=True):
         assert_allclose(array, other, rtol=1e-4, atol=2e-4)
 
 
@@ -88,21 +88,21 @@ def test_a_long_inner_axis_gives_the_same_bits() -> None:
     matrix = RANDOM.standard_normal((3100, 300), np.float32)
     model = build.model(build.matmul(inner, matrix))
     data = RANDOM.standard_normal((40, 3100), np.float32)
-    compiled, full = [ir_exec.compile_model(model, optimize=one) for one in ("auto", "full")]
+    compiled, full = [ir_exec.compile_model(model, optimize=mode) for mode in ("auto", "full")]
     assert_array_equal(compiled([data])[0], full([data])[0])
     assert are_packed(compiled) == {False}
     assert are_packed(full) == {True}
 
 
-def test_calls_at_the_same_time_as_weights_are_packed() -> None:
-    wanted = outputs(ir_exec.compile_model(network(), optimize="full"))
+def test_concurrent_calls_during_packing() -> None:
+    reference = outputs(ir_exec.compile_model(network(), optimize="full"))
     for _ in range(4):
         compiled = ir_exec.compile_model(network(), optimize="auto")
         with ThreadPoolExecutor(4) as pool:
-            found = list(pool.map(outputs, [compiled] * 4 * LATER))
+            runs = list(pool.map(outputs, [compiled] * 4 * LATER))
         assert are_packed(compiled) == {True}
-        for one in found:
-            for array, expected in zip(one, wanted, strict=True):
+        for run_outputs in runs:
+            for array, expected in zip(run_outputs, reference, strict=True):
                 assert_array_equal(array, expected)
 
 
@@ -115,7 +115,7 @@ def test_a_call_with_an_observer_is_no_run() -> None:
 
 def test_packed_weights_count_in_max_memory() -> None:
     model = network()
-    sizes = [ir_exec.compile_model(model, optimize=one).memory_plan() for one in ("auto", "full", False)]
+    sizes = [ir_exec.compile_model(model, optimize=mode).memory_plan() for mode in ("auto", "full", False)]
     assert sizes[0] == sizes[1]
     assert sizes[0].constants == MATRIX.nbytes + FILTERS.nbytes * 16 // 9
     assert sizes[0].peak == sizes[2].peak
@@ -126,12 +126,12 @@ def test_a_run_without_room_for_packed_weights_does_without(tmp_path: Path) -> N
     data, matrix = np.ones((2500, 512), np.float32), RANDOM.standard_normal((512, 2000), np.float32)
     build.model(build.matmul(build.parameter([2500, 512]), matrix)).save(tmp_path / "network.xml")
     tensors = 4 * 2500 * 2000
-    found = []
+    packed_states = []
     for max_memory in (tensors + matrix.nbytes, tensors + matrix.nbytes // 2):
         compiled = ir_exec.compile_model(tmp_path / "network.xml", max_memory=max_memory, optimize="full")
         assert_allclose(compiled([data])[0], data @ matrix, rtol=1e-4, atol=2e-4)
-        found.append(are_packed(compiled))
-    assert found == [{True}, set()]
+        packed_states.append(are_packed(compiled))
+    assert packed_states == [{True}, set()]
 
 
 @pytest.mark.parametrize("optimize", ["none", 2, None])

@@ -109,7 +109,7 @@ def test_an_open_input_needs_a_shape():
         compiled.memory_plan({"x": (500, 999)})
 
 
-def test_the_live_set_is_held_against_the_budget_before_anything_runs():
+def test_live_set_is_checked_against_budget_in_advance():
     compiled = ir_exec.compile_model(chain(["Exp", "Exp"], (1000, 1000)), max_memory=7_000_000)
     with pytest.raises(ir_exec.ResourceError, match=naming("8,000,000")) as caught:
         compiled([np.ones((1000, 1000), np.float32)])
@@ -124,12 +124,12 @@ def test_the_live_set_is_held_against_the_budget_before_anything_runs():
         ("Concat", 'axis="0"', (4, 2)),
     ],
 )
-def test_what_is_larger_than_the_inputs_is_no_view_of_them(type, data, dims):
+def test_value_larger_than_inputs_is_no_view(type, data, dims):
     """Operators that may hand on an input as it is take memory where they do not."""
     second = {"Interpolate": port(1, "i64", (2,)), "Concat": port(1, dims=(2, 2))}
     inputs = [port(0, dims=(2, 2)), *([second[type]] if type in second else [])]
-    made = layer(2, type, name="made", data=data, inputs=inputs, outputs=[port(2, dims=None)])
-    layers = [parameter(0, "f32", (2, 2), "x"), const(1, "i64", [2], 0, 16), made, result(3)]
+    middle = layer(2, type, name="made", data=data, inputs=inputs, outputs=[port(2, dims=None)])
+    layers = [parameter(0, "f32", (2, 2), "x"), const(1, "i64", [2], 0, 16), middle, result(3)]
     ends = [(0, 0, 2, 0), (2, 2, 3, 0)] + ([(0 if type == "Concat" else 1, 0, 2, 1)] if type in second else [])
     size = int(np.prod(dims)) * (8 if type == "Convert" else 4)
     weights = np.array(dims, np.int64).tobytes()
@@ -138,7 +138,7 @@ def test_what_is_larger_than_the_inputs_is_no_view_of_them(type, data, dims):
         compiled([np.ones((2, 2), np.float32)])
 
 
-def test_a_view_of_open_shape_is_not_taken_for_memory_of_its_own(monkeypatch):
+def test_open_shape_view_has_no_memory_of_its_own(monkeypatch):
     """Of NonZero [2,?] -> Add the run owns memory of a size that nobody knows; seen as [2,4] it may not change."""
     monkeypatch.setattr(planning, "OVERWRITE_FROM", 1)
     net = NetworkText()
@@ -152,18 +152,21 @@ def test_a_view_of_open_shape_is_not_taken_for_memory_of_its_own(monkeypatch):
     assert np.array_equal(more, 100 - negative)
 
 
-def test_weights_are_kept_small_when_that_is_asked_for():
+def test_weights_stay_compressed_on_request():
     path = NETWORKS / "llama_int4_asym.xml"
     with np.load(path.with_suffix(".inputs.npz")) as stored:
         inputs = [stored[f"in{i}"] for i in range(len(stored.files))]
-    expanded, kept = ir_exec.compile_model(path, weight_mode="expand"), ir_exec.compile_model(path, weight_mode="keep")
-    for one, other in zip(expanded(inputs).values(), kept(inputs).values(), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+    expanded, compressed = (
+        ir_exec.compile_model(path, weight_mode="expand"),
+        ir_exec.compile_model(path, weight_mode="keep"),
+    )
+    for first, other in zip(expanded(inputs).values(), compressed(inputs).values(), strict=True):
+        np.testing.assert_allclose(first, other, rtol=1e-5, atol=1e-6)
     shapes = dict(enumerate(array.shape for array in inputs))
-    assert kept.memory_plan(shapes).constants < expanded.memory_plan(shapes).constants / 2
+    assert compressed.memory_plan(shapes).constants < expanded.memory_plan(shapes).constants / 2
 
 
-def test_a_value_that_is_still_needed_is_not_overwritten():
+def test_needed_value_is_not_overwritten():
     """y = x + abs(x), z = y * y: abs may be overwritten, x may not; y may be by z alone."""
     dims = (100, 100)
     ports = [port(0, dims=dims), port(1, dims=dims)]
@@ -186,7 +189,7 @@ def test_a_value_that_is_still_needed_is_not_overwritten():
     assert x[1, 1] == -3
 
 
-def test_outputs_that_do_not_depend_on_values_are_the_callers_own():
+def test_value_independent_outputs_belong_to_caller():
     """A constant and a shape, which the network computes once and keeps."""
     xml = net(
         [
@@ -229,7 +232,7 @@ def test_memory_that_a_variable_holds_is_not_overwritten():
         np.testing.assert_array_equal(compiled.state["v"], number * ones)
 
 
-def test_an_operator_does_not_overwrite_what_its_other_input_is_a_view_of():
+def test_operand_viewed_by_other_input_is_not_overwritten():
     """Every row of data becomes another row of itself, seen by a view that is turned around."""
     size = 2**16
     text = NetworkText()
@@ -250,7 +253,7 @@ def buffers_of(text, *types):
     return Buffers(nodes, model.types, keep, last_uses(nodes))
 
 
-def test_of_an_operator_of_two_inputs_neither_is_overwritten_where_one_is_a_view_of_the_other():
+def test_aliased_operands_are_not_overwritten():
     text = NetworkText()
     data = text.op("Exp", text.parameter("100,100"))
     turned = text.op("Transpose", data, text.const(np.array([1, 0])))
@@ -261,12 +264,12 @@ def test_of_an_operator_of_two_inputs_neither_is_overwritten_where_one_is_a_view
     assert [buffers.may_overwrite(5, position) for position in (0, 1)] == [True, True]
 
 
-def test_what_may_be_a_view_of_several_buffers_is_free_when_all_of_them_are():
+def test_view_of_several_buffers_is_released_with_all():
     """What Einsum gives may lie in either input; of the first pair one is read later on."""
     text = NetworkText()
     pairs = [[text.op("Exp", text.parameter("1,100")) for _ in range(2)] for _ in range(2)]
-    for one, other in pairs:
-        text.result(text.op("Negative", text.op("Einsum", one, other, opset=7, equation="ab,ab->ab")))
+    for left, other in pairs:
+        text.result(text.op("Negative", text.op("Einsum", left, other, opset=7, equation="ab,ab->ab")))
     text.result(text.op("Sqrt", pairs[0][0]))
     # Four Exp, Einsum, Negative, Einsum, Negative, Sqrt.
     buffers = buffers_of(text, "Exp", "Einsum", "Negative", "Sqrt")
@@ -283,16 +286,16 @@ def test_what_may_be_a_view_of_several_buffers_is_free_when_all_of_them_are():
     ],
     ids=["broadcast", "transposed", "strided", "read-only"],
 )
-def test_views_with_elements_that_are_not_their_own_are_no_place_for_results(array):
-    given = []
-    planning.overwrite_input(lambda *arrays, out: given.append(out), 1, np.ones(3), array)
-    assert given == [None]
+def test_views_of_foreign_elements_are_no_output_buffers(array):
+    buffers = []
+    planning.overwrite_input(lambda *arrays, out: buffers.append(out), 1, np.ones(3), array)
+    assert buffers == [None]
 
 
-def test_an_array_of_the_run_is_the_place_for_a_result():
-    array, given = np.ones((2, 3), np.float32), []
-    planning.overwrite_input(lambda *arrays, out: given.append(out), 1, np.ones(3), array)
-    assert given[0] is array
+def test_array_of_run_is_output_buffer():
+    array, buffers = np.ones((2, 3), np.float32), []
+    planning.overwrite_input(lambda *arrays, out: buffers.append(out), 1, np.ones(3), array)
+    assert buffers[0] is array
 
 
 def test_values_are_freed_after_their_last_use():
@@ -329,18 +332,20 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other allocators have other rules")
-def test_a_run_takes_the_memory_that_the_run_before_left_behind(tmp_path):
+def test_run_reuses_memory_of_previous_run(tmp_path):
     text = NetworkText()
     x = text.parameter("1000000")
-    branches = [text.op(kind, x) for kind in ("Exp", "Abs", "Sqrt", "Sin", "Cos", "Tan", "Negative", "Floor")]
+    branches = [
+        text.op(operator_type, x) for operator_type in ("Exp", "Abs", "Sqrt", "Sin", "Cos", "Tan", "Negative", "Floor")
+    ]
     text.result(text.op("Concat", *branches, axis=0))
     path = tmp_path / "branches.xml"
     path.write_bytes(text.file().xml)
     environment = {name: value for name, value in os.environ.items() if "MALLOC" not in name and "GLIBC" not in name}
     run = [sys.executable, "-c", FAULTS, str(path)]
-    found = subprocess.run(run, env=environment, capture_output=True, text=True, check=True)
+    process = subprocess.run(run, env=environment, capture_output=True, text=True, check=True)
     # A tensor of 4 MB has 977 pages.
-    assert int(found.stdout) < 100
+    assert int(process.stdout) < 100
 
 
 @pytest.mark.parametrize("answer", [None, ValueError("unrecognized configuration name")])

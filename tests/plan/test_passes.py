@@ -50,8 +50,8 @@ def outputs(name: str, passes: str | None, *, optimize: bool = True) -> list[np.
         compiled = ir_exec.compile_model(NETWORKS / f"{name}.xml", passes=passes, optimize=optimize, threads=1)
         first = list(compiled(dict(inputs)).values())
         again = list(compiled(dict(inputs)).values()) if not compiled.query_state() else first
-        for one, other in zip(first, again, strict=True):
-            np.testing.assert_array_equal(one, other)
+        for left, other in zip(first, again, strict=True):
+            np.testing.assert_array_equal(left, other)
         return first
 
 
@@ -65,9 +65,9 @@ def test_every_bit_exact_pass_keeps_every_bit(entry: Pass) -> None:
 @pytest.mark.parametrize("name", CHOSEN)
 def test_bit_exact_passes_keep_every_bit_together(name: str) -> None:
     expected = outputs(name, None, optimize=False)
-    exact = ",".join(one.name for one in OPTIONAL if one.exactness == "bit-exact")
-    for found, plain in zip(outputs(name, exact), expected, strict=True):
-        np.testing.assert_array_equal(found, plain)
+    exact = ",".join(pass_.name for pass_ in OPTIONAL if pass_.exactness == "bit-exact")
+    for actual, plain in zip(outputs(name, exact), expected, strict=True):
+        np.testing.assert_array_equal(actual, plain)
 
 
 @pytest.mark.parametrize("entry", OPTIONAL, ids=NAME_OF)
@@ -75,35 +75,35 @@ def test_a_network_runs_without_any_pass(entry: Pass) -> None:
     name = entry.name
     for network in ("bert_tiny_fp16", "conv_zoo"):
         expected = outputs(network, None, optimize=False)
-        for found, plain in zip(outputs(network, f"-{name}"), expected, strict=True):
-            np.testing.assert_allclose(found, plain, rtol=1e-4, atol=1e-4)
+        for actual, plain in zip(outputs(network, f"-{name}"), expected, strict=True):
+            np.testing.assert_allclose(actual, plain, rtol=1e-4, atol=1e-4)
 
 
-def explained(name: str, passes: str | None = None) -> PlanReport:
+def explain_network(name: str, passes: str | None = None) -> PlanReport:
     with np.load(NETWORKS / f"{name}.inputs.npz") as inputs:
         shapes = {key: inputs[key].shape for key in inputs.files}
     return ir_exec.compile_model(NETWORKS / f"{name}.xml", passes=passes).explain(shapes)
 
 
 def test_every_layer_is_explained() -> None:
-    report = explained("bert_tiny_fp16")
+    report = explain_network("bert_tiny_fp16")
     assert report.steps == sum(layer.fate == "step" for layer in report.layers)
     for layer in report.layers:
         assert (layer.variant is not None) == (layer.fate == "step")
-        assert layer.fate == "step" or layer.made_by in {one.name for one in PASSES}
+        assert layer.fate == "step" or layer.made_by in {pass_.name for pass_ in PASSES}
     fused = [layer for layer in report.layers if layer.made_by == "fuse_layer_norm"]
     steps = {layer.name for layer in fused if layer.fate == "step"}
     assert steps
     assert {layer.into for layer in fused if layer.fate == "fused"} == steps
 
 
-def test_a_pass_that_is_left_out_makes_nothing() -> None:
-    report = explained("bert_tiny_fp16", "-fuse_layer_norm")
+def test_disabled_pass_changes_nothing() -> None:
+    report = explain_network("bert_tiny_fp16", "-fuse_layer_norm")
     assert not [layer for layer in report.layers if layer.made_by == "fuse_layer_norm"]
 
 
 def test_the_algorithm_of_a_convolution_has_a_reason() -> None:
-    layers = [layer for layer in explained("conv_zoo").layers if (layer.variant or "").startswith("convolve.")]
+    layers = [layer for layer in explain_network("conv_zoo").layers if (layer.variant or "").startswith("convolve.")]
     assert layers
     assert all(layer.reason and len(layer.alternatives) == 3 for layer in layers)
 
@@ -139,19 +139,19 @@ def test_fusions_that_nearly_matched_have_a_reason() -> None:
     attended = build.matmul(scores, value)
     gated = build.multiply(build.sigmoid(query, name="gate"), value)
     report = ir_exec.compile_model(build.model([attended, gated])).explain()
-    found = {one.name: one.skipped for one in report.passes if one.skipped}
-    assert found.keys() == {"fuse_attention", "fuse_activation"}
-    (attention,), (swish,) = found["fuse_attention"], found["fuse_activation"]
+    reasons = {pass_.name: pass_.skipped for pass_ in report.passes if pass_.skipped}
+    assert reasons.keys() == {"fuse_attention", "fuse_activation"}
+    (attention,), (swish,) = reasons["fuse_attention"], reasons["fuse_activation"]
     assert (attention.layer, swish.layer) == ("product", "gate")
     assert "[1,2,64,64]" in attention.found
     assert "query" in swish.found
 
 
 def test_passes_count_the_layers_that_they_decide_about() -> None:
-    report = explained("bert_tiny_fp16")
-    (found,) = [one for one in report.passes if one.name == "fuse_layer_norm"]
-    assert found.layers == sum(layer.made_by == "fuse_layer_norm" for layer in report.layers)
-    assert (found.exactness, found.error) == ("rounding", None)
+    report = explain_network("bert_tiny_fp16")
+    (layer_norm,) = [pass_ for pass_ in report.passes if pass_.name == "fuse_layer_norm"]
+    assert layer_norm.layers == sum(layer.made_by == "fuse_layer_norm" for layer in report.layers)
+    assert (layer_norm.exactness, layer_norm.error) == ("rounding", None)
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, name: str, error: Exception) -> None:
@@ -187,15 +187,15 @@ def test_a_pass_that_fails_is_left_out(
     expected = outputs("bert_tiny_fp16", f"-{name}")
     monkeypatch.setattr(Compiler, "is_strict", False)
     failing(monkeypatch, name, error)
-    for found, plain in zip(outputs("bert_tiny_fp16", None), expected, strict=True):
-        np.testing.assert_array_equal(found, plain)
+    for actual, plain in zip(outputs("bert_tiny_fp16", None), expected, strict=True):
+        np.testing.assert_array_equal(actual, plain)
     assert [record.levelname for record in caplog.records if record.name == "ir_exec.plan"] == ["WARNING"]
-    (left_out,) = [one for one in explained("bert_tiny_fp16").passes if one.error is not None]
+    (left_out,) = [pass_ for pass_ in explain_network("bert_tiny_fp16").passes if pass_.error is not None]
     assert left_out.name == name
     assert left_out.error == f"{type(error).__name__}: {error}"
 
 
-def test_a_pass_that_fails_is_an_error_in_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failing_pass_is_an_error_in_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     failing(monkeypatch, "fuse_layer_norm", ShapeError("broken"))
     with pytest.raises(PassFailedError):
         outputs("bert_tiny_fp16", None)
@@ -214,8 +214,8 @@ def test_the_fusion_of_the_architecture_is_one(monkeypatch: pytest.MonkeyPatch) 
     data = build.parameter([2, 3], "f32")
     softsign = build.divide(data, build.add(build.abs(data), build.constant(np.float32(1))), name="softsign")
     compiled = ir_exec.compile_model(build.model(softsign))
-    made = [layer for layer in compiled.explain().layers if layer.made_by == name]
-    assert [layer.type for layer in made if layer.fate == "fused"] == ["Abs", "Add"]
+    fused = [layer for layer in compiled.explain().layers if layer.made_by == name]
+    assert [layer.type for layer in fused if layer.fate == "fused"] == ["Abs", "Add"]
     x = np.array([[-2, -0.5, 0], [0.25, 1, 8]], np.float32)
     np.testing.assert_array_equal(compiled([x])[0], x / (1 + np.abs(x)))
 
@@ -247,7 +247,7 @@ def plans_after(name: str, **options: Any) -> str:
         return "\n".join([plans_of(compiled), *digests])
 
 
-def test_passes_of_the_model_run_once_and_others_for_each_set_of_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_model_passes_run_once_and_shape_passes_per_shape(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: Counter[str] = Counter()
 
     def counting(entry: Any) -> Any:
@@ -276,7 +276,7 @@ def test_passes_cannot_write_to_the_constants_of_the_model() -> None:
         constants.folded = frozenset()  # type: ignore[misc]
 
 
-def test_a_plan_that_reads_missing_values_is_refused_in_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plan_reading_missing_values_is_refused_in_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     def lose(graph: PlanGraph, constants: ModelConstants) -> PlanGraph:
         graph.set_nodes(graph.nodes[1:])
         return graph

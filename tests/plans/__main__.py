@@ -6,17 +6,17 @@ import sys
 
 from tests.plans.networks import cases
 from tests.plans.table import ARCHITECTURE, with_table
-from tests.plans.taking import SNAPSHOTS, taken
+from tests.plans.taking import SNAPSHOTS, snapshot_of
 
 
 def main(names: list[str]) -> None:
-    known = cases()
-    for name in names or known:
-        (SNAPSHOTS / f"{name}.txt").write_text(taken(known[name]), encoding="utf-8")
+    all_cases = cases()
+    for name in names or all_cases:
+        (SNAPSHOTS / f"{name}.txt").write_text(snapshot_of(all_cases[name]), encoding="utf-8")
     if not names:
         ARCHITECTURE.write_text(with_table(ARCHITECTURE.read_text("utf-8")), encoding="utf-8")
         for path in SNAPSHOTS.glob("*.txt"):
-            if path.stem not in known:
+            if path.stem not in all_cases:
                 path.unlink()
 
 

@@ -53,7 +53,11 @@ def _lines(executor: Executor, graph: Graph, scope: str) -> Iterator[str]:
 def _plan(executor: Executor, plan: Plan, names: dict[Node, str]) -> Iterator[str]:
     yield from (_step(step, plan, names) for step in plan.steps)
     ran = {
-        member for one in (plan, plan.prologue) if one for step in one.steps for member in step.members or (step.node,)
+        member
+        for part in (plan, plan.prologue)
+        if part
+        for step in part.steps
+        for member in step.members or (step.node,)
     }
     groups: dict[str, list[str]] = {}
     for node, name in names.items():
@@ -61,28 +65,28 @@ def _plan(executor: Executor, plan: Plan, names: dict[Node, str]) -> Iterator[st
             groups.setdefault(_group(executor, plan, node), []).append(name)
     for group, members in sorted(groups.items()):
         yield f"{group}:"
-        yield from _wrapped(sorted(members))
+        yield from _wrap_names(sorted(members))
 
 
 def _group(executor: Executor, plan: Plan, node: Node) -> str:
     numbers = [value.number for value in node.outputs]
     constants = executor.compiler.constants
     if constants is not None and any(value in constants.folded for value in node.outputs):
-        held = any(constants.arrays[number] is not None for number in numbers)
-        return "constants" if held else "folded into constants"
+        has_constants = any(constants.arrays[number] is not None for number in numbers)
+        return "constants" if has_constants else "folded into constants"
     if any(plan.slots[number] is not None for number in numbers):
         return "known from the shapes of inputs"
     return "held by a step, or not needed"
 
 
 def _step(step: Step, plan: Plan, names: dict[Node, str]) -> str:
-    kernel, place = shown_kernel(step.evaluate)
-    made = type(step.op)
-    parts = [f"{names[step.node]}: {getattr(made, 'type_name', step.node.type)} by {kernel}"]
-    if made.__module__.startswith("ir_exec.plan."):
-        parts[0] += f" of {made.__name__}"
-    if place is not None:
-        parts.append(f"in place of input {place}")
+    kernel, input_index = shown_kernel(step.evaluate)
+    cls = type(step.op)
+    parts = [f"{names[step.node]}: {getattr(cls, 'type_name', step.node.type)} by {kernel}"]
+    if cls.__module__.startswith("ir_exec.plan."):
+        parts[0] += f" of {cls.__name__}"
+    if input_index is not None:
+        parts.append(f"in place of input {input_index}")
     if step.dynamic_memory is not None:
         parts.append("memory shows in the run")
     if step.members:
@@ -90,7 +94,7 @@ def _step(step: Step, plan: Plan, names: dict[Node, str]) -> str:
     return "  " + ", ".join(parts)
 
 
-def _wrapped(names: list[str]) -> Iterator[str]:
+def _wrap_names(names: list[str]) -> Iterator[str]:
     line = "  "
     for name in names:
         if len(line) + len(name) + 2 > _WIDTH and line.strip():

@@ -27,14 +27,14 @@ def outputs(model: ir_exec.Model, inputs: Sequence[Array]) -> list[Array]:
 def same(results: Value | list[Value], *inputs: Array) -> tuple[ir_exec.Model, Counter[str]]:
     """The simplified network, which computes the same bits, and its types."""
     model = build.model(results)
-    found = simplified(model)
-    assert [str(port) for port in found.inputs] == [str(port) for port in model.inputs]
-    assert [port.name for port in found.outputs] == [port.name for port in model.outputs]
-    for before, after in zip(outputs(model, inputs), outputs(found, inputs), strict=True):
+    smaller = simplified(model)
+    assert [str(port) for port in smaller.inputs] == [str(port) for port in model.inputs]
+    assert [port.name for port in smaller.outputs] == [port.name for port in model.outputs]
+    for before, after in zip(outputs(model, inputs), outputs(smaller, inputs), strict=True):
         assert before.dtype == after.dtype
         assert before.shape == after.shape
         assert before.tobytes() == after.tobytes()
-    return found, Counter(node.type for node in found.graph.nodes)
+    return smaller, Counter(node.type for node in smaller.graph.nodes)
 
 
 def numbers(*shape: int) -> Array:
@@ -48,14 +48,14 @@ def ints(*values: int) -> Array:
 @pytest.mark.parametrize("name", NETWORKS)
 def test_networks_compute_the_same_with_fewer_layers(name: str) -> None:
     model = ir_exec.read_model(ONNX / f"{name}.onnx")
-    found = simplified(model)
-    with np.load(ONNX / f"{name}.inputs.npz") as held:
-        inputs = [held[file] for file in held.files]
-    for before, after in zip(outputs(model, inputs), outputs(found, inputs), strict=True):
+    smaller = simplified(model)
+    with np.load(ONNX / f"{name}.inputs.npz") as stored:
+        inputs = [stored[file] for file in stored.files]
+    for before, after in zip(outputs(model, inputs), outputs(smaller, inputs), strict=True):
         assert before.dtype == after.dtype
         np.testing.assert_array_equal(after, before)
-    assert len(found.graph.nodes) <= len(model.graph.nodes)
-    assert [port.name for port in found.outputs] == [port.name for port in model.outputs]
+    assert len(smaller.graph.nodes) <= len(model.graph.nodes)
+    assert [port.name for port in smaller.outputs] == [port.name for port in model.outputs]
 
 
 def test_shapes_of_copied_dims_are_constant() -> None:
@@ -68,9 +68,9 @@ def test_shapes_of_copied_dims_are_constant() -> None:
     whole = build.concat([build.gather(build.shape_of(back), ints(0, 1), 0), ints(8)], 0)
     y = build.result(build.relu(build.reshape(build.abs(back), whole, special_zero=False)), name="y")
     for shape in ((2, 3, 8), (1, 1, 8), (0, 3, 8)):
-        found, types = same(y, numbers(*shape))
+        smaller, types = same(y, numbers(*shape))
         assert not {"ShapeOf", "Gather", "Concat"} & types.keys()
-        assert str(found.outputs[0].shape) == "[?,?,8]"
+        assert str(smaller.outputs[0].shape) == "[?,?,8]"
 
 
 def test_one_open_size_is_left_open() -> None:
@@ -94,16 +94,16 @@ def test_a_flatten_copies_its_first_dim() -> None:
     first = build.reduce_prod(build.slice(build.shape_of(x), ints(0), ints(1), ints(1)), ints(0), keep_dims=True)
     y = build.reshape(build.abs(x), build.concat([first, ints(-1)], 0), special_zero=False)
     for rows in (4, 1):
-        found, types = same(build.relu(y), numbers(rows, 2, 3))
+        smaller, types = same(build.relu(y), numbers(rows, 2, 3))
         assert not {"ShapeOf", "Slice", "ReduceProd", "Concat"} & types.keys()
     # Beside a size of 0 that is no copy, -1 is 1.
-    assert outputs(found, [numbers(0, 2, 3)])[0].shape == (0, 6)
+    assert outputs(smaller, [numbers(0, 2, 3)])[0].shape == (0, 6)
 
 
 def test_identities_go_and_their_names_stay() -> None:
     x = build.parameter([2, 3], name="x")
     value = build.abs(x)
-    for one in (
+    for identity in (
         lambda v: build.convert(v, "f32"),
         lambda v: build.reshape(v, ints(2, 3), special_zero=False),
         lambda v: build.transpose(v, ints(0, 1)),
@@ -113,14 +113,14 @@ def test_identities_go_and_their_names_stay() -> None:
         lambda v: build.slice(v, ints(0), ints(2**31 - 1), ints(1), ints(0)),
         lambda v: build.tile(v, ints(1, 1)),
     ):
-        value = one(value)
+        value = identity(value)
         value.tensor_names = (f"t{value.layer.serial}",)
     names = value.tensor_names
-    found, types = same(build.relu(value), numbers(2, 3))
+    smaller, types = same(build.relu(value), numbers(2, 3))
     assert types == {"Parameter": 1, "Abs": 1, "ReLU": 1, "Result": 1}
-    (kept,) = [node.outputs[0] for node in found.graph.nodes if node.type == "Abs"]
-    assert set(names) < set(kept.names)
-    assert len(kept.names) == 8
+    (output,) = [node.outputs[0] for node in smaller.graph.nodes if node.type == "Abs"]
+    assert set(names) < set(output.names)
+    assert len(output.names) == 8
 
 
 def test_what_may_change_something_stays() -> None:
@@ -136,21 +136,21 @@ def test_what_may_change_something_stays() -> None:
         assert types[type_name] == 1
 
 
-def test_an_output_that_is_an_input_keeps_its_layer() -> None:
+def test_output_equal_to_input_keeps_its_layer() -> None:
     x = build.parameter([2], name="x")
     y = build.result(build.convert(x, "f32"), name="y")
     z = build.result(build.convert(x, "f32"), name="z")
-    found, _ = same([y, z], numbers(2))
-    assert [port.name for port in found.outputs] == ["y", "z"]
+    smaller, _ = same([y, z], numbers(2))
+    assert [port.name for port in smaller.outputs] == ["y", "z"]
 
 
-def test_equal_layers_are_merged_and_random_ones_are_not() -> None:
+def test_equal_layers_are_merged_except_random() -> None:
     x = build.parameter([3], name="x")
-    found, types = same(build.add(build.exp(x), build.exp(x)), numbers(3))
+    smaller, types = same(build.add(build.exp(x), build.exp(x)), numbers(3))
     assert types["Exp"] == 1
     draws = [build.random_uniform(ints(3), np.float32(0), np.float32(1), output_type="f32") for _ in range(2)]
-    found = simplified(build.model(build.add(build.add(*draws), x)))
-    assert Counter(node.type for node in found.graph.nodes)["RandomUniform"] == 2
+    smaller = simplified(build.model(build.add(build.add(*draws), x)))
+    assert Counter(node.type for node in smaller.graph.nodes)["RandomUniform"] == 2
 
 
 def test_weights_of_equal_elements_keep_their_names() -> None:
@@ -158,19 +158,19 @@ def test_weights_of_equal_elements_keep_their_names() -> None:
     scales = [build.constant(np.full(4, 2, np.float32), name=name) for name in ("first", "second")]
     for scale in scales:
         scale.tensor_names = (scale.layer.name,)
-    found, _ = same(build.multiply(build.abs(build.multiply(x, scales[0])), scales[1]), numbers(2, 4))
-    assert {"first", "second"} <= {node.name for node in found.graph.nodes}
+    smaller, _ = same(build.multiply(build.abs(build.multiply(x, scales[0])), scales[1]), numbers(2, 4))
+    assert {"first", "second"} <= {node.name for node in smaller.graph.nodes}
 
 
 def test_compressed_weights_stay_compressed(tmp_path: Path) -> None:
-    for kind in (np.float16, np.int8):
+    for dtype in (np.float16, np.int8):
         x = build.parameter([None, 8], name="x")
-        weight = build.constant(np.arange(64).reshape(8, 8).astype(kind))
+        weight = build.constant(np.arange(64).reshape(8, 8).astype(dtype))
         model = build.model(build.matmul(x, build.multiply(build.convert(weight, "f32"), np.float32(0.5))))
-        found = simplified(model)
-        assert any(node.type == "Convert" for node in found.graph.nodes)
-        found.save(tmp_path / "small.xml")
-        assert (tmp_path / "small.bin").stat().st_size < 64 * np.dtype(kind).itemsize + 64
+        smaller = simplified(model)
+        assert any(node.type == "Convert" for node in smaller.graph.nodes)
+        smaller.save(tmp_path / "small.xml")
+        assert (tmp_path / "small.bin").stat().st_size < 64 * np.dtype(dtype).itemsize + 64
 
 
 def test_large_values_are_not_stored() -> None:
@@ -188,8 +188,8 @@ def test_a_chain_of_reshapes_is_one() -> None:
 
 
 def test_ports_declare_what_is_inferred(tmp_path: Path) -> None:
-    found = simplified(ir_exec.read_model(ONNX / "assigned.onnx"))
-    found.save(tmp_path / "found.xml")
+    smaller = simplified(ir_exec.read_model(ONNX / "assigned.onnx"))
+    smaller.save(tmp_path / "found.xml")
     report = ir_exec.check_model(tmp_path / "found.xml")
     assert not [diagnostic for diagnostic in report.diagnostics if diagnostic.severity != "info"]
-    assert isinstance(found.outputs[0].shape, Shape)
+    assert isinstance(smaller.outputs[0].shape, Shape)

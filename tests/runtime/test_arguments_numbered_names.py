@@ -18,8 +18,8 @@ B = np.array([10, 20], np.float32)
 
 
 def difference(first: str = "a", second: str = "b") -> ir_exec.Model:
-    one, other = build.parameter([-1], "f32", name=first), build.parameter([-1], "f32", name=second)
-    return build.model([build.subtract(one, other, name="minus"), build.add(one, other, name="plus")], [one, other])
+    left, other = build.parameter([-1], "f32", name=first), build.parameter([-1], "f32", name=second)
+    return build.model([build.subtract(left, other, name="minus"), build.add(left, other, name="plus")], [left, other])
 
 
 def test_inputs_and_outputs_by_number() -> None:

@@ -27,11 +27,11 @@ def test_layers_and_ports_in_the_order_asked_for() -> None:
     model = read_model(file.xml, weights=file.weights)
     compiled = compile_model(model, outputs=["split3:1", "relu1", "tanh4"])
     seen: list[str] = []
-    found = compiled([np.array([-1, 1, 2, 3], np.float32)], observe=lambda node, *_: seen.append(node.name))
-    assert list(found) == ["split3:1", "relu1", "tanh4"]
-    assert found["split3:1"].tolist() == [2, 3]
-    assert found[1].tolist() == [0, 1, 2, 3]
-    assert found["tanh4"].shape == (2,)
+    outputs = compiled([np.array([-1, 1, 2, 3], np.float32)], observe=lambda node, *_: seen.append(node.name))
+    assert list(outputs) == ["split3:1", "relu1", "tanh4"]
+    assert outputs["split3:1"].tolist() == [2, 3]
+    assert outputs[1].tolist() == [0, 1, 2, 3]
+    assert outputs["tanh4"].shape == (2,)
     assert "add5" not in seen
     assert [str(port.shape) for port in compiled.outputs] == ["[2]", "[4]", "[2]"]
 
@@ -46,11 +46,11 @@ def test_layers_behind_a_result() -> None:
     compiled = compile_model(
         read_model(file.xml, weights=file.weights), outputs=["negative3", f"result{first}", "parameter0"]
     )
-    found = compiled([np.array([-1, 2], np.float32)])
-    assert [found[place].tolist() for place in range(3)] == [[0, -2], [0, 2], [-1, 2]]
+    outputs = compiled([np.array([-1, 2], np.float32)])
+    assert [outputs[position].tolist() for position in range(3)] == [[0, -2], [0, 2], [-1, 2]]
 
 
-def test_the_model_stays_as_it_was() -> None:
+def test_model_is_unchanged() -> None:
     file = network().file()
     model = read_model(file.xml, weights=file.weights)
     compile_model(model, outputs=["relu1"])
@@ -61,8 +61,8 @@ def test_the_model_stays_as_it_was() -> None:
 def test_inputs_constants_and_the_same_value_twice() -> None:
     file = network().file()
     model = read_model(file.xml, weights=file.weights)
-    found = compile_model(model, outputs=["parameter0", "const2", "relu1", "relu1"])([np.ones(4, np.float32)])
-    assert [array.shape for array in found.values()] == [(4,), (), (4,), (4,)]
+    outputs = compile_model(model, outputs=["parameter0", "const2", "relu1", "relu1"])([np.ones(4, np.float32)])
+    assert [array.shape for array in outputs.values()] == [(4,), (), (4,), (4,)]
 
 
 def test_variables_are_assigned_all_the_same() -> None:
@@ -101,10 +101,10 @@ class TestWeightsInPlaceOfADevice:
     def test_they_are_read(self, weights: Path) -> None:
         inputs = {"features": self.FEATURES, "edges": self.EDGES}
         expected = compile_model(self.GNN, weights=weights)(inputs).to_tuple()
-        for given in (weights, str(weights)):
+        for argument in (weights, str(weights)):
             for options in ({}, {"weight_mode": "keep"}):
-                found = compile_model(self.GNN, given, **options)(inputs).to_tuple()  # type: ignore[arg-type,call-overload]
-                assert all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
+                actual = compile_model(self.GNN, argument, **options)(inputs).to_tuple()  # type: ignore[arg-type,call-overload]
+                assert all(np.array_equal(a, b) for a, b in zip(actual, expected, strict=True))
         assert not np.array_equal(expected[0], compile_model(self.GNN)(inputs).to_tuple()[0])
 
     def test_not_for_a_model_that_was_read(self, weights: Path) -> None:

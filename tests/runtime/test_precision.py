@@ -25,88 +25,96 @@ from tests.helpers.short_floats import in_short_floats
 SHORT = ("f16", "bf16")
 NETWORKS = networks()
 
-both = pytest.mark.parametrize("kind", SHORT)
+both = pytest.mark.parametrize("element_type", SHORT)
 
 LOST = {"f16": 2048.0, "bf16": 256.0}
 """A number to which a half added in the type gives the number itself, and one in f32 does not."""
 
 
-def of(kind: str, *values: float) -> Array:
-    return np.array(values).astype(ElementType[kind].dtype)
+def of(element_type: str, *values: float) -> Array:
+    return np.array(values).astype(ElementType[element_type].dtype)
 
 
-def compiled(file: IRFile, **options: Any) -> ir_exec.CompiledModel:
+def compile_file(file: IRFile, **options: Any) -> ir_exec.CompiledModel:
     return ir_exec.compile_model(ir_exec.read_model(file.xml, weights=file.weights), **options)
 
 
 def outputs(file: IRFile, **options: Any) -> list[Array]:
-    return list(compiled(file, **options)(list(file.inputs)).values())
+    return list(compile_file(file, **options)(list(file.inputs)).values())
 
 
-def plus_minus(net: NetworkText, x: Output, kind: str) -> Output:
+def plus_minus(net: NetworkText, x: Output, element_type: str) -> Output:
     """x + LOST - LOST, which is x where it is computed in f32."""
-    lost = net.const(of(kind, LOST[kind]))
+    lost = net.const(of(element_type, LOST[element_type]))
     return net.op("Subtract", net.op("Add", x, lost), lost)
 
 
 @both
-def test_values_are_computed_in_f32_and_returned_in_the_type_of_the_output(kind: str) -> None:
+def test_values_are_computed_in_f32_and_returned_in_output_type(element_type: str) -> None:
     net = NetworkText()
-    net.result(plus_minus(net, net.parameter("1", kind), kind))
-    file = net.file(of(kind, 0.5))
-    (found,) = outputs(file)
-    assert ElementType.of(found) is ElementType[kind]
-    assert found.tolist() == [0.5]
+    net.result(plus_minus(net, net.parameter("1", element_type), element_type))
+    file = net.file(of(element_type, 0.5))
+    (result,) = outputs(file)
+    assert ElementType.of(result) is ElementType[element_type]
+    assert result.tolist() == [0.5]
 
 
 @both
-def test_precision_file_rounds_after_every_layer(kind: str) -> None:
+def test_precision_file_rounds_after_every_layer(element_type: str) -> None:
     net = NetworkText()
-    net.result(plus_minus(net, net.parameter("1", kind), kind))
-    (found,) = outputs(net.file(of(kind, 0.5)), precision="file")
-    assert ElementType.of(found) is ElementType[kind]
-    assert found.tolist() == [0]
+    net.result(plus_minus(net, net.parameter("1", element_type), element_type))
+    (result,) = outputs(net.file(of(element_type, 0.5)), precision="file")
+    assert ElementType.of(result) is ElementType[element_type]
+    assert result.tolist() == [0]
 
 
 @both
-def test_outputs_are_rounded_to_their_type(kind: str) -> None:
+def test_outputs_are_rounded_to_their_type(element_type: str) -> None:
     net = NetworkText()
-    x = net.parameter("1", kind)
-    net.result(net.op("Add", x, net.const(of(kind, LOST[kind]))))
-    (found,) = outputs(net.file(of(kind, 0.5)))
-    assert ElementType.of(found) is ElementType[kind]
-    assert found.tolist() == [LOST[kind]]
+    x = net.parameter("1", element_type)
+    net.result(net.op("Add", x, net.const(of(element_type, LOST[element_type]))))
+    (result,) = outputs(net.file(of(element_type, 0.5)))
+    assert ElementType.of(result) is ElementType[element_type]
+    assert result.tolist() == [LOST[element_type]]
 
 
 @both
-def test_convert_rounds(kind: str) -> None:
+def test_convert_rounds(element_type: str) -> None:
     net = NetworkText()
-    net.result(net.op("Convert", net.op("Convert", net.parameter("1"), destination_type=kind), destination_type="f32"))
-    file = net.file(of("f32", LOST[kind] + 0.5))
-    assert [found.tolist() for found in outputs(file)] == [[LOST[kind]]]
+    net.result(
+        net.op("Convert", net.op("Convert", net.parameter("1"), destination_type=element_type), destination_type="f32")
+    )
+    file = net.file(of("f32", LOST[element_type] + 0.5))
+    assert [output.tolist() for output in outputs(file)] == [[LOST[element_type]]]
 
 
 @both
 @pytest.mark.parametrize("type", ["Convert", "ConvertLike"])
-def test_a_conversion_to_the_type_that_a_value_has_already_is_none(type: str, kind: str) -> None:
+def test_conversion_to_same_type_is_removed(type: str, element_type: str) -> None:
     net = NetworkText()
-    x = net.parameter("1", kind)
-    lost = net.const(of(kind, LOST[kind]))
+    x = net.parameter("1", element_type)
+    lost = net.const(of(element_type, LOST[element_type]))
     sums = net.op("Add", x, lost)
-    same = net.op("ConvertLike", sums, x) if type == "ConvertLike" else net.op("Convert", sums, destination_type=kind)
+    same = (
+        net.op("ConvertLike", sums, x)
+        if type == "ConvertLike"
+        else net.op("Convert", sums, destination_type=element_type)
+    )
     net.result(net.op("Subtract", same, lost))
-    assert outputs(net.file(of(kind, 0.5)))[0].tolist() == [0.5]
+    assert outputs(net.file(of(element_type, 0.5)))[0].tolist() == [0.5]
 
 
 @both
-def test_convert_like_rounds_to_the_type_of_the_file(kind: str) -> None:
+def test_convert_like_rounds_to_the_type_of_the_file(element_type: str) -> None:
     net = NetworkText()
-    data, like = net.parameter("1"), net.parameter("?", kind)
+    data, like = net.parameter("1"), net.parameter("?", element_type)
     net.result(net.op("Convert", net.op("ConvertLike", data, like), destination_type="f32"))
-    run = compiled(net.file())
+    run = compile_file(net.file())
     for length in (0, 1, 2, 3):
-        (found,) = run([of("f32", LOST[kind] + 0.5), np.zeros(length, ElementType[kind].dtype)]).values()
-        assert found.tolist() == [LOST[kind]]
+        (result,) = run(
+            [of("f32", LOST[element_type] + 0.5), np.zeros(length, ElementType[element_type].dtype)]
+        ).values()
+        assert result.tolist() == [LOST[element_type]]
 
 
 def test_one_short_float_is_rounded_to_the_other() -> None:
@@ -118,21 +126,23 @@ def test_one_short_float_is_rounded_to_the_other() -> None:
 
 @both
 @pytest.mark.parametrize("opset", [3, 6])
-def test_variables_keep_values_of_their_type(kind: str, opset: int) -> None:
+def test_variables_keep_values_of_their_type(element_type: str, opset: int) -> None:
     """state + 0.5 is the output and the new state."""
     net = NetworkText()
-    x = net.parameter("1", kind)
-    declared = {"variable_type": kind, "variable_shape": "1"} if opset == 6 else {}
-    state = net.op("ReadValue", net.const(of(kind, LOST[kind])), opset=opset, variable_id="v", **declared)
+    x = net.parameter("1", element_type)
+    declared = {"variable_type": element_type, "variable_shape": "1"} if opset == 6 else {}
+    state = net.op(
+        "ReadValue", net.const(of(element_type, LOST[element_type])), opset=opset, variable_id="v", **declared
+    )
     total = net.op("Add", state, x)
     net.op("Assign", total, opset=opset, variable_id="v")
     net.result(net.op("Convert", total, destination_type="f32"))
-    run = compiled(net.file())
-    x_value = of(kind, 0.5)
-    assert run([x_value])[0].tolist() == [LOST[kind] + 0.5]
-    assert run([x_value])[0].tolist() == [LOST[kind] + 0.5]
+    run = compile_file(net.file())
+    x_value = of(element_type, 0.5)
+    assert run([x_value])[0].tolist() == [LOST[element_type] + 0.5]
+    assert run([x_value])[0].tolist() == [LOST[element_type] + 0.5]
     run.reset_state()
-    assert run([x_value])[0].tolist() == [LOST[kind] + 0.5]
+    assert run([x_value])[0].tolist() == [LOST[element_type] + 0.5]
 
 
 def test_a_variable_without_an_initial_value_is_zeros() -> None:
@@ -141,62 +151,69 @@ def test_a_variable_without_an_initial_value_is_zeros() -> None:
     total = net.op("Add", state, net.parameter("2", "f16"))
     net.op("Assign", total, opset=6, variable_id="v")
     net.result(total)
-    run = compiled(net.file())
+    run = compile_file(net.file())
     assert [run([of("f16", 1, 2)])[0].tolist() for _ in range(2)] == [[1, 2], [2, 4]]
 
 
 @both
-def test_layers_that_name_a_type_make_f32(kind: str) -> None:
+def test_layers_that_name_a_type_make_f32(element_type: str) -> None:
     """Numbers from 0 to 2^12, of which short floats hold a part."""
     net = NetworkText()
     ends = [net.const(np.array(value, np.int32)) for value in (0, 2**12, 1)]
-    numbers = net.op("Range", *ends, opset=4, output_type=kind)
+    numbers = net.op("Range", *ends, opset=4, output_type=element_type)
     net.result(net.op("Convert", numbers, destination_type="i32"))
-    (found,) = outputs(net.file())
-    assert found.tolist() == list(range(2**12))
+    (result,) = outputs(net.file())
+    assert result.tolist() == list(range(2**12))
     assert outputs(net.file(), precision="file")[0].tolist() != list(range(2**12))
 
 
-def drawn(kind: str) -> Array:
+def draw_twice(element_type: str) -> Array:
     net = NetworkText()
-    low, high = net.const(of(kind, 0)), net.const(of(kind, 1))
+    low, high = net.const(of(element_type, 0)), net.const(of(element_type, 1))
     numbers = net.op(
-        "RandomUniform", net.const(np.array([50])), low, high, opset=8, output_type=kind, global_seed=1, op_seed=2
+        "RandomUniform",
+        net.const(np.array([50])),
+        low,
+        high,
+        opset=8,
+        output_type=element_type,
+        global_seed=1,
+        op_seed=2,
     )
     net.result(net.op("Convert", numbers, destination_type="f32"))
-    run = compiled(net.file())
+    run = compile_file(net.file())
     return np.concatenate([run([])[0] for _ in range(2)])
 
 
 @both
-def test_random_numbers_are_those_of_f32(kind: str) -> None:
-    np.testing.assert_array_equal(drawn(kind), drawn("f32"))
+def test_random_numbers_are_those_of_f32(element_type: str) -> None:
+    np.testing.assert_array_equal(draw_twice(element_type), draw_twice("f32"))
 
 
 @both
-def test_observers_see_what_is_computed(kind: str) -> None:
+def test_observers_see_what_is_computed(element_type: str) -> None:
     net = NetworkText()
-    net.result(plus_minus(net, net.parameter("1", kind), kind))
+    net.result(plus_minus(net, net.parameter("1", element_type), element_type))
     seen: list[tuple[str, str]] = []
 
     def observe(node: Node, inputs: list[Array], outputs: list[Array]) -> None:
         seen.append((node.type, ElementType.of(outputs[0]).name))
 
-    compiled(net.file())([of(kind, 0.5)], observe=observe)
+    compile_file(net.file())([of(element_type, 0.5)], observe=observe)
     assert seen == [("Add", "f32"), ("Subtract", "f32")]
 
 
 @both
-def test_bodies_of_loops_are_computed_in_f32(kind: str) -> None:
+def test_bodies_of_loops_are_computed_in_f32(element_type: str) -> None:
     """Three times + 0.5 from LOST on; the body also converts a constant like its Parameter."""
     net = NetworkText()
-    start = net.parameter("1", kind)
+    start = net.parameter("1", element_type)
     body = NetworkText(net)
-    running = body.parameter("1", kind)
+    running = body.parameter("1", element_type)
     half = body.op("ConvertLike", body.const(of("f64", 0.5)), running)
     total = body.result(body.op("Add", running, half))
     going = body.result(body.const(np.array(True)))
-    (found,) = net.loop(
+    (output,) = net.loop(
         1,
         "Loop",
         [net.const(np.array(3)), net.const(np.array(True)), start],
@@ -204,99 +221,101 @@ def test_bodies_of_loops_are_computed_in_f32(kind: str) -> None:
         [tied_input(2, running), tied_output(3, total), tied_output(-1, going, purpose="execution_condition")],
         [(total, running)],
     )
-    net.result(net.op("Convert", found, destination_type="f32"))
-    assert outputs(net.file(of(kind, LOST[kind])))[0].tolist() == [LOST[kind] + 1.5]
+    net.result(net.op("Convert", output, destination_type="f32"))
+    assert outputs(net.file(of(element_type, LOST[element_type])))[0].tolist() == [LOST[element_type] + 1.5]
 
 
 @both
-def test_a_conversion_in_a_body_rounds(kind: str) -> None:
+def test_a_conversion_in_a_body_rounds(element_type: str) -> None:
     """The body converts 1/3 of f32 like a Parameter whose type only the network around it tells."""
     net = NetworkText()
-    x, like = net.parameter("1"), net.parameter("2", kind)
+    x, like = net.parameter("1"), net.parameter("2", element_type)
     body = NetworkText(net)
     data, some = body.parameter("1"), body.parameter("...", "dynamic")
     done = body.result(body.op("ConvertLike", data, some))
-    (found,) = net.loop(
+    (output,) = net.loop(
         1, "TensorIterator", [x, like], body, [tied_input(0, data), tied_input(1, some), tied_output(2, done)]
     )
-    net.result(net.op("Convert", found, destination_type="f32"))
+    net.result(net.op("Convert", output, destination_type="f32"))
     third = of("f32", 1 / 3)
-    (result,) = outputs(net.file(third, of(kind, 1, 2)))
-    assert result.tolist() == third.astype(ElementType[kind].dtype).astype(np.float32).tolist()
+    (result,) = outputs(net.file(third, of(element_type, 1, 2)))
+    assert result.tolist() == third.astype(ElementType[element_type].dtype).astype(np.float32).tolist()
 
 
 @both
 @pytest.mark.parametrize("condition", [True, False])
-def test_branches_are_computed_in_f32(kind: str, condition: bool) -> None:
+def test_branches_are_computed_in_f32(element_type: str, condition: bool) -> None:
     net = NetworkText()
-    chosen, x = net.parameter("", "boolean"), net.parameter("1", kind)
+    chosen, x = net.parameter("", "boolean"), net.parameter("1", element_type)
     bodies = []
     for sign in (1, -1):
         body = NetworkText(net)
-        given = body.parameter("1", kind)
-        bodies.append((body, given, body.result(body.op("Multiply", given, body.const(of(kind, sign))))))
-    inputs = [chosen, net.op("Add", x, net.const(of(kind, LOST[kind])))]
-    ties = [[tied_input(1, given), tied_output(2, done)] for _, given, done in bodies]
-    (found,) = net.branch(1, inputs, bodies[0][0], ties[0], bodies[1][0], ties[1])
-    net.result(net.op("Convert", found, destination_type="f32"))
-    wanted = LOST[kind] + 0.5
-    (result,) = outputs(net.file(np.array(condition), of(kind, 0.5)))
-    assert result.tolist() == [wanted if condition else -wanted]
+        parameter = body.parameter("1", element_type)
+        bodies.append(
+            (body, parameter, body.result(body.op("Multiply", parameter, body.const(of(element_type, sign)))))
+        )
+    inputs = [chosen, net.op("Add", x, net.const(of(element_type, LOST[element_type])))]
+    ties = [[tied_input(1, parameter), tied_output(2, done)] for _, parameter, done in bodies]
+    (output,) = net.branch(1, inputs, bodies[0][0], ties[0], bodies[1][0], ties[1])
+    net.result(net.op("Convert", output, destination_type="f32"))
+    expected = LOST[element_type] + 0.5
+    (result,) = outputs(net.file(np.array(condition), of(element_type, 0.5)))
+    assert result.tolist() == [expected if condition else -expected]
 
 
 # In bf16 some Converts of the others round: of weights of f16, of the steps of a diffusion.
 @pytest.mark.broad(keep=16)
 @pytest.mark.parametrize(
-    ("name", "kind"),
+    ("name", "element_type"),
     [(name, "f16") for name in NETWORKS]
     + [(name, "bf16") for name in ("conv_zoo", "gnn_gcn_gat", "lstm", "matrix_ops", "script_if")],
 )
-def test_a_network_in_short_floats_gives_what_its_f32_weights_give(name: str, kind: str) -> None:
+def test_short_float_network_equals_rounded_f32_weights(name: str, element_type: str) -> None:
     """The same network in f32 with weights that short floats hold; outputs differ by one rounding."""
-    file, rounded = in_short_floats(NETWORKS[name], kind)
+    file, rounded = in_short_floats(NETWORKS[name], element_type)
     model = ir_exec.read_model(file.xml, weights=file.weights)
-    given = arrays(NETWORKS[name], "inputs")
-    assert given is not None
-    short = [array.astype(port.element_type.dtype) for array, port in zip(given, model.inputs, strict=True)]
-    found = ir_exec.compile_model(model)(short)
-    wide = [array.astype(one.dtype) for array, one in zip(short, given, strict=True)]
-    wanted = ir_exec.compile_model(NETWORKS[name], weights=rounded)(wide)
-    for index in range(len(wanted)):
-        expected = wanted[index].astype(found[index].dtype)
-        assert found[index].shape == expected.shape
-        if expected.dtype == np.float32 or wanted[index].dtype != np.float32:
-            np.testing.assert_array_equal(found[index], expected)
+    inputs = arrays(NETWORKS[name], "inputs")
+    assert inputs is not None
+    short = [array.astype(port.element_type.dtype) for array, port in zip(inputs, model.inputs, strict=True)]
+    actual = ir_exec.compile_model(model)(short)
+    wide = [array.astype(original.dtype) for array, original in zip(short, inputs, strict=True)]
+    reference = ir_exec.compile_model(NETWORKS[name], weights=rounded)(wide)
+    for index in range(len(reference)):
+        expected = reference[index].astype(actual[index].dtype)
+        assert actual[index].shape == expected.shape
+        if expected.dtype == np.float32 or reference[index].dtype != np.float32:
+            np.testing.assert_array_equal(actual[index], expected)
             continue
-        one, other = found[index].astype(np.float64), expected.astype(np.float64)
-        last_place = {"f16": 2.0**-10, "bf16": 2.0**-7}[kind]
-        np.testing.assert_allclose(one, other, rtol=last_place, atol=1e-5 * np.abs(other).max(initial=0))
+        ours, theirs = actual[index].astype(np.float64), expected.astype(np.float64)
+        last_place = {"f16": 2.0**-10, "bf16": 2.0**-7}[element_type]
+        np.testing.assert_allclose(ours, theirs, rtol=last_place, atol=1e-5 * np.abs(theirs).max(initial=0))
 
 
-def weighted(count: int, kind: str) -> IRFile:
+def weighted_file(count: int, element_type: str) -> IRFile:
     """x * w1 * w2 ..., with weights of 64 KiB of 16-bit floats each, which all come before the products."""
     net = NetworkText()
-    x = net.parameter("32768", kind)
+    x = net.parameter("32768", element_type)
     random = np.random.default_rng(0)
-    constants = [net.const(random.uniform(0.5, 2, 2**15).astype(ElementType[kind].dtype)) for _ in range(count)]
+    constants = [net.const(random.uniform(0.5, 2, 2**15).astype(ElementType[element_type].dtype)) for _ in range(count)]
     for constant in constants:
         x = net.op("Multiply", x, constant)
     net.result(x)
-    return net.file(of(kind, *np.ones(2**15)))
+    return net.file(of(element_type, *np.ones(2**15)))
 
 
 @both
-def test_expanded_weights_take_twice_their_bytes_and_kept_ones_none(kind: str) -> None:
-    file = weighted(4, kind)
-    expanded, kept = compiled(file), compiled(file, weight_mode="keep")
-    np.testing.assert_array_equal(expanded(list(file.inputs))[0], kept(list(file.inputs))[0])
+def test_expanded_weights_take_twice_their_bytes_and_kept_ones_none(element_type: str) -> None:
+    file = weighted_file(4, element_type)
+    expanded, compact = compile_file(file), compile_file(file, weight_mode="keep")
+    np.testing.assert_array_equal(expanded(list(file.inputs))[0], compact(list(file.inputs))[0])
     assert expanded.memory_plan().constants == 4 * 2**17
-    plan = kept.memory_plan()
+    plan = compact.memory_plan()
     assert plan.constants == 0
     # One weight at a time, the value before it and the value behind it.
     assert plan.peak <= 3 * 2**17
 
 
-def test_a_kept_constant_that_is_an_output_itself() -> None:
+def test_kept_constant_as_output() -> None:
     net = NetworkText()
     weights = np.arange(2**13).astype(np.float16)
     constant = net.const(weights)
@@ -307,9 +326,9 @@ def test_a_kept_constant_that_is_an_output_itself() -> None:
     np.testing.assert_array_equal(second, weights + weights)
 
 
-def test_the_other_precision_keeps_weights_as_they_are() -> None:
-    file = weighted(2, "f16")
-    run = compiled(file, precision="file")
+def test_other_precision_keeps_weights() -> None:
+    file = weighted_file(2, "f16")
+    run = compile_file(file, precision="file")
     run(list(file.inputs))
     assert run.memory_plan().constants == 0
 
@@ -319,21 +338,21 @@ def test_another_precision_is_refused(precision: Any) -> None:
     net = NetworkText()
     net.result(net.parameter("1"))
     with pytest.raises(ir_exec.EvaluationError, match=naming("f32", "file")) as error:
-        compiled(net.file(), precision=precision)
+        compile_file(net.file(), precision=precision)
     assert error.value.code == "IR704"
 
 
 def test_a_pickle_keeps_the_precision() -> None:
     net = NetworkText()
     net.result(plus_minus(net, net.parameter("1", "f16"), "f16"))
-    copy = pickle.loads(pickle.dumps(compiled(net.file(), precision="file")))
+    copy = pickle.loads(pickle.dumps(compile_file(net.file(), precision="file")))
     assert copy([of("f16", 0.5)])[0].tolist() == [0]
 
 
 def test_inputs_keep_their_declared_type() -> None:
     net = NetworkText()
     net.result(net.op("ReLU", net.parameter("1", "f16")))
-    run = compiled(net.file())
+    run = compile_file(net.file())
     assert run([[0.5]])[0].dtype == np.float16
     with pytest.raises(ir_exec.ElementTypeError, match=naming("complex64", "f16")):
         run([np.array([0.5j], np.complex64)])
@@ -344,18 +363,18 @@ def test_results_share_no_memory_with_inputs() -> None:
     x = net.parameter("2", "f16")
     for _ in range(2):
         net.result(x)
-    given = of("f16", 1, 2)
-    one, other = compiled(net.file())([given]).values()
-    one[:] = 0
-    assert given.tolist() == other.tolist() == [1, 2]
+    data = of("f16", 1, 2)
+    first, other = compile_file(net.file())([data]).values()
+    first[:] = 0
+    assert data.tolist() == other.tolist() == [1, 2]
 
 
-def test_an_input_of_an_open_type_is_computed_in_its_own() -> None:
+def test_open_type_input_keeps_its_type() -> None:
     net = NetworkText()
     net.result(plus_minus(net, net.parameter("1", "dynamic"), "f16"))
-    (found,) = outputs(net.file(of("f16", 0.5)))
-    assert found.dtype == np.float16
-    assert found.tolist() == [0]
+    (result,) = outputs(net.file(of("f16", 0.5)))
+    assert result.dtype == np.float16
+    assert result.tolist() == [0]
 
 
 def test_every_operator_that_takes_short_floats_takes_f32() -> None:
@@ -392,14 +411,14 @@ class OnlyShort(Op):
 
 @pytest.mark.usefixtures("forgotten_extensions")
 @pytest.mark.parametrize("dim", ["1", "?"])
-def test_operators_of_users_get_f32_unless_they_refuse_it(dim: str) -> None:
+def test_custom_operators_get_f32_by_default(dim: str) -> None:
     register_op("Lowered", version="extension")(Lowered)
     register_op("OnlyShort", version="extension")(OnlyShort)
     net = NetworkText()
     x = net.op("Add", net.parameter(dim, "f16"), net.const(of("f16", LOST["f16"])))
-    one = net.op("Lowered", x, opset=1)
+    lowered = net.op("Lowered", x, opset=1)
     double, is_short = net.outputs(2, "OnlyShort", x, opset=1)
-    net.result(net.op("Convert", net.op("Add", one, x), destination_type="f32"))
+    net.result(net.op("Convert", net.op("Add", lowered, x), destination_type="f32"))
     net.result(net.op("Convert", net.op("Add", double, x), destination_type="f32"))
     net.result(is_short)
     file = net.file(of("f16", 1))
@@ -407,8 +426,8 @@ def test_operators_of_users_get_f32_unless_they_refuse_it(dim: str) -> None:
     for name in (b"Lowered", b"OnlyShort"):
         xml = xml.replace(b'type="%b" version="opset1"' % name, b'type="%b" version="extension"' % name)
     # 2049 is no f16: the operator that takes nothing else got 2048, the layers around it go on with 2049.
-    found = outputs(IRFile(xml, file.weights, file.inputs))
-    assert [array.tolist() for array in found] == [[1 + 2049], [4096 + 2049], True]
+    result = outputs(IRFile(xml, file.weights, file.inputs))
+    assert [array.tolist() for array in result] == [[1 + 2049], [4096 + 2049], True]
 
 
 class Turned(Op):
@@ -430,12 +449,12 @@ def test_an_operator_of_users_may_be_data_movement(is_mover: bool) -> None:
     register_op("Turned", version="extension")(type("Turned", (Turned,), {"is_data_movement": is_mover}))
     model = build.model([build.op("Turned", build.parameter([2], "f16"), opset="extension")])
     assert (run_as_f32(model) is AS_IN_FILE) is is_mover
-    (found,) = ir_exec.compile_model(model)([of("f16", 0.1, 0.2)]).values()
-    assert np.array_equal(found, of("f16", 0.2, 0.1))
+    (result,) = ir_exec.compile_model(model)([of("f16", 0.1, 0.2)]).values()
+    assert np.array_equal(result, of("f16", 0.2, 0.1))
 
 
 @pytest.mark.parametrize(("reduction", "is_as_in_file"), [("none", True), ("sum", False)])
-def test_a_network_that_only_moves_16_bit_floats_runs_as_in_its_file(reduction: str, is_as_in_file: bool) -> None:
+def test_data_movement_network_of_16_bit_floats_runs_as_stored(reduction: str, is_as_in_file: bool) -> None:
     data = build.parameter([2, 3], "f16")
     moved = build.scatter_elements_update(
         build.transpose(data, [1, 0]), [[0, 0]], build.slice(data, [0, 0], [1, 2], [1, 1]), 0, reduction=reduction
@@ -446,16 +465,16 @@ def test_a_network_that_only_moves_16_bit_floats_runs_as_in_its_file(reduction: 
     array = np.arange(6, dtype=np.float16).reshape(2, 3) + np.float16(0.1)
     expected = array.T.copy()
     expected[0] = array[0, :2] if reduction == "none" else expected[0] + array[0, :2]
-    found = ir_exec.compile_model(model)([array])[0]
-    assert found.dtype == np.float16
-    assert np.array_equal(found, np.concatenate([expected, expected]))
+    actual = ir_exec.compile_model(model)([array])[0]
+    assert actual.dtype == np.float16
+    assert np.array_equal(actual, np.concatenate([expected, expected]))
 
 
 @pytest.mark.parametrize("precision", ["f32", "file"])
 @both
-def test_what_fills_up_is_the_lowest_value_of_the_file(kind: str, precision: Any) -> None:
-    lowest = float({"f16": -65504.0, "bf16": -3.3895313892515355e38}[kind])
-    x = build.parameter([1, 1, 3], kind, name="x")
+def test_padding_is_lowest_value_of_file_type(element_type: str, precision: Any) -> None:
+    lowest = float({"f16": -65504.0, "bf16": -3.3895313892515355e38}[element_type])
+    x = build.parameter([1, 1, 3], element_type, name="x")
     twice = build.add(x, x)
     segments = build.segment_max(build.squeeze(twice, [0, 1]), np.array([0, 0, 2]), np.array(4), fill_mode="lowest")
     pooled, _ = build.max_pool(
@@ -471,10 +490,10 @@ def test_what_fills_up_is_the_lowest_value_of_the_file(kind: str, precision: Any
         axis=0,
     )
     model = build.model([build.result(segments), build.result(pooled)], [x])
-    data = of(kind, 1.0, 2.0, -np.inf).reshape(1, 1, 3)
-    found = ir_exec.compile_model(model, precision=precision)([data])
-    assert found[0].astype(np.float64).tolist() == [4.0, lowest, -np.inf, lowest]
-    assert found[1].astype(np.float64).ravel().tolist() == [lowest, lowest, 2.0, 4.0, 4.0]
+    data = of(element_type, 1.0, 2.0, -np.inf).reshape(1, 1, 3)
+    actual = ir_exec.compile_model(model, precision=precision)([data])
+    assert actual[0].astype(np.float64).tolist() == [4.0, lowest, -np.inf, lowest]
+    assert actual[1].astype(np.float64).ravel().tolist() == [lowest, lowest, 2.0, 4.0, 4.0]
 
 
 def test_no_class_is_made_for_a_network() -> None:

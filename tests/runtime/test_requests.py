@@ -100,11 +100,11 @@ class TestResults:
         compiled = ir_exec.compile_model(SAMPLES / "bert.xml")
         results = compiled([np.ones((1, 4), np.int64)] * 2)
         by_port = results.to_dict()
-        assert [one.any_name for one in by_port] == ["last_hidden_state", "pooled"]
+        assert [port.any_name for port in by_port] == ["last_hidden_state", "pooled"]
         assert by_port[compiled.output("pooled")] is results["pooled"] is results.to_tuple()[1]
         assert [sorted(names)[-1] for names in results.names()] == ["last_hidden_state", "pooled"]
 
-    def test_what_is_not_there(self) -> None:
+    def test_missing_names_are_reported(self) -> None:
         results = ir_exec.compile_model(GATHER)([DATA, INDICES])
         assert 0 in results
         assert 1 not in results
@@ -115,24 +115,24 @@ class TestResults:
 
 
 class TestCasts:
-    @pytest.mark.parametrize("kind", ["f16", "bf16", "f32"])
-    def test_floats_are_rounded(self, kind: str) -> None:
-        network = net([parameter(0, kind, (2,), "x"), result(1, kind, (2,))], [(0, 0, 1, 0)])
-        given = np.array([0.1, -2.7])
-        found = ir_exec.compile_model(network)([given])[0]
-        expected = given.astype(ir_exec.ElementType.parse(kind).dtype)
-        assert found.dtype == expected.dtype
-        assert found.tolist() == expected.tolist()
+    @pytest.mark.parametrize("element_type", ["f16", "bf16", "f32"])
+    def test_floats_are_rounded(self, element_type: str) -> None:
+        network = net([parameter(0, element_type, (2,), "x"), result(1, element_type, (2,))], [(0, 0, 1, 0)])
+        data = np.array([0.1, -2.7])
+        actual = ir_exec.compile_model(network)([data])[0]
+        expected = data.astype(ir_exec.ElementType.parse(element_type).dtype)
+        assert actual.dtype == expected.dtype
+        assert actual.tolist() == expected.tolist()
 
-    def test_what_is_too_large_is_infinite_and_numpy_says_so(self) -> None:
+    def test_too_large_values_become_infinite_with_warning(self) -> None:
         network = net([parameter(0, "f32", (2,), "x"), result(1, "f32", (2,))], [(0, 0, 1, 0)])
         with pytest.warns(RuntimeWarning, match="overflow"):
             assert ir_exec.compile_model(network)([np.array([1e300, 1])])[0].tolist() == [np.inf, 1]
 
-    @pytest.mark.parametrize(("kind", "dtype"), [("i64", np.float64), ("f32", np.int64), ("i32", np.int64)])
-    def test_integers_are_not(self, kind: str, dtype: type) -> None:
-        network = net([parameter(0, kind, (2,), "x"), result(1, kind, (2,))], [(0, 0, 1, 0)])
-        with pytest.raises(ir_exec.ElementTypeError, match=naming("x", np.dtype(dtype).name, kind)):
+    @pytest.mark.parametrize(("element_type", "dtype"), [("i64", np.float64), ("f32", np.int64), ("i32", np.int64)])
+    def test_integers_are_not(self, element_type: str, dtype: type) -> None:
+        network = net([parameter(0, element_type, (2,), "x"), result(1, element_type, (2,))], [(0, 0, 1, 0)])
+        with pytest.raises(ir_exec.ElementTypeError, match=naming("x", np.dtype(dtype).name, element_type)):
             ir_exec.compile_model(network)([np.array([1, 2], dtype)])
 
 
@@ -183,13 +183,13 @@ class TestInferRequests:
 class TestStates:
     def test_each_request_has_its_own(self) -> None:
         compiled = ir_exec.compile_model(CACHE)
-        one, other = compiled.create_infer_request(), compiled.create_infer_request()
-        one.infer(step(0))
-        assert one.infer(step(1))["scores"][0, 0, 0, :3].tolist() == [4, 4, 0]
+        first, other = compiled.create_infer_request(), compiled.create_infer_request()
+        first.infer(step(0))
+        assert first.infer(step(1))["scores"][0, 0, 0, :3].tolist() == [4, 4, 0]
         assert other.infer(step(1))["scores"][0, 0, 0, :3].tolist() == [0, 4, 0]
         assert compiled(step(2))["scores"][0, 0, 0, :3].tolist() == [0, 0, 4]
-        one.reset_state()
-        assert one.infer(step(1))["scores"][0, 0, 0, :3].tolist() == [0, 4, 0]
+        first.reset_state()
+        assert first.infer(step(1))["scores"][0, 0, 0, :3].tolist() == [0, 4, 0]
 
     def test_they_can_be_read_and_set(self) -> None:
         request = ir_exec.compile_model(CACHE).create_infer_request()

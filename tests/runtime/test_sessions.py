@@ -34,12 +34,12 @@ def counter(element_type: str = "f32") -> NetworkText:
 
 def test_each_session_has_variables_of_its_own() -> None:
     compiled = compiled_of(counter())
-    one, other = compiled.session(), compiled.session()
-    assert [one([ONES])[0][0] for _ in range(3)] == [2, 3, 4]
+    first, other = compiled.session(), compiled.session()
+    assert [first([ONES])[0][0] for _ in range(3)] == [2, 3, 4]
     assert other([ONES])[0][0] == 2
     assert compiled([ONES])[0][0] == 2
-    one.reset_state()
-    assert one([ONES])[0][0] == 2
+    first.reset_state()
+    assert first([ONES])[0][0] == 2
     assert other([ONES])[0][0] == 3
 
 
@@ -52,9 +52,9 @@ def test_variables_can_be_read_and_set() -> None:
     assert value.tolist() == [2, 2]
     with pytest.raises(ValueError, match="read-only"):
         value[:] = 0
-    given = np.array([10, 20], np.float32)
-    session.state["sum"] = given
-    given[:] = 0
+    values = np.array([10, 20], np.float32)
+    session.state["sum"] = values
+    values[:] = 0
     assert session([ONES])[0].tolist() == [11, 21]
     assert repr(session.state) == "States(sum: f32[2])"
     session.state["sum"] = None
@@ -110,9 +110,9 @@ def test_calls_of_one_session_wait_for_each_other() -> None:
     ones = np.ones(1000, np.float32)
     compiled.state["sum"] = np.zeros(1000, np.float32)
     with ThreadPoolExecutor(8) as pool:
-        found = [outputs[0] for outputs in pool.map(lambda _: compiled([ones]), range(200))]
-    assert sorted(array[0] for array in found) == list(range(1, 201))
-    assert all((array == array[0]).all() for array in found)
+        results = [outputs[0] for outputs in pool.map(lambda _: compiled([ones]), range(200))]
+    assert sorted(array[0] for array in results) == list(range(1, 201))
+    assert all((array == array[0]).all() for array in results)
 
 
 def test_sessions_run_side_by_side() -> None:
@@ -136,11 +136,11 @@ def test_calls_without_variables_run_side_by_side() -> None:
     compiled = compiled_of(net)
     both = threading.Barrier(2, timeout=60)
     with ThreadPoolExecutor(2) as pool:
-        found = list(pool.map(lambda x: compiled([x], observe=lambda *_: both.wait())[0], [ZEROS, ZEROS]))
-    assert [array.tolist() for array in found] == [[1, 1], [1, 1]]
+        results = list(pool.map(lambda x: compiled([x], observe=lambda *_: both.wait())[0], [ZEROS, ZEROS]))
+    assert [array.tolist() for array in results] == [[1, 1], [1, 1]]
 
 
-def test_a_network_that_is_called_while_it_runs_says_so() -> None:
+def test_concurrent_call_is_reported() -> None:
     compiled = compiled_of(counter())
     with pytest.raises(ir_exec.EvaluationError, match=r"session\(\)"):
         compiled([ONES], observe=lambda *_: compiled([ONES]))
@@ -154,8 +154,8 @@ def test_planning_by_several_threads_gives_each_its_own_shapes() -> None:
     compiled = compiled_of(net)
     sizes = [(rows, columns) for rows in range(1, 9) for columns in range(1, 9)] * 3
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda size: compiled([np.ones(size, np.float32)])[0], sizes))
-    assert found == [rows * columns for rows, columns in sizes]
+        results = list(pool.map(lambda size: compiled([np.ones(size, np.float32)])[0], sizes))
+    assert results == [rows * columns for rows, columns in sizes]
 
 
 def failing_at_the_end() -> NetworkText:
@@ -175,26 +175,26 @@ def failing_at_the_end() -> NetworkText:
     return net
 
 
-def test_a_failed_run_leaves_random_numbers_where_they_were() -> None:
-    whole, wrong = np.arange(4), np.array([0, 1, 2, 9])
+def test_failed_run_restores_random_state() -> None:
+    valid, wrong = np.arange(4), np.array([0, 1, 2, 9])
     compiled, undisturbed = compiled_of(failing_at_the_end()), compiled_of(failing_at_the_end())
     for _ in range(3):
         with pytest.raises(ir_exec.EvaluationError):
             compiled([wrong])
-        assert np.array_equal(compiled([whole])[0], undisturbed([whole])[0])
+        assert np.array_equal(compiled([valid])[0], undisturbed([valid])[0])
 
 
 def test_random_numbers_go_on_from_iteration_to_iteration() -> None:
     first, second = (compiled_of(failing_at_the_end()) for _ in range(2))
-    whole = np.arange(4)
-    one, two = first([whole])[0], first([whole])[0]
-    assert not np.array_equal(one, two)
+    indices = np.arange(4)
+    draw, two = first([indices])[0], first([indices])[0]
+    assert not np.array_equal(draw, two)
     first.reset_state()
-    assert np.array_equal(first([whole])[0], one)
-    assert np.array_equal(second.session()([whole])[0], one)
+    assert np.array_equal(first([indices])[0], draw)
+    assert np.array_equal(second.session()([indices])[0], draw)
 
 
-def test_what_a_failed_run_wrote_is_not_there_for_a_run_that_does_not_write() -> None:
+def test_writes_of_failed_run_are_discarded() -> None:
     """The variable is assigned in one branch of an If alone; after a failed run the other one is taken."""
     from tests.helpers.network_text import tied_input, tied_output
 
@@ -204,14 +204,14 @@ def test_what_a_failed_run_wrote_is_not_there_for_a_run_that_does_not_write() ->
     for assigns in (True, False):
         body = NetworkText(net)
         value = body.parameter()
-        made = body.op("Negative", value)
+        negated = body.op("Negative", value)
         if assigns:
-            body.op("Assign", made, opset=6, variable_id="v")
-        parts += [body, [tied_input(1, value), tied_output(2, body.result(made))]]
+            body.op("Assign", negated, opset=6, variable_id="v")
+        parts += [body, [tied_input(1, value), tied_output(2, body.result(negated))]]
     (chosen,) = net.branch(1, [writes, x], *parts)  # type: ignore[arg-type]  # two bodies and their ties
-    kept = net.op("ReadValue", x, opset=6, variable_id="v", variable_type="f32", variable_shape="2")
+    read = net.op("ReadValue", x, opset=6, variable_id="v", variable_type="f32", variable_shape="2")
     net.result(net.op("GatherElements", chosen, index, opset=6, axis="0"))
-    net.result(kept)
+    net.result(read)
     compiled = compiled_of(net)
     with pytest.raises(ir_exec.EvaluationError):
         compiled([ONES, np.array(True), np.array([7])])
@@ -232,38 +232,38 @@ def test_an_observer_cannot_change_what_flows_on() -> None:
                 array[...] = 100
             refused.append(array)
 
-    given = ONES.copy()
-    assert compiled_of(net)([given], observe=write)[0].tolist() == [-1, -1]
+    data = ONES.copy()
+    assert compiled_of(net)([data], observe=write)[0].tolist() == [-1, -1]
     assert len(refused) == 6
-    assert given.flags.writeable
-    assert given.tolist() == [1, 1]
+    assert data.flags.writeable
+    assert data.tolist() == [1, 1]
 
 
 def test_a_session_goes_on_from_a_snapshot() -> None:
     compiled = ir_exec.compile_model(counting_network())
-    one = np.ones(1, np.float32)
+    ones = np.ones(1, np.float32)
     session = compiled.session()
-    assert [float(session([one])[0][0]) for _ in range(2)] == [1, 2]
+    assert [float(session([ones])[0][0]) for _ in range(2)] == [1, 2]
     saved = pickle.loads(pickle.dumps(session.snapshot()))
-    assert float(session([one])[0][0]) == 3
+    assert float(session([ones])[0][0]) == 3
     other = pickle.loads(pickle.dumps(compiled)).session()
     other.restore(saved)
-    assert [float(other([one])[0][0]) for _ in range(2)] == [3, 4]
+    assert [float(other([ones])[0][0]) for _ in range(2)] == [3, 4]
     session.restore(saved)
-    assert float(session([one])[0][0]) == 3
+    assert float(session([ones])[0][0]) == 3
 
 
-@pytest.mark.parametrize("kind", ["f32", "f16"])
-def test_snapshots_hold_where_random_numbers_stand(kind: str) -> None:
+@pytest.mark.parametrize("element_type", ["f32", "f16"])
+def test_snapshots_hold_where_random_numbers_stand(element_type: str) -> None:
     text = NetworkText()
-    x = text.parameter("2", kind)
-    bounds = [text.const(np.array(value, ElementType[kind].dtype)) for value in (0, 1)]
+    x = text.parameter("2", element_type)
+    bounds = [text.const(np.array(value, ElementType[element_type].dtype)) for value in (0, 1)]
     shape = text.const(np.array([2], np.int64))
-    drawn = text.op("RandomUniform", shape, *bounds, opset=8, output_type=kind, global_seed="3", op_seed="4")
+    drawn = text.op("RandomUniform", shape, *bounds, opset=8, output_type=element_type, global_seed="3", op_seed="4")
     text.result(text.op("Add", x, drawn))
     file = text.file()
     compiled = ir_exec.compile_model(ir_exec.read_model(file.xml, file.weights))
-    zeros = [np.zeros(2, ElementType[kind].dtype)]
+    zeros = [np.zeros(2, ElementType[element_type].dtype)]
     session = compiled.session()
     session(zeros)
     saved = pickle.loads(pickle.dumps(session.snapshot()))

@@ -46,12 +46,12 @@ def test_a_run_has_the_threads_of_its_network() -> None:
     data = generator.normal(size=(300, 1000)).astype(np.float32)
     indices = generator.integers(0, 1000, (300, 1000))
     file = build(Case("GatherElements", 6, (data, indices), {"axis": 1}))
-    wanted = np.take_along_axis(data, indices, 1)
+    expected = np.take_along_axis(data, indices, 1)
     seen = []
     for threads in (1, 2, 3):
         compiled = ir_exec.compile_model(file.xml, weights=file.weights, threads=threads)
-        found = compiled(list(file.inputs), observe=lambda *_: seen.append(THREADS.get()))
-        assert np.array_equal(found[0], wanted)
+        outputs = compiled(list(file.inputs), observe=lambda *_: seen.append(THREADS.get()))
+        assert np.array_equal(outputs[0], expected)
         assert THREADS.get() == 1
     assert seen == [1, 2, 3]
 
@@ -67,12 +67,12 @@ def product(size: int) -> IRFile:
 
 def test_blas_works_on_one_thread_while_a_network_runs() -> None:
     file = product(300)
-    wanted = file.inputs[0].astype(np.float64) @ file.inputs[1]
+    expected = file.inputs[0].astype(np.float64) @ file.inputs[1]
     before = threads_of_blas()
     seen = []
     compiled = ir_exec.compile_model(file.xml, weights=file.weights, threads=2)
-    found = compiled(list(file.inputs), observe=lambda *_: seen.append(threads_of_blas()))
-    assert np.allclose(found[0], wanted, rtol=1e-4, atol=1e-3)
+    outputs = compiled(list(file.inputs), observe=lambda *_: seen.append(threads_of_blas()))
+    assert np.allclose(outputs[0], expected, rtol=1e-4, atol=1e-3)
     assert all(numbers <= {1} for numbers in seen)
     assert threads_of_blas() == before
 
@@ -92,9 +92,9 @@ def test_blas_has_its_threads_again_after_an_exception() -> None:
 
 def test_results_are_the_same_on_every_number_of_threads() -> None:
     file = product(700)
-    found = [
+    outputs = [
         ir_exec.compile_model(file.xml, weights=file.weights, threads=threads)(list(file.inputs))[0]
         for threads in (1, 2, 5)
     ]
-    assert np.array_equal(found[0], found[1])
-    assert np.array_equal(found[0], found[2])
+    assert np.array_equal(outputs[0], outputs[1])
+    assert np.array_equal(outputs[0], outputs[2])

@@ -40,10 +40,10 @@ def test_former_values_of_weights(mode: str) -> None:
 def test_file_and_mode_together() -> None:
     path = GNN.with_suffix(".bin")
     assert split_weights(path, "keep") == (path, "keep")
-    kept = compile_model(GNN, weights=path, weight_mode="keep")
+    compact = compile_model(GNN, weights=path, weight_mode="keep")
     inputs = {"features": np.ones((3, 4), np.float32), "edges": np.zeros((2, 5), np.int64)}
     expected = compile_model(GNN)(inputs).to_tuple()
-    assert all(map(np.array_equal, kept(inputs).to_tuple(), expected))
+    assert all(map(np.array_equal, compact(inputs).to_tuple(), expected))
 
 
 def test_other_modes_are_refused() -> None:
@@ -95,11 +95,11 @@ def test_auto_decides_by_the_size(most_bytes: int, mode: str) -> None:
 
 def test_auto_holds_for_all_calls() -> None:
     model, budget = compressed_model(), EXPANDED * BUDGET_SHARE
-    kept, expanded = (compile_model(model, max_memory=memory) for memory in (budget - 1, budget))
-    assert kept.memory_plan().constants < EXPANDED / 4
+    compact, expanded = (compile_model(model, max_memory=memory) for memory in (budget - 1, budget))
+    assert compact.memory_plan().constants < EXPANDED / 4
     assert expanded.memory_plan().constants >= EXPANDED
     for x in np.random.default_rng(1).standard_normal((8, 1, COLUMNS), np.float32):
-        for compiled, mode in ((kept, "keep"), (expanded, "expand")):
+        for compiled, mode in ((compact, "keep"), (expanded, "expand")):
             again = compile_model(model, weight_mode=mode)  # type: ignore[arg-type]  # both are modes
             np.testing.assert_array_equal(compiled([x])[0], again([x])[0])
 

@@ -32,7 +32,7 @@ def strings(*strings_of_batch: str) -> Array:
 
 
 @pytest.fixture(scope="module", params=KINDS)
-def kind(request: pytest.FixtureRequest) -> str:
+def tokenizer_name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
@@ -40,22 +40,25 @@ def compile_tokenizer(family: str, part: str) -> ir_exec.CompiledModel:
     return ir_exec.compile_model(ir_exec.read_model(FOLDER / f"{family}_{part}.xml"))
 
 
-def test_tokens_are_those_of_openvino(kind: str, openvino: OpenVINO) -> None:
-    tokenizer, refused, unequal = compile_tokenizer(kind, "tokenizer"), 0, 0
+def test_tokens_are_those_of_openvino(tokenizer_name: str, openvino: OpenVINO) -> None:
+    tokenizer, refused, unequal = compile_tokenizer(tokenizer_name, "tokenizer"), 0, 0
     for text in texts(COUNT):
         ours = tokenizer([strings(text)])["input_ids"]
         try:
-            theirs = openvino.run(FOLDER / f"{kind}_tokenizer.xml", [strings(text)])[0]
+            theirs = openvino.run(FOLDER / f"{tokenizer_name}_tokenizer.xml", [strings(text)])[0]
         except Refused:
             refused += 1
             continue
         unequal += not np.array_equal(ours, theirs)
-    assert refused <= NOT_RUN.get(kind, 0)
-    assert unequal <= UNEQUAL.get(kind, 0)
+    assert refused <= NOT_RUN.get(tokenizer_name, 0)
+    assert unequal <= UNEQUAL.get(tokenizer_name, 0)
 
 
-def test_texts_are_those_of_openvino(kind: str, openvino: OpenVINO) -> None:
-    tokenizer, detokenizer = compile_tokenizer(kind, "tokenizer"), compile_tokenizer(kind, "detokenizer")
+def test_texts_are_those_of_openvino(tokenizer_name: str, openvino: OpenVINO) -> None:
+    tokenizer, detokenizer = (
+        compile_tokenizer(tokenizer_name, "tokenizer"),
+        compile_tokenizer(tokenizer_name, "detokenizer"),
+    )
     for text in texts(COUNT)[::3]:
         tokens = tokenizer([strings(text)])["input_ids"]
         (ours,) = detokenizer([tokens]).values()
@@ -63,15 +66,15 @@ def test_texts_are_those_of_openvino(kind: str, openvino: OpenVINO) -> None:
             # OpenVINO gives what is in its memory.
             assert ours.tolist() == [""]
             continue
-        (theirs,) = openvino.run(FOLDER / f"{kind}_detokenizer.xml", [tokens])
+        (theirs,) = openvino.run(FOLDER / f"{tokenizer_name}_detokenizer.xml", [tokens])
         assert ours.tolist() == theirs.tolist()
 
 
-@pytest.mark.parametrize("kind", ["byte_level", "llama3", "unigram"])
-def test_tokens_are_those_of_the_library(kind: str) -> None:
+@pytest.mark.parametrize("tokenizer_name", ["byte_level", "llama3", "unigram"])
+def test_tokens_are_those_of_the_library(tokenizer_name: str) -> None:
     tokenizers = pytest.importorskip("tokenizers")
-    library = tokenizers.Tokenizer.from_file(str(FOLDER / f"{kind}.json"))
-    tokenizer = compile_tokenizer(kind, "tokenizer")
+    library = tokenizers.Tokenizer.from_file(str(FOLDER / f"{tokenizer_name}.json"))
+    tokenizer = compile_tokenizer(tokenizer_name, "tokenizer")
     for text in texts(300):
         assert tokenizer([strings(text)])["input_ids"].tolist() == [library.encode(text).ids]
 

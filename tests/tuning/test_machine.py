@@ -82,7 +82,7 @@ class Library:
 
 
 @pytest.mark.parametrize(
-    ("libraries", "found"),
+    ("libraries", "expected"),
     [
         ([], False),
         ([Library("SkylakeX")], True),
@@ -91,7 +91,7 @@ class Library:
         ([Library("SkylakeX", "openmp")], False),
     ],
 )
-def test_small_kernels(libraries: list[Library], found: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_kernels(libraries: list[Library], expected: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     class Controller:
         lib_controllers = libraries
 
@@ -100,10 +100,10 @@ def test_small_kernels(libraries: list[Library], found: bool, monkeypatch: pytes
             return self
 
     monkeypatch.setattr("threadpoolctl.ThreadpoolController", Controller)
-    known = probing.blas_libraries.__wrapped__()
-    assert len(known) == (0 if any(library.threading_layer == "openmp" for library in libraries) else len(libraries))
-    monkeypatch.setattr(probing, "blas_libraries", lambda: known)
-    assert Machine().has_small_kernels == found
+    probed = probing.blas_libraries.__wrapped__()
+    assert len(probed) == (0 if any(library.threading_layer == "openmp" for library in libraries) else len(libraries))
+    monkeypatch.setattr(probing, "blas_libraries", lambda: probed)
+    assert Machine().has_small_kernels == expected
 
 
 def test_caches() -> None:

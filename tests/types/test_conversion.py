@@ -15,20 +15,20 @@ from hypothesis import strategies as st
 from ir_exec.types import BOOLEAN, INTEGER, NUMERIC, Array, ElementType, convert, saturate
 from tests.helpers.facts import naming
 
-KINDS = sorted(NUMERIC | BOOLEAN, key=lambda kind: kind.name)
-WHOLE = [kind for kind in KINDS if kind in INTEGER]
+KINDS = sorted(NUMERIC | BOOLEAN, key=lambda element_type: element_type.name)
+WHOLE = [element_type for element_type in KINDS if element_type in INTEGER]
 
 
-def codes(kind: str, *bits: int) -> Array:
+def codes(element_type: str, *bits: int) -> Array:
     array = np.array(bits, np.uint8)
-    if kind == "i4":
+    if element_type == "i4":
         array = ((array ^ 8) - 8).astype(np.uint8)
-    return array.view(ElementType[kind].dtype)
+    return array.view(ElementType[element_type].dtype)
 
 
-def to(kind: str, array: Array) -> Array:
+def to(element_type: str, array: Array) -> Array:
     with np.errstate(all="ignore"):
-        return convert(array, ElementType[kind])
+        return convert(array, ElementType[element_type])
 
 
 def bits(array: Array) -> list[int]:
@@ -38,12 +38,12 @@ def bits(array: Array) -> list[int]:
 
 @pytest.mark.parametrize("source", KINDS, ids=str)
 def test_one_is_one_in_every_type(source: ElementType) -> None:
-    one = convert(np.ones((2, 1, 3), np.float32), source)
-    scalar = one[0, 0, 0, ...].reshape(())
+    ones = convert(np.ones((2, 1, 3), np.float32), source)
+    scalar = ones[0, 0, 0, ...].reshape(())
     for target in KINDS:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            converted, alone = convert(one, target), convert(scalar, target)
+            converted, alone = convert(ones, target), convert(scalar, target)
         assert converted.dtype == alone.dtype == target.dtype
         assert (converted.shape, alone.shape) == ((2, 1, 3), ())
         assert (convert(converted, ElementType.f32) == 1).all()
@@ -71,24 +71,26 @@ def test_the_same_type_is_the_same_array() -> None:
 
 @given(st.sampled_from(WHOLE), st.sampled_from(WHOLE), st.integers(-(2**63), 2**64 - 1))
 def test_integers_wrap(source: ElementType, target: ElementType, number: int) -> None:
-    def wrapped(value: int, kind: ElementType) -> int:
-        value %= 2**kind.bits
-        return value - 2**kind.bits if kind.is_signed and value >= 2 ** (kind.bits - 1) else value
+    def wrap(value: int, element_type: ElementType) -> int:
+        value %= 2**element_type.bits
+        return (
+            value - 2**element_type.bits if element_type.is_signed and value >= 2 ** (element_type.bits - 1) else value
+        )
 
-    number = wrapped(number, source)
+    number = wrap(number, source)
     if source.dtype.kind in "iu":
         array = np.array([number], source.dtype)
     else:
         array = codes(source.name, number % 2**source.bits)
-    found = convert(array, target)
-    value = int(found[0]) if target.dtype.names is None else bits(found)[0]
-    assert value == wrapped(number, target)
+    converted = convert(array, target)
+    value = int(converted[0]) if target.dtype.names is None else bits(converted)[0]
+    assert value == wrap(number, target)
 
 
 @given(st.floats(-(2**31), 2**31 - 1, width=64), st.sampled_from([k for k in WHOLE if k.name not in ("u64",)]))
 def test_fractions_are_dropped(number: float, target: ElementType) -> None:
-    found = convert(np.array([number]), target)
-    value = int(found[0]) if target.dtype.names is None else bits(found)[0]
+    converted = convert(np.array([number]), target)
+    value = int(converted[0]) if target.dtype.names is None else bits(converted)[0]
     assert value % 2**target.bits == math.trunc(number) % 2**target.bits
 
 
@@ -96,8 +98,8 @@ def test_floats_that_no_integer_is() -> None:
     far = np.array([np.nan, np.inf, -np.inf, 3e38, -3e38], np.float32)
     assert to("i32", far).tolist() == [-(2**31)] * 5
     assert to("i64", far).tolist() == [-(2**63)] * 5
-    for kind in ("i8", "u8", "i16", "u16", "u32"):
-        assert to(kind, far).tolist() == [0] * 5
+    for element_type in ("i8", "u8", "i16", "u16", "u32"):
+        assert to(element_type, far).tolist() == [0] * 5
     assert to("u64", np.array([2.0**63, 2.0**64 - 2048, -1.5])).tolist() == [2**63, 2**64 - 2048, 2**64 - 1]
     assert to("u32", np.array([2.0**32 - 1, -1.0])).tolist() == [2**32 - 1] * 2
     assert to("boolean", far).all()
@@ -153,13 +155,13 @@ def test_f64_becomes_f16_by_way_of_f32() -> None:
     assert to("bf16", np.array([0.4])).tolist() == [0.400390625]
 
 
-@pytest.mark.parametrize("kind", ["u4", "i4", "nf4", "f4e2m1", "f8e4m3", "f8e8m0", "u8", "i8"])
-def test_many_elements_are_as_few(kind: str) -> None:
-    few = codes(kind, *range(min(2 ** ElementType[kind].bits, 256)))
+@pytest.mark.parametrize("element_type", ["u4", "i4", "nf4", "f4e2m1", "f8e4m3", "f8e8m0", "u8", "i8"])
+def test_many_elements_are_as_few(element_type: str) -> None:
+    few = codes(element_type, *range(min(2 ** ElementType[element_type].bits, 256)))
     many = np.tile(few, 2000 // few.size + 1)
     for target in ("f16", "f32", "bf16", "i32"):
-        one, other = to(target, many[::-1]), np.tile(to(target, few), 2000 // few.size + 1)[::-1]
-        assert one.tobytes() == np.ascontiguousarray(other).tobytes()
+        ours, other = to(target, many[::-1]), np.tile(to(target, few), 2000 // few.size + 1)[::-1]
+        assert ours.tobytes() == np.ascontiguousarray(other).tobytes()
 
 
 def test_bounds_end_at_the_ends_of_the_range() -> None:
@@ -186,12 +188,12 @@ def test_strings_are_no_numbers() -> None:
 
 def test_every_f16_becomes_the_f32_of_the_same_value() -> None:
     codes = np.arange(2**16, dtype=np.uint16).view(np.float16)
-    found = convert(codes, ElementType.f32)
-    assert found.dtype == np.float32
+    converted = convert(codes, ElementType.f32)
+    assert converted.dtype == np.float32
     # Python's own decoding of halves.
     expected = [struct.unpack("<e", code.tobytes())[0] for code in codes]
-    np.testing.assert_array_equal(found, np.array(expected))
-    np.testing.assert_array_equal(np.signbit(found), np.signbit(codes))
+    np.testing.assert_array_equal(converted, np.array(expected))
+    np.testing.assert_array_equal(np.signbit(converted), np.signbit(codes))
 
 
 def test_ties_of_nf4_go_down() -> None:
@@ -200,5 +202,5 @@ def test_ties_of_nf4_go_down() -> None:
     values = convert(codes, ElementType.f32)
     tie = values[8] / np.float32(2)
     numbers = np.array([tie, np.nextafter(tie, np.float32(1)), -tie, values[8]], np.float32)
-    found = convert(convert(numbers, ElementType.nf4), ElementType.f32)
-    assert found.tolist() == [0, values[8], 0, values[8]]
+    converted = convert(convert(numbers, ElementType.nf4), ElementType.f32)
+    assert converted.tolist() == [0, values[8], 0, values[8]]

@@ -16,7 +16,7 @@ from collections import Counter
 import click
 
 from tests.words.assertions import lower_sentences, sentences
-from tests.words.lint import BASELINE, KINDS, counts, findings, load_baseline, lowered, write_baseline
+from tests.words.lint import BASELINE, KINDS, counts, findings, load_baseline, lower_counts, write_baseline
 
 
 def main() -> int:
@@ -32,19 +32,19 @@ def main() -> int:
         for sentence in sentences(options.paths or ["tests"]):
             click.echo(sentence)
         return 0
-    found = [finding for finding in findings(options.paths) if not options.kind or finding.kind in options.kind]
+    reported = [finding for finding in findings(options.paths) if not options.kind or finding.kind in options.kind]
     if options.reset:
         write_baseline(counts(findings([])))
     elif options.lower:
-        write_baseline(lowered(load_baseline(), findings([])))
+        write_baseline(lower_counts(load_baseline(), findings([])))
         lower_sentences()
     elif options.counts:
-        for key, count in sorted(Counter((one.area, one.kind, one.pattern) for one in found).items()):
+        for key, count in sorted(Counter((entry.area, entry.kind, entry.pattern) for entry in reported).items()):
             click.echo(f"{count:5}  {'  '.join(key)}")
     else:
-        for one in found:
-            click.echo(one)
-    click.echo(f"{len(found)} findings", err=True)
+        for entry in reported:
+            click.echo(entry)
+    click.echo(f"{len(reported)} findings", err=True)
     return 0
 
 

@@ -65,14 +65,14 @@ def sentences(paths: Iterable[str] = ("tests",)) -> list[Sentence]:
 def sentences_of(source: str) -> list[tuple[int, str]]:
     """Return the line and the words of each finding in the source of a test file."""
     tree = ast.parse(source)
-    compared = {id(literal): literal for literal in _compared(tree)}
+    compared = {id(literal): literal for literal in _compared_literals(tree)}
     own = "\n".join(literal.value for literal in _literals(tree) if id(literal) not in compared)
-    found = []
+    matches = []
     for literal in compared.values():
         words = PLAIN_WORDS.search(literal.value)
         if words and words.group() not in own and literal.value not in VERDICTS:
-            found.append((literal.lineno, words.group()))
-    return sorted(found)
+            matches.append((literal.lineno, words.group()))
+    return sorted(matches)
 
 
 def _literals(tree: ast.AST) -> Iterator[ast.Constant]:
@@ -85,7 +85,7 @@ def _literals(tree: ast.AST) -> Iterator[ast.Constant]:
         yield from _literals(child)
 
 
-def _compared(tree: ast.Module) -> Iterator[ast.Constant]:
+def _compared_literals(tree: ast.Module) -> Iterator[ast.Constant]:
     """Yield the literals in comparisons, and those of the parameters and variables in them."""
     for node in ast.walk(tree):
         for part in _sides(node):
@@ -146,8 +146,8 @@ def _cells(row: ast.expr) -> list[ast.expr]:
     return []
 
 
-def counts_by_file(found: Iterable[Sentence]) -> dict[str, int]:
-    return dict(sorted(Counter(one.path for one in found).items()))
+def counts_by_file(entries: Iterable[Sentence]) -> dict[str, int]:
+    return dict(sorted(Counter(entry.path for entry in entries).items()))
 
 
 def load_sentences() -> dict[str, int]:
@@ -162,7 +162,7 @@ def lower_sentences() -> None:
     SENTENCES.write_text(json.dumps(lowered, indent=1) + "\n", "utf-8")
 
 
-def excess_by_file(baseline: dict[str, int], found: list[Sentence]) -> list[Sentence]:
+def excess_by_file(baseline: dict[str, int], entries: list[Sentence]) -> list[Sentence]:
     """Return the findings of files that have more of them than the baseline."""
-    now = counts_by_file(found)
-    return [one for one in found if now[one.path] > baseline.get(one.path, 0)]
+    now = counts_by_file(entries)
+    return [entry for entry in entries if now[entry.path] > baseline.get(entry.path, 0)]

@@ -105,25 +105,27 @@ def settings() -> tuple[list[Pattern], int, tuple[str, ...]]:
     """Return the patterns, the longest sentence in words, and the generated files."""
     content = tomllib.loads(PATTERNS.read_text("utf-8"))
     patterns = [
-        Pattern(one["name"], re.compile(one["find"], re.IGNORECASE), tuple(one.get("kinds", KINDS)), one["write"])
-        for one in content["pattern"]
+        Pattern(
+            entry["name"], re.compile(entry["find"], re.IGNORECASE), tuple(entry.get("kinds", KINDS)), entry["write"]
+        )
+        for entry in content["pattern"]
     ]
     return patterns, content["settings"]["longest"], tuple(content["settings"]["generated"])
 
 
 def findings(paths: Sequence[str] = ()) -> list[Finding]:
     """Return the findings in files and folders below the root, by default in all that are checked."""
-    found: list[Finding] = []
+    result: list[Finding] = []
     for path in _files(paths or CHECKED):
         read = texts_of_markdown if path.suffix == ".md" else texts_of_python
         name = path.relative_to(ROOT).as_posix()
         source = path.read_text("utf-8")
         for text in read(source):
             if not name.startswith("tests/") or text.kind in IN_TESTS:
-                found += _findings_in(name, text)
+                result += _findings_in(name, text)
         if path.suffix == ".py":
-            found += _identifiers_in(name, source)
-    return sorted(found, key=lambda one: (one.path, one.line, one.pattern))
+            result += _identifiers_in(name, source)
+    return sorted(result, key=lambda finding: (finding.path, finding.line, finding.pattern))
 
 
 def _files(paths: Iterable[str]) -> Iterator[Path]:
@@ -137,7 +139,7 @@ def _files(paths: Iterable[str]) -> Iterator[Path]:
 
 
 def _findings_in(path: str, text: Text) -> Iterator[Finding]:
-    joined, starts = _joined(text.content)
+    joined, starts = _join_lines(text.content)
     patterns, longest, _ = settings()
     for pattern in patterns:
         if text.kind not in pattern.kinds:
@@ -163,11 +165,11 @@ def _identifiers_in(path: str, source: str) -> Iterator[Finding]:
 
 def _line(text: Text, starts: list[int], offset: int, wording: str) -> int:
     """Return the line of a wording: literals that are joined have lines of their own in the source only."""
-    found = [number for number, line in enumerate(text.source) if wording.split(" ")[0] in line]
-    return text.line + (found[0] if found else bisect_right(starts, offset) - 1)
+    line_numbers = [number for number, line in enumerate(text.source) if wording.split(" ")[0] in line]
+    return text.line + (line_numbers[0] if line_numbers else bisect_right(starts, offset) - 1)
 
 
-def _joined(content: str) -> tuple[str, list[int]]:
+def _join_lines(content: str) -> tuple[str, list[int]]:
     """Return the text on one line, and the offset at which each of its lines starts there."""
     joined, starts = "", []
     for line in content.split("\n"):
@@ -198,8 +200,8 @@ def texts_of_python(source: str) -> Iterator[Text]:
     strings: list[ast.expr] = []
     for node in nodes:
         if isinstance(node, ast.keyword) and node.arg in ("help", "short_help", "epilog", "hint"):
-            kind = "hint" if node.arg == "hint" else "help"
-            kinds |= {id(part): kind for part in ast.walk(node.value)}
+            text_kind = "hint" if node.arg == "hint" else "help"
+            kinds |= {id(part): text_kind for part in ast.walk(node.value)}
         elif isinstance(node, ast.JoinedStr):
             inside |= {id(part) for part in ast.walk(node) if part is not node}
             strings.append(node)
@@ -242,16 +244,16 @@ def _is_code(content: str) -> bool:
 
 def _docstrings(nodes: Iterable[ast.AST]) -> dict[int, str]:
     """Return the kinds of docstrings by the id of their constants: those of commands are help texts."""
-    found: dict[int, str] = {}
+    kinds_by_id: dict[int, str] = {}
     for node in nodes:
         body = getattr(node, "body", None)
         if not isinstance(body, list):
             continue
-        is_command = any("command" in ast.dump(one) for one in getattr(node, "decorator_list", []))
+        is_command = any("command" in ast.dump(decorator) for decorator in getattr(node, "decorator_list", []))
         for statement in body:
             if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
-                found[id(statement.value)] = "help" if is_command and statement is body[0] else "docstring"
-    return found
+                kinds_by_id[id(statement.value)] = "help" if is_command and statement is body[0] else "docstring"
+    return kinds_by_id
 
 
 def _comments(lines: Sequence[str], strings: Iterable[ast.expr]) -> Iterator[Text]:
@@ -324,11 +326,13 @@ def _plain(line: str) -> str:
 # The baseline
 
 
-def counts(found: Iterable[Finding]) -> Baseline:
+def counts(all_findings: Iterable[Finding]) -> Baseline:
     """Return the number of findings by area, kind and pattern."""
     result: Baseline = {}
-    for (area, kind, pattern), count in sorted(Counter((one.area, one.kind, one.pattern) for one in found).items()):
-        result.setdefault(area, {}).setdefault(kind, {})[pattern] = count
+    for (area, text_kind, pattern), count in sorted(
+        Counter((finding.area, finding.kind, finding.pattern) for finding in all_findings).items()
+    ):
+        result.setdefault(area, {}).setdefault(text_kind, {})[pattern] = count
     return result
 
 
@@ -341,24 +345,25 @@ def write_baseline(baseline: Baseline) -> None:
     BASELINE.write_text(json.dumps(baseline, indent=1, sort_keys=True) + "\n", "utf-8")
 
 
-def lowered(baseline: Baseline, found: Iterable[Finding]) -> Baseline:
+def lower_counts(baseline: Baseline, all_findings: Iterable[Finding]) -> Baseline:
     """Return the baseline with smaller counts where there are fewer findings now; it never grows."""
-    now = counts(found)
+    now = counts(all_findings)
     result: Baseline = {}
     for area, kinds in now.items():
-        for kind, patterns in kinds.items():
+        for text_kind, patterns in kinds.items():
             for pattern, count in patterns.items():
-                before = baseline.get(area, {}).get(kind, {}).get(pattern, 0) if baseline else count
+                before = baseline.get(area, {}).get(text_kind, {}).get(pattern, 0) if baseline else count
                 if least := min(before, count):
-                    result.setdefault(area, {}).setdefault(kind, {})[pattern] = least
+                    result.setdefault(area, {}).setdefault(text_kind, {})[pattern] = least
     return result
 
 
-def excess(baseline: Baseline, found: Sequence[Finding]) -> list[Finding]:
+def excess(baseline: Baseline, all_findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings of every area, kind and pattern that has more of them than the baseline."""
-    now = counts(found)
+    now = counts(all_findings)
     return [
-        one
-        for one in found
-        if now[one.area][one.kind][one.pattern] > baseline.get(one.area, {}).get(one.kind, {}).get(one.pattern, 0)
+        finding
+        for finding in all_findings
+        if now[finding.area][finding.kind][finding.pattern]
+        > baseline.get(finding.area, {}).get(finding.kind, {}).get(finding.pattern, 0)
     ]

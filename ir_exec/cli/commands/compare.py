@@ -47,7 +47,7 @@ from ir_exec.debug import Comparison, compare
 from ir_exec.debug.comparison.items_report import ComparedItem, Comparisons, junit
 from ir_exec.debug.comparison.metrics import COLUMNS, Difference
 from ir_exec.debug.comparison.report_text import beyond, counts, details, headline, shown_layers
-from ir_exec.debug.device.text import isolation_lines
+from ir_exec.debug.device.records import isolation_lines
 from ir_exec.debug.precision.simulation import lower_precision
 from ir_exec.model import Model, read_model
 from ir_exec.printable import printable, printable_lines

@@ -13,10 +13,8 @@ from ir_exec.cli.options import format_option, hint_option, timeout_option
 from ir_exec.cli.output.terminal import UNUSABLE, echo, errors_as_messages, show, show_verdict
 from ir_exec.cli.output.writing import OutputFile, output_option, report_output
 from ir_exec.cli.parallel import Bar
-from ir_exec.debug.device.tables.cases import cases_of
-from ir_exec.debug.device.tables.pages import conformance_html, conformance_junit
-from ir_exec.debug.device.tables.report import STATUSES, Conformance
-from ir_exec.debug.device.tables.running import conformance
+from ir_exec.debug.device.tables.report import STATUSES, Conformance, conformance_html, conformance_junit
+from ir_exec.debug.device.tables.running import cases_of, conformance
 from ir_exec.printable import printable
 from ir_exec.report.records import to_json
 from ir_exec.report.tables import Table, table

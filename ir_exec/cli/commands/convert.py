@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,7 +14,7 @@ from ir_exec.cli.arrays import Asked
 from ir_exec.cli.extensions import extension_options, load_extensions
 from ir_exec.cli.options import ModelPath, complete_releases, shape_option, shapes_by_input
 from ir_exec.cli.output.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages, show_written
-from ir_exec.cli.output.writing import OutputFile, model_output, output_option
+from ir_exec.cli.output.writing import model_output, output_option
 from ir_exec.errors import IRError, Location, NotKnownError
 from ir_exec.model import Model, read_model
 from ir_exec.onnx.export.registry import OLDEST_OPSET
@@ -37,18 +37,10 @@ _FIRST_OPSET = 8
 """The newest opset of the first release that supports IR version 11, the version that is written."""
 
 
-def _converted_output(path: str | None, parameters: Mapping[str, Any]) -> Iterator[OutputFile]:
-    yield from model_output(path, parameters)
-    if path is not None and path.lower().endswith(".onnx"):
-        yield OutputFile(path, "ONNX")
-        if parameters["external_data"]:
-            yield OutputFile(f"{path}.data", "ONNX data")
-
-
 @click.command("convert")
 @click.argument("model", metavar="MODEL", type=ModelPath())
 @output_option(
-    "-o", "--output", outputs=_converted_output, required=True, metavar="OUT", help="Write to OUT.xml or OUT.onnx."
+    "-o", "--output", outputs=model_output, required=True, metavar="OUT", help="Write to OUT.xml or OUT.onnx."
 )
 @shape_option("Shape of an input")
 @click.option(

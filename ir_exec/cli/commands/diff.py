@@ -23,8 +23,8 @@ from ir_exec.report.records import to_json
 
 
 @click.command("diff")
-@click.argument("a", metavar="A.xml", type=MODEL)
-@click.argument("b", metavar="[B.xml|CHECKPOINT]", type=MODEL, required=False)
+@click.argument("a", metavar="A", type=MODEL)
+@click.argument("b", metavar="[B|CHECKPOINT]", type=MODEL, required=False)
 @click.option(
     "--weights-a", metavar="FILE.bin", type=click.Path(), help="Weights file of A.  [default: the .bin next to it]"
 )
@@ -34,7 +34,7 @@ from ir_exec.report.records import to_json
 @click.option(
     "--by-value",
     is_flag=True,
-    help="Find the weights of A.xml in B.xml by value, as in a checkpoint, independent of the layers.",
+    help="Find the weights of A in B by value, as in a checkpoint, independent of the layers.",
 )
 @click.option(
     "--adapter",
@@ -42,7 +42,9 @@ from ir_exec.report.records import to_json
     type=click.Path(exists=True),
     help="With CHECKPOINT: adapter (LoRA) that should be merged into the weights.  [default: the one in its folder]",
 )
-@click.option("--rt-info", is_flag=True, help="Also compare rt_info of layers.")
+@click.option(
+    "--rt-info", is_flag=True, help="Also compare rt_info of layers; ONNX: doc strings and metadata of nodes."
+)
 @format_option(
     "json", "html", help="Format of the report. schemas/diff.schema.json and weights.schema.json describe json."
 )
@@ -75,8 +77,11 @@ def command(
     Layers are added, removed, or changed in attributes, types, dims, opset or edges; constants are compared by value.
     Types that differ only because input types differ are counted, and shown with --all.
 
+    Two ONNX files are compared as ONNX: nodes, constants, inputs, outputs, opsets, functions, metadata. They may be
+    invalid, damaged in parts, and have unknown operators.
+
     CHECKPOINT is a .safetensors, .gguf, .npz or .pt file, an index of several, or a folder with one of them; nothing in
-    it is executed. A.xml may be a folder with several models. Each constant is found in the checkpoint by its values,
+    it is executed. A may be a folder with several models. Each constant is found in the checkpoint by its values,
     also if it is transposed, concatenated, quantized, or merged with an adapter. The first line is the first fault,
     such as two swapped weights, or the account of all constants.
 

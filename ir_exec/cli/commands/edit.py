@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -13,19 +13,23 @@ from ir_exec import build
 from ir_exec.build import Editor
 from ir_exec.build.operators import operator_class
 from ir_exec.cli.extensions import extension_options, load_extensions
+from ir_exec.cli.files import is_onnx_file, require_ir_output
 from ir_exec.cli.options import MODEL, FiniteRange, shape_option, shapes_by_input
 from ir_exec.cli.output.terminal import UNUSABLE, Unusable, check_hint, errors_as_messages, show_written
 from ir_exec.cli.output.writing import model_output, output_option
 from ir_exec.cli.weights import compress, read_compression, split_weights
-from ir_exec.debug.values.stored_arrays import read_npy
+from ir_exec.debug.values.files import read_npy
 from ir_exec.model import read_model
 from ir_exec.types import Array
+
+if TYPE_CHECKING:
+    from ir_exec.onnx.editing.storage import ExternalData
 
 
 @click.command("edit")
 @click.argument("model", metavar="MODEL", type=MODEL)
 @output_option(
-    "-o", "--output", outputs=model_output, required=True, metavar="OUT.xml", help="Write the model to this file."
+    "-o", "--output", outputs=model_output, required=True, metavar="OUT", help="Write to OUT.xml, or ONNX to OUT.onnx."
 )
 @click.option(
     "--rename",
@@ -42,6 +46,7 @@ from ir_exec.types import Array
     metavar="NAME=TYPE",
     help="Set the element type of an input: NAME=f16; repeatable.",
 )
+@click.option("--batch", metavar="N|NAME", help="ONNX: set the first dim of all inputs to a size or a name.")
 @click.option(
     "--set-attribute",
     "attributes",
@@ -77,6 +82,12 @@ from ir_exec.types import Array
     "--output-of", "added", multiple=True, metavar="NAME", help="Add a layer or tensor to the outputs; repeatable."
 )
 @click.option(
+    "--external-data",
+    type=click.Choice(["in", "out"]),
+    help="ONNX: move tensors into the file, or to OUT.onnx.data next to it.",
+)
+@click.option("--strip", is_flag=True, help="ONNX: remove doc strings, and stack traces in metadata.")
+@click.option(
     "--weights",
     multiple=True,
     metavar="FORMAT|FILE",
@@ -100,12 +111,15 @@ def command(
     renamed: tuple[str, ...],
     shapes: tuple[str, ...],
     element_types: tuple[str, ...],
+    batch: str | None,
     attributes: tuple[str, ...],
     constants: tuple[str, ...],
     removed: tuple[str, ...],
     replaced: tuple[str, ...],
     inserted: tuple[str, ...],
     added: tuple[str, ...],
+    external_data: ExternalData | None,
+    strip: bool,
     weights: tuple[str, ...],
     group_size: int | None,
     ratio: float | None,
@@ -118,6 +132,10 @@ def command(
     The rest of the file is kept, and ports declare the inferred types. Options use the names in the file; renaming is
     the last edit. A layer in a body is loop/body/name. `ir-exec extract` extracts a part of a model.
 
+    For MODEL.onnx and OUT.onnx, layers are the nodes of the file, and all that is not edited keeps its bytes: nodes,
+    tensors, opsets, metadata. Operators are those of ONNX, 'x=Clip(0, 6)', 'x=com.microsoft.Gelu'; a node of a function
+    is function/name; --shape accepts names of dims, "x[batch,3,?]". An edit that makes the model invalid is refused.
+
     --insert 'logits=Softmax(axis=1)' and --replace 'relu=Clamp(min=0, max=6)' create a layer of the newest version, or
     for example of opset=8. It reads the value, or the inputs of the replaced layer. Other inputs are positional
     arguments: numbers and lists, 'x=Multiply([0.5, 2])', and names or .npy files in quotes, 'x=Add("y")'. The new layer
@@ -129,8 +147,32 @@ def command(
 
     Exit code: 0 if the model was written, 2 otherwise.
     """
-    if not output.lower().endswith(".xml"):
-        raise Unusable(f"--output is {output}, expected a file with the ending .xml")
+    if output.lower().endswith(".onnx") and is_onnx_file(model):
+        from ir_exec.cli.commands.edit_onnx import OnnxEdits, edit_onnx_file  # imported for ONNX files only
+
+        if (weights, group_size, ratio, all_layers, archives) != ((), None, None, False, ()):
+            raise Unusable("--weights and its options require an --output with the ending .xml")
+        load_extensions(extensions)
+        edits = OnnxEdits(
+            renamed=list(_pairs(renamed, "--rename")),
+            shapes=shapes,
+            element_types=dict(_pairs(element_types, "--type")),
+            batch=batch,
+            attributes=list(_attributes(attributes)),
+            constants=[(name, _elements(text)) for name, text in _pairs(constants, "--set-constant")],
+            removed=removed,
+            replaced=list(read_layers(replaced, "--replace")),
+            inserted=list(read_layers(inserted, "--insert")),
+            added=added,
+            strip=strip,
+        )
+        edit_onnx_file(model, output, edits, external_data)
+        return
+    require_ir_output(model, output)
+    if batch is not None or external_data is not None or strip:
+        raise Unusable(
+            "--batch, --external-data and --strip require an ONNX file and an --output with the ending .onnx"
+        )
     file, asked = split_weights(weights)
     if asked is None and (group_size, ratio, all_layers, archives) != (None, None, False, ()):
         raise Unusable("--group-size, --ratio, --all-layers and --inputs require --weights with a format")
@@ -244,7 +286,7 @@ def _array(path: str) -> Array:
         return read_npy(path)
 
 
-_NAMED_LAYER = re.compile(r"(?P<name>.+?)=(?P<type>[A-Za-z_]\w*)(?P<arguments>\(.*\))?", re.DOTALL)
+_NAMED_LAYER = re.compile(r"(?P<name>.+?)=(?P<type>[A-Za-z_][\w.]*)(?P<arguments>\(.*\))?", re.DOTALL)
 
 _BOOLEANS = {"true": True, "True": True, "false": False, "False": False}
 
@@ -280,7 +322,8 @@ def read_layers(texts: Iterable[str], option: str) -> Iterator[tuple[str, LayerT
 
 
 def _layer(type: str, arguments: str) -> LayerText:
-    call = ast.parse(f"{type}{arguments}", mode="eval").body
+    # The type may contain the domain of an ONNX operator.
+    call = ast.parse(f"operator{arguments}", mode="eval").body
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
         raise ValueError
     attributes: dict[str, Any] = {}

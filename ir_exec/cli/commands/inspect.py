@@ -21,7 +21,14 @@ from ir_exec.cli.options import (
     weights_option,
 )
 from ir_exec.cli.output.folder_text import show_folder
-from ir_exec.cli.output.model_facts import ConstantFacts, LayerFacts, NetworkFacts, PortFacts, facts_of, layer_facts
+from ir_exec.cli.output.model_facts import (
+    ConstantFacts,
+    LayerFacts,
+    NetworkFacts,
+    PortFacts,
+    facts_of,
+    layer_facts,
+)
 from ir_exec.cli.output.onnx_facts import (
     NodesAndLayers,
     OnnxNode,
@@ -32,6 +39,7 @@ from ir_exec.cli.output.onnx_facts import (
     shown_nodes,
 )
 from ir_exec.cli.output.placed_nodes import PlacedNode, placed_nodes
+from ir_exec.cli.output.source_text import describe_source
 from ir_exec.cli.output.terminal import Unusable, check_hint, echo, errors_as_messages, show, show_json
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, NotKnownError, raise_error
@@ -175,11 +183,20 @@ def _show_layers(network: Model, names: Sequence[str], content: Listing | None, 
             selected += [node for node in of_nodes if node not in selected]
         else:
             selected += [entry for entry in _find_layers(placed, name, nodes) if entry not in selected]
-    layers = [layer_facts(entry, None if nodes is None else nodes.of(entry)) for entry in selected]
+    sources = network.sources
+    layers = [
+        layer_facts(entry, None if nodes is None else nodes.of(entry), sources.get(entry.node)) for entry in selected
+    ]
     if is_json:
         show_json(TypeAdapter(list[LayerFacts]).dump_json(layers, indent=2).decode())
         return
-    of_nodes_text = [part for node in shown if nodes is not None for part in shown_node(node, nodes.layers(node.name))]
+    of_nodes_text = [
+        part
+        for node in shown
+        if nodes is not None
+        for of_node in [nodes.layers(node.name)]
+        for part in shown_node(node, of_node, next((sources.get(layer.node) for layer in of_node), None))
+    ]
     show(*of_nodes_text, *(part for layer in layers for part in _layer_view(layer)))
 
 
@@ -314,6 +331,8 @@ def _layer_view(layer: LayerFacts) -> list[Table | str]:
     made_of = "" if layer.node is None else f', of node "{layer.node.name}"'
     head = f'layer {layer.id} "{layer.name}" ({layer.type} of {layer.opset or "no opset"}{line}{missing}{made_of})'
     work = f"\nmultiply-adds   {layer.multiply_adds:,}" if layer.multiply_adds else ""
+    if layer.source is not None:
+        work += f"\n{describe_source(layer.source)}"
     attributes = table("Attributes", name="left", value="left")
     for name, text in layer.attributes.items():
         attributes.add_row(name, text)

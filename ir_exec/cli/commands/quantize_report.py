@@ -18,9 +18,9 @@ from ir_exec.cli.output.progress import Steps
 from ir_exec.cli.output.rendering import render
 from ir_exec.cli.output.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages, show, show_verdict
 from ir_exec.cli.output.writing import output_option, report_output, text_output
+from ir_exec.debug.precision.activations import range_line
 from ir_exec.debug.precision.effects import QuantizationReport
 from ir_exec.debug.precision.effects_by_layer import quantization_report
-from ir_exec.debug.precision.ranges import range_line
 from ir_exec.model import Model, read_model
 from ir_exec.printable import printable
 from ir_exec.report.numbers import format_number

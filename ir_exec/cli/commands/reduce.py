@@ -19,7 +19,7 @@ from ir_exec.cli.output.progress import LayerBar
 from ir_exec.cli.output.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages
 from ir_exec.cli.output.writing import OutputFile, output_option, part_output
 from ir_exec.debug import Command, Reduced, ReductionInterrupted, reduce
-from ir_exec.debug.reduction.command import Outcome
+from ir_exec.debug.reduction.minimizing import Outcome
 from ir_exec.ops.infrastructure.values import Const, Parameter, Result
 from ir_exec.printable import printable
 from ir_exec.report.numbers import format_count

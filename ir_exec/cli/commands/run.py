@@ -41,8 +41,8 @@ from ir_exec.cli.parallel import Bar, worker_options
 from ir_exec.cli.process import keep_freed_memory
 from ir_exec.debug.comparison.metrics import difference_text
 from ir_exec.debug.comparison.references.reference import differences
-from ir_exec.debug.drawing import Redraw
-from ir_exec.debug.profiles.blocks import measure_in_blocks
+from ir_exec.debug.inputs.drawing import Redraw
+from ir_exec.debug.profiles.engine_profile import measure_in_blocks
 from ir_exec.debug.traces.run_report import RunInput, RunReport, output_of, require_labels, times_of
 from ir_exec.debug.traces.walk import NotFinite, first_not_finite
 from ir_exec.engines.compiled import EngineModel

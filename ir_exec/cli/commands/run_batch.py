@@ -18,6 +18,7 @@ from ir_exec.batch.input_files import Pixels
 from ir_exec.batch.items import SUFFIXES, StoredFile, StoredItem, items_in
 from ir_exec.batch.names import IMAGES
 from ir_exec.batch.running import run
+from ir_exec.batch.worker import Item
 from ir_exec.cli.arrays import split_named
 from ir_exec.cli.output.terminal import UNUSABLE, Unusable, echo, errors_as_messages, style_text
 from ir_exec.cli.parallel import Bar, pool_for
@@ -150,7 +151,7 @@ def run_many(
         pending: deque[tuple[str, StoredItem]] = deque()
         results = run(
             network,
-            _taking(folder.left(many.items(ports), ports), pending),
+            _taking(folder.select_unfinished(many.items(ports), ports), pending, folder if pool.shares_files else None),
             pool,
             max_seconds=max_seconds,
             optimize=optimize,
@@ -171,11 +172,17 @@ def run_many(
         sys.exit(1)
 
 
-def _taking(items: Iterator[tuple[str, StoredItem]], pending: deque[tuple[str, StoredItem]]) -> Iterator[StoredItem]:
-    """Yield the items; append their names to `pending`, in the order of the results."""
+def _taking(
+    items: Iterator[tuple[str, StoredItem]], pending: deque[tuple[str, StoredItem]], folder: OutputFolder | None
+) -> Iterator[Item]:
+    """Yield the items; append their names to `pending`, in the order of the results.
+
+    Args:
+        folder: The folder that workers write the outputs to; None if they return them.
+    """
     for name, item in items:
         pending.append((name, item))
-        yield item
+        yield item if folder is None else folder.delegate(name, item)
 
 
 def _with_open_batch(network: Model, batch: int) -> Model:

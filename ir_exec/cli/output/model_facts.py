@@ -12,6 +12,7 @@ from ir_exec.graph import Graph, Node, Value
 from ir_exec.graph.compressed import CompressedWeight, find_compressed_weights
 from ir_exec.infer import count_work
 from ir_exec.ir import Document, Weights
+from ir_exec.ir.sources import CodeLocation
 from ir_exec.model import Model, ModelPort
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.report.records import Record
@@ -246,6 +247,56 @@ class Output(Record):
     value: str | None = None
 
 
+class SourceFrame(Record):
+    """A frame of the stack trace.
+
+    Attributes:
+        code: The text of the line.
+    """
+
+    file: str
+    line: int
+    function: str
+    code: str
+
+
+class SourceFacts(Record):
+    """The line of Python that a layer was exported from; unknown parts are null.
+
+    Attributes:
+        module: The path of the module, empty for the exported module itself.
+        module_class: The class of this module.
+        code: The text of the line.
+        trace: All frames, the outermost first.
+        is_inferred: true if the file contains no source of the layer, but of layers connected with it.
+    """
+
+    file: str | None
+    line: int | None
+    function: str | None
+    module: str | None
+    module_class: str | None = None
+    code: str | None = None
+    trace: tuple[SourceFrame, ...] = ()
+    is_inferred: bool = False
+
+    @classmethod
+    def of(cls, source: CodeLocation, *, is_inferred: bool = False) -> SourceFacts:
+        return cls(
+            is_inferred=is_inferred,
+            file=source.file,
+            line=source.line,
+            function=source.function,
+            module=source.module,
+            module_class=source.module_class,
+            code=source.code,
+            trace=tuple(
+                SourceFrame(file=frame.file, line=frame.line, function=frame.function, code=frame.code)
+                for frame in source.trace
+            ),
+        )
+
+
 class LayerFacts(Record):
     """A layer.
 
@@ -253,6 +304,7 @@ class LayerFacts(Record):
         id: The id, preceded by the ids of the enclosing layers in a body.
         line: The line in the .xml.
         node: The node of an ONNX file that was lowered to this layer, and possibly others.
+        source: The line of Python that the layer was exported from, null if unknown.
     """
 
     id: str
@@ -266,9 +318,10 @@ class LayerFacts(Record):
     inputs: tuple[Input, ...]
     outputs: tuple[Output, ...]
     node: OnnxNode | None = None
+    source: SourceFacts | None = None
 
 
-def layer_facts(placed: PlacedNode, made_of: OnnxNode | None = None) -> LayerFacts:
+def layer_facts(placed: PlacedNode, made_of: OnnxNode | None = None, source: CodeLocation | None = None) -> LayerFacts:
     """Return a layer with its attributes and neighbours."""
     node, types = placed.node, placed.types
     readers: dict[int, list[Neighbour]] = {}
@@ -298,6 +351,7 @@ def layer_facts(placed: PlacedNode, made_of: OnnxNode | None = None) -> LayerFac
             for value in node.outputs
         ),
         node=made_of,
+        source=None if source is None else SourceFacts.of(source, is_inferred=node.source is None),
     )
 
 

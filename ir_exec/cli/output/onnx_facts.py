@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from ir_exec.cli.output.source_text import describe_source
 from ir_exec.onnx.lowering.layer_names import node_of_layer
 from ir_exec.printable import printable
 from ir_exec.report.records import Record
@@ -13,6 +14,7 @@ from ir_exec.report.text import align_entries
 
 if TYPE_CHECKING:
     from ir_exec.cli.output.placed_nodes import PlacedNode
+    from ir_exec.ir.sources import CodeLocation
     from ir_exec.onnx.reading.listing import ListedNode, Listing
 
 __all__ = [
@@ -226,8 +228,8 @@ def shown_nodes(listing: Listing, inferred: Mapping[str, str]) -> Table:
     return shown
 
 
-def shown_node(node: OnnxNode, layers: Iterable[PlacedNode]) -> list[Table | str]:
-    """Return the tables of a node and of the layers that it was lowered to."""
+def shown_node(node: OnnxNode, layers: Iterable[PlacedNode], source: CodeLocation | None = None) -> list[Table | str]:
+    """Return the tables of a node and of the layers that it was lowered to, and the line of Python that it is from."""
     inside = f" in {' / '.join(node.body)}" if node.body else ""
     attributes = table("Attributes", name="left", value="left")
     for name, text in node.attributes.items():
@@ -237,6 +239,8 @@ def shown_node(node: OnnxNode, layers: Iterable[PlacedNode]) -> list[Table | str
         outputs = ", ".join(str(layer.types[value.number]) for value in layer.node.outputs)
         became.add_row(layer.id, layer.node.type, layer.node.name, outputs)
     head = printable(f'node "{node.name}" ({node.type} of {node.domain}{inside})')
+    if source is not None:
+        head += f"\n{describe_source(source)}"
     tables = [attributes, _ends("Inputs", node.inputs), _ends("Outputs", node.outputs), became]
     return [head, *(table for table in tables if table.rows)]
 

@@ -107,7 +107,11 @@ def folder_output(path: str | None, parameters: Mapping[str, Any]) -> Iterator[O
 
 
 def model_output(path: str | None, parameters: Mapping[str, Any]) -> Iterator[OutputFile]:
-    """Yield the files of an IR model; nothing for a name that the command refuses."""
+    """Yield the files of an IR or ONNX model; nothing for a name that the command refuses."""
+    if path is not None and path.lower().endswith(".onnx"):
+        yield OutputFile(path, "ONNX")
+        if parameters.get("external_data") in (True, "out"):
+            yield OutputFile(f"{path}.data", "ONNX data")
     if path is not None and path.lower().endswith(".xml"):
         yield OutputFile(path, "IR")
         yield OutputFile(f"{os.path.splitext(path)[0]}.bin", "weights")
@@ -117,7 +121,7 @@ def part_output(path: str | None, parameters: Mapping[str, Any]) -> Iterator[Out
     """Yield the files of a part of a model, with those of its inputs and outputs."""
     for output in model_output(path, parameters):
         yield output
-        if output.format == "IR":
+        if output.format in ("IR", "ONNX"):
             for name in ("inputs", "outputs"):
                 yield OutputFile(f"{os.path.splitext(output.path)[0]}.{name}.npz", "npz")
 
@@ -208,9 +212,30 @@ class _Protection:
                     sources += [(name, path) for word in words for path in _files_named_in(word, parameter)]
         return sources
 
+    @cached_property
+    def _source_files(self) -> dict[tuple[int, int], set[str]]:
+        """The names of the parameters that name an existing file or folder, by its device and inode."""
+        names: dict[tuple[int, int], set[str]] = {}
+        for name, path in self._sources:
+            if (key := _file_key(path)) is not None:
+                names.setdefault(key, set()).add(name)
+        return names
+
+    @cached_property
+    def _external_data(self) -> set[tuple[int, int]]:
+        """The devices and inodes of the files with data of the ONNX files that are read."""
+        paths = [source for _, source in self._sources if source.lower().endswith(".onnx")]
+        if not paths:
+            return set()
+        from ir_exec.onnx.reading.external_files import list_external_files  # imported for ONNX files only
+
+        keys = {_file_key(path) for source in paths for path in list_external_files(source)}
+        return {key for key in keys if key is not None}
+
     def add_sources(self, paths: Iterable[str]) -> None:
         self._added += paths
-        vars(self).pop("_sources", None)
+        for name in ("_sources", "_source_files", "_external_data"):
+            vars(self).pop(name, None)
         for output in self._outputs:
             self.require_writable(output)
 
@@ -238,32 +263,34 @@ class _Protection:
         if before in _PARTNERS and not _belongs_to_partner(path, _PARTNERS[before]):
             before = "a file of another model"
         # A baseline may be written again.
-        sources = [source for name, source in self._sources if (name, content) != ("baseline", "baseline")]
+        ignored = {"baseline"} if content == "baseline" else set()
         is_expected = before in (None, content) or (before, content) == ("report", "junit")
-        is_source = any(_is_same_file(source, status) for source in (*sources, *self._external_data(before)))
+        key = (status.st_dev, status.st_ino)
+        is_source = bool(self._source_files.get(key, set()) - ignored) or self._is_external_data(key, before)
         # In a folder that is read, only reports and other outputs of the format are not read.
-        if is_source or (not is_expected and any(_contains(source, path) for source in sources)):
+        is_contained = not is_expected and any(
+            _contains(source, path) for name, source in self._sources if name not in ignored
+        )
+        if is_source or is_contained:
             raise Unusable(f"{path} is a file that the command reads, expected another file")
         if not is_expected and not self._context.meta.get(_FORCE):
             noun, expected = _NOUNS.get(before or "", before), _NOUNS[content]
             raise Unusable(f"{path} is {noun}, expected a new file or {expected}; --force replaces it")
 
-    def _external_data(self, before: str | None) -> Iterator[str]:
-        """Yield the files with data of the ONNX files that are read; text is no such file."""
-        if before not in (None, "report", "baseline", "junit"):
-            for _, source in self._sources:
-                if source.lower().endswith(".onnx"):
-                    from ir_exec.onnx.reading.external_files import list_external_files  # imported for ONNX files only
-
-                    yield from list_external_files(source)
+    def _is_external_data(self, key: tuple[int, int], before: str | None) -> bool:
+        """Return True for a file with data of an ONNX file that is read; text is no such file."""
+        return before not in (None, "report", "baseline", "junit") and key in self._external_data
 
     def _require_folder(self, output: OutputFile) -> None:
         """Raise Unusable for files, and for a folder of the command that contains files that it reads."""
         path = output.path
         if os.path.lexists(path) and not os.path.isdir(path):
             raise Unusable(f"{path} is not a folder, expected a folder")
-        for _, source in self._sources if output.format == "folder" else ():
-            if _contains(path, source):
+        if output.format != "folder" or not os.path.isdir(path):
+            return
+        outer = os.path.join(os.path.realpath(path), "")
+        for _, source in self._sources:
+            if os.path.join(os.path.realpath(source), "").startswith(outer):
                 raise Unusable(f"the folder {path} contains {source}, which the command reads, expected another folder")
 
 
@@ -283,11 +310,13 @@ def _contains(folder: str, path: str) -> bool:
     return os.path.isdir(outer) and os.path.join(os.path.realpath(path), "").startswith(os.path.join(outer, ""))
 
 
-def _is_same_file(path: str, status: os.stat_result) -> bool:
+def _file_key(path: str) -> tuple[int, int] | None:
+    """Return the device and inode of an existing file or folder."""
     try:
-        return os.path.samestat(os.stat(path), status)
+        status = os.stat(path)
     except (OSError, ValueError):
-        return False
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _texts_of(value: Any) -> Iterator[str]:
@@ -325,12 +354,8 @@ def _files_named_in(text: str, parameter: click.Parameter) -> Iterator[str]:
             continue
         is_pattern = is_path and glob.has_magic(name) and not os.path.exists(name)
         for path in glob.glob(name, recursive=True) if is_pattern else [name]:
-            beside = f"{os.path.splitext(path)[0]}.bin"
-            yield from (
-                candidate
-                for candidate in (path, beside)
-                if os.path.exists(candidate) and (candidate == path or _is_xml(path))
-            )
+            partners = [f"{os.path.splitext(path)[0]}.bin"] if _is_xml(path) else []
+            yield from (candidate for candidate in (path, *partners) if os.path.exists(candidate))
 
 
 def _is_xml(path: str) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 from ir_exec.codes import Code
 from ir_exec.debug.comparison.comparing import compare_with
 from ir_exec.debug.comparison.metrics import Metric, Settings, Tolerance, load_metric
-from ir_exec.debug.comparison.pairing.ports import require_same_ports
+from ir_exec.debug.comparison.pairing.ends import require_same_ports
 from ir_exec.debug.comparison.records import FailOn
 from ir_exec.debug.comparison.references.modules import RecordingReference, is_recording
 from ir_exec.debug.comparison.references.reference import (
@@ -23,8 +23,8 @@ from ir_exec.debug.comparison.references.reference import (
     arrays_in,
     kinds_of,
 )
-from ir_exec.debug.comparison.report import Comparison
-from ir_exec.debug.drawing import Drawn, checked_inputs, drawn_inputs
+from ir_exec.debug.comparison.report_text import Comparison
+from ir_exec.debug.inputs.drawing import Drawn, checked_inputs, drawn_inputs
 from ir_exec.debug.traces.tracing import INDEX, Trace
 from ir_exec.debug.values.entries import Key, entries_of
 from ir_exec.errors import EvaluationError, IRError
@@ -117,7 +117,7 @@ def compare(
         message = f"lowered requires an .onnx file, and expected the reference {' or '.join(_RUNTIMES)}"
         raise EvaluationError(message, code=Code.unknown_input)
     if isolate:
-        from ir_exec.debug.device.api import compare_isolated  # it imports the records of comparisons
+        from ir_exec.debug.device.isolating import compare_isolated  # it imports the records of comparisons
 
         settings = Settings(
             rtol=_general(rtol),
@@ -333,7 +333,7 @@ def _by_onnxruntime(
         from ir_exec.debug.comparison.references.onnx_reference import ONNXReference
 
         return ONNXReference(own, timeout=timeout, engine="only onnxruntime", title="onnxruntime", model=model)
-    from ir_exec.debug.comparison.references.exported_reference import ExportedReference
+    from ir_exec.debug.comparison.references.onnx_reference import ExportedReference
 
     title = "onnxruntime (exported)" if own is None else "onnxruntime (lowered by ir_exec)"
     return ExportedReference(model, timeout=timeout, precision=precision, title=title)

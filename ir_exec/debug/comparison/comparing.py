@@ -15,33 +15,42 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.debug.comparison.advice import advice_of
-from ir_exec.debug.comparison.contradictions import Suspect, find_contradicted
-from ir_exec.debug.comparison.discontinuities import jump_of, on_steps, reached_by_rounding
-from ir_exec.debug.comparison.faults import moves_values
-from ir_exec.debug.comparison.fusions import NOTE, Own, from_undoubted, in_doubt, is_doubtful
-from ir_exec.debug.comparison.known import (
+from ir_exec.debug.comparison.anchors import (
+    NOTE,
     SAME,
     Anchor,
     BodyPair,
     LayerFindings,
+    Own,
     Place,
+    Suspect,
     as_type_of,
+    find_contradicted,
+    from_undoubted,
+    in_doubt,
+    is_doubtful,
     maker_of,
+)
+from ir_exec.debug.comparison.discontinuities import (
+    Untested,
+    driven_values,
+    find_untested_reason,
+    jump_of,
+    on_steps,
+    reached_by_rounding,
 )
 from ir_exec.debug.comparison.metrics import (
     Settings,
     Tolerance,
 )
-from ir_exec.debug.comparison.pairing.partners import given_by_key, partners_of
+from ir_exec.debug.comparison.pairing.matching import given_by_key, partners_of
 from ir_exec.debug.comparison.records import CONTRADICTION, ComparedLayer
 from ir_exec.debug.comparison.references.reference import Adviser, IRReference, Reference, TraceReference
-from ir_exec.debug.comparison.report import Comparison
-from ir_exec.debug.comparison.reporting import FindingsReporter
+from ir_exec.debug.comparison.report_text import Comparison
+from ir_exec.debug.comparison.reporting import FindingsReporter, moves_values
 from ir_exec.debug.comparison.rounded import same_storage
-from ir_exec.debug.comparison.same_engine import floor_of
-from ir_exec.debug.comparison.sensitivity import Untested, driven_values, find_untested_reason
-from ir_exec.debug.comparison.value_comparer import MOST_INCLUDED
-from ir_exec.debug.inputs.record import Drawn
+from ir_exec.debug.comparison.value_comparer import MOST_INCLUDED, floor_of
+from ir_exec.debug.inputs.drawing import Drawn
 from ir_exec.debug.precision.partners import FoldedWeights
 from ir_exec.debug.traces.walk import Visit, Walker, Where
 from ir_exec.debug.values.entries import Entry, Key, by_key, entries_of

@@ -20,8 +20,7 @@ from ir_exec.debug.comparison.records import (
     OutputStatus,
     Verdict,
 )
-from ir_exec.debug.comparison.report import Comparison
-from ir_exec.debug.comparison.report_text import first_line
+from ir_exec.debug.comparison.report_text import Comparison, first_line
 from ir_exec.debug.comparison.tolerances import least_error, relative_step
 from ir_exec.debug.traces.walk import Where
 from ir_exec.debug.values.entries import Entry, Key

@@ -7,14 +7,13 @@ from typing import Any, Literal, Self
 
 from pydantic import model_validator
 
-from ir_exec.debug.comparison.discontinuities import Jump
+from ir_exec.debug.comparison.discontinuities import Jump, Untested
 from ir_exec.debug.comparison.metrics import COLUMNS, Difference
 from ir_exec.debug.comparison.pairing.ends import Pairing
 from ir_exec.debug.comparison.rounded import WeightsNote
-from ir_exec.debug.comparison.sensitivity import Untested
 from ir_exec.debug.device.records import Isolation, PartStatus
-from ir_exec.debug.inputs.record import Drawn
-from ir_exec.debug.precision.ranges import QuantizedRange
+from ir_exec.debug.inputs.drawing import Drawn
+from ir_exec.debug.precision.activations import QuantizedRange
 from ir_exec.debug.precision.weights import QuantizedWeight
 from ir_exec.report.records import Record, TableRecord
 

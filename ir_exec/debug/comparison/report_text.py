@@ -1,4 +1,4 @@
-"""Text of a comparison report: the verdict, then the details that explain it."""
+"""The report of a comparison as text: the verdict, then the details that explain it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from math import inf
 
 from ir_exec.debug.comparison.metrics import Difference, difference_text
 from ir_exec.debug.comparison.records import CONTRADICTION, ComparedLayer, ComparisonRecord, LayerFault
-from ir_exec.debug.device.text import isolation_lines
-from ir_exec.debug.precision.ranges import range_line
+from ir_exec.debug.device.records import isolation_lines
+from ir_exec.debug.precision.activations import range_line
 from ir_exec.debug.precision.weights import summary_of, weight_line
 from ir_exec.debug.values.entries import class_of_type
 from ir_exec.ops.infrastructure.values import Const
@@ -17,17 +17,15 @@ from ir_exec.report.numbers import format_count, format_number, pluralize
 from ir_exec.report.text import format_remainder, join_counts, list_names
 
 __all__ = [
+    "Comparison",
     "beyond",
-    "brief",
     "counts",
     "describe_drawn_inputs",
     "details",
     "first_line",
     "headline",
-    "render",
     "shown_layers",
 ]
-
 
 _MOST_LISTED = 10
 
@@ -45,7 +43,7 @@ _NOTABLE = 1e-3
 """Minimum fraction of non-finite elements in outputs that the first line reports."""
 
 
-def render(report: ComparisonRecord) -> Iterator[str]:
+def _render(report: ComparisonRecord) -> Iterator[str]:
     """Yield the lines of a report, without the table of all layers."""
     yield headline(report)
     yield from details(report)
@@ -119,7 +117,7 @@ def _differing(report: ComparisonRecord) -> str:
         return f"{len(beyond)} values of the reference"
     first = differ[0]
     call = f", call {first.call} of {report.calls}" if report.calls > 1 else ""
-    error = "the reference has no such output" if first.error is None else brief(first.error)
+    error = "the reference has no such output" if first.error is None else _brief(first.error)
     more = f" and {len(differ) - 1} more of {len(report.output_results)} outputs" if len(differ) > 1 else ""
     return f'output "{first.name}" ({error}{call}){more}{_from_runtime(report)}'
 
@@ -178,7 +176,7 @@ def _wrong_layers(report: ComparisonRecord) -> str:
     """Describe the layers with a gross error, and the outputs that do not show it."""
     fault, count = report.named_fault, sum(fault.path in report.failing for fault in report.faults)
     if fault is not None and count:
-        error = "" if fault.own is None else f" ({brief(fault.own)})"
+        error = "" if fault.own is None else f" ({_brief(fault.own)})"
         if not fault.is_certain:
             subject = f"{_describe_suspect(report, fault)}{error}"
         else:
@@ -272,7 +270,7 @@ def _beyond(report: ComparisonRecord) -> str:
     return f"; {format_count(count, 'layer', ',')} beyond the tolerance" if count else ""
 
 
-def brief(error: Difference) -> str:
+def _brief(error: Difference) -> str:
     """Return a short description of a difference."""
     if error.problem is not None:
         return error.problem
@@ -413,3 +411,11 @@ def shown_layers(report: ComparisonRecord, every: bool = False) -> list[Compared
 
 def _layer_title(layer: ComparedLayer | LayerFault) -> str:
     return f'layer {layer.layer_id} "{layer.path}" ({layer.type})'
+
+
+class Comparison(ComparisonRecord):
+    __doc__ = ComparisonRecord.__doc__
+
+    def __str__(self) -> str:
+        """Return the report as text, as printed by the command line."""
+        return "\n".join(_render(self))

@@ -1,27 +1,48 @@
 """Devices that run parts: a device of OpenVINO or a provider of onnxruntime, in a child process.
 
-A child that crashes or hangs is replaced for the next model.
+Many parts run as one model, or one by one if the device does not answer. A child that crashes or hangs is replaced for
+the next model.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, Protocol
 
 from ir_exec.codes import Code
-from ir_exec.debug.comparison.references.child import Child, ChildCrashed, ChildRefused, load_stored, store_arrays
-from ir_exec.debug.comparison.references.devices import absent_device, require_device, require_openvino, settings_of
+from ir_exec.debug.comparison.references.child import (
+    Child,
+    ChildCrashed,
+    ChildRefused,
+    absent_device,
+    load_stored,
+    require_device,
+    require_openvino,
+    settings_of,
+    store_arrays,
+)
+from ir_exec.debug.device.parts import write_together
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.hints import install_hint
 from ir_exec.ir.storage import temporary_folder
-from ir_exec.model import read_model
+from ir_exec.model import Model, read_model
 from ir_exec.runtime.precision import Precision, as_f32
 from ir_exec.types import Array, ElementType
 
-__all__ = ["Device", "Engine", "ONNXRuntimeDevice", "OpenVINODevice", "device_of"]
+__all__ = [
+    "Asker",
+    "Device",
+    "Engine",
+    "ONNXRuntimeDevice",
+    "OpenVINODevice",
+    "PartAnswer",
+    "PartQuestion",
+    "device_of",
+]
 
 Engine = Literal["openvino", "onnxruntime"]
 
@@ -174,7 +195,7 @@ class ONNXRuntimeDevice:
         with temporary_folder() as name:
             folder = Path(name)
             try:
-                exported = lower_model(model, functions=False)
+                exported = lower_model(model, functions=False, sources=False)
                 write_exported(widen_model(exported) if self._precision == "f32" else exported, folder / "network.onnx")
             except IRError as error:
                 raise ChildRefused(error.message) from None
@@ -202,3 +223,103 @@ class ONNXRuntimeDevice:
 
     def close(self) -> None:
         self._child.close()
+
+
+Problem = Literal["refused", "crashed"]
+
+
+@dataclass(frozen=True)
+class PartQuestion:
+    """A model and its inputs, in order."""
+
+    model: Model
+    inputs: Sequence[Array]
+
+    @property
+    def is_open(self) -> bool:
+        """Return True if an input has dynamic dims."""
+        return any(not port.shape.is_static for port in self.model.inputs)
+
+
+@dataclass(frozen=True)
+class PartAnswer:
+    """The outputs of a model, or the problem and the message of the device.
+
+    Attributes:
+        together: The number of models in the batch.
+        is_late: True if the device did not answer in time.
+    """
+
+    outputs: Sequence[Array] = ()
+    problem: Problem | None = None
+    reason: str = ""
+    together: int = 1
+    is_late: bool = False
+
+
+class Asker:
+    """Runner of models on a device.
+
+    Attributes:
+        networks: The number of runs.
+        crashes: The number of crashes of the child.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self.networks = 0
+        self.crashes = 0
+
+    def ask_all(self, questions: Sequence[PartQuestion]) -> Iterator[PartAnswer]:
+        """Yield the answers in the order of the questions.
+
+        The questions run as one model of independent parts. A batch that the device rejects, or that crashes it, is
+        halved until each faulty part is alone.
+        """
+        if not questions:
+            return
+        answer = self._together(questions)
+        if isinstance(answer, list):
+            yield from answer
+        elif len(questions) == 1:
+            yield answer
+        elif answer.is_late:
+            # Each half that contains the hanging part would reach the timeout again.
+            for question in questions:
+                yield self.ask(question)
+        else:
+            half = len(questions) // 2
+            yield from self.ask_all(questions[:half])
+            yield from self.ask_all(questions[half:])
+
+    def ask(self, question: PartQuestion, *, is_static: bool = False, fuses: bool = False) -> PartAnswer:
+        """Return the answer to a single question.
+
+        Args:
+            is_static: As for `Device.run`.
+            fuses: As for `Device.run`.
+        """
+        answers = self._together([question], is_static=is_static, fuses=fuses)
+        return answers[0] if isinstance(answers, list) else answers
+
+    def _together(
+        self, questions: Sequence[PartQuestion], *, is_static: bool = False, fuses: bool = False
+    ) -> list[PartAnswer] | PartAnswer:
+        self.networks += 1
+        with temporary_folder() as folder:
+            path = Path(folder, "parts.xml")
+            inputs = [array for question in questions for array in question.inputs]
+            try:
+                write_together([question.model for question in questions], [array.ndim for array in inputs], path)
+                outputs = iter(self.device.run(path, inputs, is_static=is_static, fuses=fuses))
+            except IRError as error:
+                return PartAnswer(problem="refused", reason=error.message)
+            except ChildRefused as error:
+                return PartAnswer(problem="refused", reason=str(error))
+            except ChildCrashed as error:
+                self.crashes += 1
+                return PartAnswer(problem="crashed", reason=str(error), is_late=error.is_late)
+        return [
+            PartAnswer([next(outputs) for _ in question.model.outputs], together=len(questions))
+            for question in questions
+        ]

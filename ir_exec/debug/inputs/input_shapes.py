@@ -13,8 +13,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import isqrt, lcm
 
-from ir_exec.debug.inputs.patterns import Pattern, pattern_of
-from ir_exec.debug.inputs.probing import Outcome, OutOfProbesError, Prober, Sizes
+from ir_exec.debug.inputs.probing import Outcome, OutOfProbesError, Pattern, Prober, Sizes, pattern_of
 from ir_exec.debug.inputs.sizes import first_fit, repair_sizes, with_size, without_needless
 
 __all__ = ["Directions", "Free", "SizeFindings", "explore"]

@@ -1,19 +1,209 @@
-"""Search for accepted sizes: change the dims that a failing layer depends on."""
+"""Sizes of dynamic dims that a model accepts: typical sizes, then changes of the dims that a failing layer reads."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import islice
 
 from ir_exec.debug.inputs.probing import Outcome, OutOfProbesError, Prober, Sizes
-from ir_exec.debug.inputs.targets import grown, met
-from ir_exec.debug.inputs.usual import usual_sizes, with_past
 from ir_exec.errors import IRError
-from ir_exec.model import Model
+from ir_exec.graph import Node
+from ir_exec.infer import Types
+from ir_exec.model import Model, ModelPort
 from ir_exec.types import Shape
 
-__all__ = ["first_fit", "fitting_shapes", "repair_sizes", "smallest", "with_size", "without_needless"]
+__all__ = ["first_fit", "fitting_shapes", "repair_sizes", "with_size", "without_needless"]
+
+_ROWS, _LENGTH, _SIDE, _COLOURS = 2, 8, 32, 3
+"""Sizes of dynamic dims, if the model accepts them: of the first axis, of other axes, of images, and their channels."""
+
+
+_LISTS = re.compile(r"(^|_)(ids|indices|tokens)\d*$", re.IGNORECASE)
+"""Names of vectors whose length is independent of the number of rows."""
+
+
+def _usual_sizes(ports: Sequence[ModelPort], shapes: Sequence[Shape]) -> list[int]:
+    """Typical sizes of all dims. A mask of an image has the size of the image; a matrix of features has many rows."""
+    usual = [_usual(port, shape) for port, shape in zip(ports, shapes, strict=True)]
+    matrices = [
+        number
+        for number, (port, shape) in enumerate(zip(ports, shapes, strict=True))
+        if _is_float(port) and shape.dims is not None and len(shape.dims) == 2
+    ]
+    if max(map(len, usual), default=0) <= 2:
+        for number in matrices:
+            # A single matrix with two dynamic dims may be audio.
+            if len(matrices) > 1 or shapes[number][1].is_static:
+                usual[number] = [_LENGTH, _LENGTH]
+    if any(_SIDE in sizes for sizes in usual):
+        usual = [[_ROWS, _SIDE, _SIDE] if len(sizes) == 3 else sizes for sizes in usual]
+    return [size for sizes in usual for size in sizes]
+
+
+def _usual(port: ModelPort, shape: Shape) -> list[int]:
+    """Typical sizes of each axis: two rows of eight elements, or two images of 32 by 32."""
+    dims = shape.dims or ()
+    if len(dims) == 1:
+        return [_LENGTH if _LISTS.search(port.name) else _ROWS]
+    sizes = [_ROWS if axis == 0 else _LENGTH for axis in range(len(dims))]
+    element_type = port.element_type
+    if len(dims) != 4 or not (element_type.is_known and (element_type.is_float or element_type.bits == 8)):
+        return sizes
+    few = [not dim.is_static or dim.lo in (1, _COLOURS) for dim in dims]
+    is_open = [not dim.is_static for dim in dims]
+    is_coloured = not is_open[1] and dims[1].lo == _COLOURS
+    if is_coloured or (few[3] and not is_open[3] and any(is_open[1:3])) or (is_open[3] and few[1]):
+        channels = 1 if is_coloured or is_open[3] else 3
+        sizes = [_ROWS, *[_COLOURS if axis == channels else _SIDE for axis in (1, 2, 3)]]
+    return sizes
+
+
+def _with_past(ports: Sequence[ModelPort], shapes: Mapping[int, Shape]) -> dict[int, Shape] | None:
+    """Shapes with attention masks as long as the past and the new tokens together; None if the model has no past.
+
+    A mask that is too short may be accepted as well, because elements gathered past its end are 0.
+
+    Args:
+        shapes: The shapes of all inputs, by number.
+    """
+    if len(shapes) < len(ports):
+        return None
+    names = [port.name.lower() for port in ports]
+    pasts = [
+        shapes[number][axis].lo
+        for number, port in enumerate(ports)
+        if "past" in names[number] and _is_float(port) and len(shapes[number]) == 4
+        for axis in (1, 2, 3)
+        if port.shape.dims is None or not port.shape[axis].is_static
+    ]
+    # Vectors of tokens have one sequence.
+    tokens = [
+        shapes[number][-1].lo
+        for number, name in enumerate(names)
+        if name in ("input_ids", "decoder_input_ids") and shapes[number].rank in (1, 2)
+    ]
+    masks = [number for number, name in enumerate(names) if name in ("attention_mask", "decoder_attention_mask")]
+    longer = dict(shapes)
+    for number in masks:
+        if pasts and tokens and len(shapes[number]) == 2:
+            longer[number] = Shape([shapes[number][0], tokens[0] + pasts[0]])
+    return None if longer == shapes else longer
+
+
+def _is_float(port: ModelPort) -> bool:
+    return port.element_type.is_known and port.element_type.is_float
+
+
+_LARGEST = 2**17
+"""Maximum size that is tried."""
+
+_IDLE = 8
+"""Maximum consecutive doublings without progress."""
+
+
+def _met(prober: Prober, outcome: Outcome, candidates: Sequence[int]) -> Outcome | None:
+    """The outcome of another size of one dim that makes the numbers equal at the layer that fails.
+
+    A convolution computes 99 frames from 1000 samples, for example, but a table of positions has 50 rows. The number of
+    frames grows with the samples, therefore sizes are doubled or halved until 50 is bracketed, and then bisected.
+    """
+    node = outcome.node
+    if node is None or _gap(node, outcome.types) in (None, 0):
+        return None
+    for dim in candidates:
+        match = _search(prober, outcome, dim, node)
+        if match is not None:
+            return match
+    return None
+
+
+def _search(prober: Prober, outcome: Outcome, dim: int, node: Node) -> Outcome | None:
+    first = _gap(node, outcome.types)
+    assert first is not None, "the caller passes layers with a gap only"
+    start = outcome.sizes[dim]
+    for factor in (2, -2):
+        near, size = start, start
+        gap = first
+        while True:
+            size = size * 2 if factor > 0 else size // 2
+            if not 1 <= size <= _LARGEST:
+                break
+            tried = prober(_with_size(outcome.sizes, dim, size))
+            if tried.place > outcome.place:
+                return tried
+            new = _gap(node, tried.types) if tried.node is node else None
+            if new is None or new == gap or (abs(new) > abs(first) and new * first > 0):
+                break
+            if new * first < 0:
+                return _between(prober, outcome, dim, node, near, size, first)
+            near, gap = size, new
+    return None
+
+
+def _between(prober: Prober, outcome: Outcome, dim: int, node: Node, near: int, far: int, sign: int) -> Outcome | None:
+    """The outcome between two sizes whose gaps have opposite signs."""
+    while abs(far - near) > 1:
+        middle = (near + far) // 2
+        tried = prober(_with_size(outcome.sizes, dim, middle))
+        if tried.place > outcome.place:
+            return tried
+        gap = _gap(node, tried.types) if tried.node is node else None
+        if gap is None:
+            return None
+        near, far = (middle, far) if gap * sign > 0 else (near, middle)
+    return None
+
+
+def _grown(prober: Prober, outcome: Outcome, candidates: Sequence[int]) -> Outcome | None:
+    """The outcome of larger sizes that the layer that fails accepts: two times, four times as large and so on.
+
+    The dims of one input grow together first, then each alone; dims that may be a batch are last. They grow as long as
+    inference progresses, as in a stack of convolutions that shorten audio.
+    """
+    inputs = dict.fromkeys(prober.dims[dim].input for dim in candidates)
+    groups = [
+        [dim for dim in candidates if prober.dims[dim].input == number and prober.dims[dim].axis > 0]
+        for number in inputs
+    ]
+    alone = [[dim] for dim in sorted(candidates, key=lambda dim: prober.dims[dim].axis == 0)]
+    for group in [*[group for group in groups if len(group) > 1], *alone]:
+        best, idle = outcome, 0
+        for sizes in _double_sizes(outcome.sizes, group):
+            tried = prober(sizes)
+            if tried.place < best.place or idle >= _IDLE:
+                break
+            idle = 0 if tried.place > best.place else idle + 1
+            best = tried if tried.place > best.place else best
+            if best.fits:
+                break
+        if best is not outcome:
+            return best
+    return None
+
+
+def _double_sizes(sizes: Sizes, group: Sequence[int]) -> Iterator[Sizes]:
+    factor = 2
+    while max(sizes[dim] for dim in group) * factor <= _LARGEST:
+        yield tuple([size * factor if dim in group else size for dim, size in enumerate(sizes)])
+        factor *= 2
+
+
+def _with_size(sizes: Sizes, dim: int, size: int) -> Sizes:
+    return (*sizes[:dim], size, *sizes[dim + 1 :])
+
+
+def _gap(node: Node, types: Types) -> int | None:
+    """The difference of the first two sizes that the layer requires to be equal; None if they are unknown."""
+    if node.op is None:
+        return None
+    pairs = node.op.equal_sizes(*(types[value.number] for value in node.values_in))
+    try:
+        return next((first - second for first, second in pairs if first != second), 0)
+    except (IndexError, ValueError):
+        return None
+
 
 _GUESSES = ((5, 32), (5, 64), (1, 16), (2, 32), (2, 8), (1, 224), (1, 256), (1, 1), (4, 4))
 """Sizes of a dynamic first dim, and of other dynamic dims. Few constants are 5, and no small step leads from 5 to 1,
@@ -135,7 +325,7 @@ def _far_repair(prober: Prober, outcome: Outcome, fixed_dims: set[int]) -> Outco
     """The outcome of distant sizes: found from the numbers that differ, or by growth."""
     assert outcome.node is not None, "inference stopped at a layer"
     candidates = [dim for dim in prober.above(outcome.node) if dim not in fixed_dims]
-    return met(prober, outcome, candidates) or grown(prober, outcome, candidates)
+    return _met(prober, outcome, candidates) or _grown(prober, outcome, candidates)
 
 
 def _propose_sizes(
@@ -160,7 +350,7 @@ def with_size(sizes: Sizes, dim: int, size: int) -> Sizes:
     return (*sizes[:dim], size, *sizes[dim + 1 :])
 
 
-def smallest(prober: Prober, least: Sequence[int]) -> Sizes | None:
+def _smallest(prober: Prober, least: Sequence[int]) -> Sizes | None:
     """Accepted sizes, with dynamic dims as close to `least` as possible; None if no sizes are accepted."""
     declared = [prober.declared_dim(dim) for dim in range(len(prober.dims))]
     static_dims = {dim for dim, size in enumerate(declared) if size.is_static}
@@ -242,11 +432,11 @@ def fitting_shapes(model: Model, shapes: Mapping[str, Shape]) -> dict[str, Shape
         prober = Prober(model, dict(enumerate(declared)))
     except IRError:
         return {}
-    sizes = smallest(prober, usual_sizes(ports, declared))
+    sizes = _smallest(prober, _usual_sizes(ports, declared))
     if sizes is None:
         return {}
     fitting = prober.shapes_of(sizes)
-    longer = with_past(ports, fitting)
+    longer = _with_past(ports, fitting)
     if longer is not None and all(map(_allows, declared, [longer[number] for number in range(len(ports))])):
         try:
             outcome = prober(tuple([dim.lo for number in range(len(ports)) for dim in longer[number]]))

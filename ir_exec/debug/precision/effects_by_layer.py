@@ -17,15 +17,13 @@ import numpy as np
 from ir_exec.build.compress import PlainWeightConstant, plain_weights
 from ir_exec.build.weight_formats import FORMATS, encode
 from ir_exec.codes import Code
-from ir_exec.debug.comparison.pairing.partners import partners_of
-from ir_exec.debug.comparison.pairing.ports import require_same_ports
+from ir_exec.debug.comparison.pairing.ends import require_same_ports
+from ir_exec.debug.comparison.pairing.matching import partners_of
 from ir_exec.debug.comparison.references.reference import IRReference
-from ir_exec.debug.drawing import drawn_inputs
-from ir_exec.debug.precision.activations import activation_powers
-from ir_exec.debug.precision.effects import LayerEffect, QuantizationReport
-from ir_exec.debug.precision.losses import OutputLoss, OutputLosses, kinds_of_outputs
+from ir_exec.debug.inputs.drawing import drawn_inputs
+from ir_exec.debug.precision.activations import RangeCounter, activation_powers
+from ir_exec.debug.precision.effects import LayerEffect, OutputLoss, OutputLosses, QuantizationReport, kinds_of_outputs
 from ir_exec.debug.precision.partners import FoldedWeights
-from ir_exec.debug.precision.ranges import RangeCounter
 from ir_exec.debug.precision.weights import QuantizedWeight
 from ir_exec.debug.reduction.minimizing import MOST_TRIALS, SearchEnded, minimize
 from ir_exec.debug.traces.walk import Visit, Walker

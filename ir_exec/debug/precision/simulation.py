@@ -9,7 +9,7 @@ import numpy as np
 
 from ir_exec.debug.comparison.metrics import Difference, Settings, Tolerance, difference, tolerance_of
 from ir_exec.debug.comparison.report_text import describe_drawn_inputs
-from ir_exec.debug.drawing import drawn_inputs
+from ir_exec.debug.inputs.drawing import drawn_inputs
 from ir_exec.debug.reduction.minimizing import MOST_TRIALS, minimize
 from ir_exec.debug.traces.walk import Visit, Walker
 from ir_exec.debug.values.files import Spill

@@ -1,21 +1,48 @@
-"""Profile of a run on another engine: the times of the engine, joined to our layers by name."""
+"""Profile of a run on another engine: the times of the engine, joined to our layers by name.
+
+Several contestants in one process are timed in blocks of calls. Threads of onnxruntime and OpenVINO spin for some
+milliseconds after a call, and occupy cores meanwhile. Call by call in turns, each contestant would be measured with the
+threads of the previous one. Therefore each block of calls of a contestant starts with a pause and a call that is not
+counted.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from statistics import median
-from time import perf_counter
-from typing import Any
+from time import perf_counter, sleep
+from typing import Any, TypeVar
 
-from ir_exec.debug.profiles.blocks import measure_in_blocks
 from ir_exec.engines.compiled import EngineModel
 from ir_exec.engines.report import PartitionReport
 from ir_exec.model import Model
 from ir_exec.report.records import Record
 from ir_exec.types import Array
 
-__all__ = ["EngineLayer", "EngineProfile", "profile_engine"]
+__all__ = ["CALLS", "PAUSE", "EngineLayer", "EngineProfile", "measure_in_blocks", "profile_engine"]
+
+PAUSE = 0.03
+"""Seconds before a block: several times as long as the threads of an engine spin."""
+
+CALLS = 10
+"""Maximum calls of a block: the blocks of all contestants alternate, because the speed of a machine varies."""
+
+Measured = TypeVar("Measured")
+
+
+def measure_in_blocks(contestants: Sequence[Callable[[], Measured]], count: int) -> list[list[Measured]]:
+    """Call each contestant `count` times, and return what the calls of each returned.
+
+    The results of the calls at the beginning of blocks are dropped.
+    """
+    results: list[list[Measured]] = [[] for _ in contestants]
+    for start in range(0, count, CALLS):
+        for contestant, measured in zip(contestants, results, strict=True):
+            sleep(PAUSE)
+            contestant()
+            measured += [contestant() for _ in range(min(CALLS, count - start))]
+    return results
 
 
 class EngineLayer(Record):
@@ -64,24 +91,24 @@ def profile_engine(
     tell: Callable[[str], None],
     how: Mapping[str, Any],
 ) -> EngineProfile:
-    """Profile the engine.
+    """Profile the engine with one compiled model, whose counters are stopped before the runs without them.
 
     Args:
         ours: Our seconds by layer name.
         how: The arguments of an EngineModel.
     """
     tell("compiling for the engine")
-    start = perf_counter()
-    with EngineModel(model, **how) as plain:
-        compiled = perf_counter() - start
-        first = _seconds(plain, arrays)
-        (runs,) = measure_in_blocks([partial(_seconds, plain, arrays)], repeat)
     options = {**(how.get("options") or {}), "profile": True}
-    tell("running with the engine's counters")
-    with EngineModel(model, **{**how, "options": options}) as watched:
-        (timed,) = measure_in_blocks([partial(_seconds, watched, arrays)], repeat)
-        partition = watched.partition
-        times = watched.engine_times()
+    start = perf_counter()
+    with EngineModel(model, **{**how, "options": options}) as compiled:
+        compile_seconds = perf_counter() - start
+        first = _seconds(compiled, arrays)
+        tell("running with the engine's counters")
+        (timed,) = measure_in_blocks([partial(_seconds, compiled, arrays)], repeat)
+        times = compiled.engine_times()
+        tell("running without counters")
+        (runs,) = measure_in_blocks([partial(_seconds, compiled, arrays)], repeat)
+        partition = compiled.partition
     seconds: dict[str, float] = {}
     kernels: dict[str, list[str]] = {}
     for time in times:
@@ -99,8 +126,8 @@ def profile_engine(
         for name, spent in seconds.items()
     ]
     return EngineProfile(
-        engine=plain.engine,
-        compile_seconds=compiled,
+        engine=compiled.engine,
+        compile_seconds=compile_seconds,
         first_seconds=first,
         run_seconds=median(runs),
         timed_seconds=median(timed),

@@ -1,7 +1,7 @@
-"""Records of the steps of a run: their time, and their memory and work from a separate run.
+"""Records of the steps of a run: their time, memory and work, and OpenVINO's counters for the same layers.
 
-Perfetto and chrome://tracing open a run in Trace Event Format, with times in microseconds. Source: the document "Trace
-Event Format" of the Chromium project.
+Memory and work are from a separate run. Perfetto and chrome://tracing open a run in Trace Event Format, with times in
+microseconds. Source: the document "Trace Event Format" of the Chromium project.
 """
 
 from __future__ import annotations
@@ -9,22 +9,36 @@ from __future__ import annotations
 import json
 import tracemalloc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from math import prod
+from pathlib import Path
+from statistics import median
 from threading import get_ident, local
 from time import perf_counter_ns
 from typing import Any, NamedTuple, TypeAlias
 
-from ir_exec.debug.profiles.profile_report import LayerProfile, OpenVINOProfile
+from ir_exec.codes import Code
+from ir_exec.debug.comparison.references.child import (
+    Child,
+    ChildCrashed,
+    ChildRefused,
+    require_device,
+    require_openvino,
+    store_arrays,
+)
+from ir_exec.debug.comparison.references.openvino import original_layers, what_to_run
+from ir_exec.debug.profiles.profile_report import LayerProfile, OpenVINOLayer, OpenVINOProfile
+from ir_exec.errors import EvaluationError
 from ir_exec.graph import Node
+from ir_exec.ir.storage import temporary_folder
 from ir_exec.kernels.limits import owner_of, owners
+from ir_exec.model import Model
 from ir_exec.ops import Op
 from ir_exec.plan.records import Kernel, Step
 from ir_exec.types import Array, ElementType
 
-__all__ = ["Counted", "Event", "Recorder", "bytes_moved", "trace_events"]
-
+__all__ = ["Counted", "Event", "Recorder", "bytes_moved", "profile_openvino", "trace_events"]
 
 _Around: TypeAlias = Callable[[Step, Kernel, tuple[Array, ...]], Any]
 
@@ -69,20 +83,26 @@ class Counted:
 
 
 class Recorder:
-    """Instrumentation of the steps of a compiled model, active within `timed` and `counted`."""
+    """Instrumentation of the steps of a compiled model.
+
+    Their kernels are replaced within `record_times` and `record_work` alone: other runs are those of a model without
+    instrumentation.
+    """
 
     def __init__(self) -> None:
         self._around: _Around | None = None
+        self._kernels: list[tuple[Step, Kernel]] = []
 
     def instrument(self, step: Step) -> Step:
-        """Return the instrumented step."""
-        kernel = step.evaluate
+        """Return the step, to be observed in later records."""
+        self._kernels.append((step, step.evaluate))
+        if self._around is not None:
+            step.evaluate = self._wrap_kernel(step, step.evaluate, self._around)
+        return step
 
-        def run_observed(*arrays: Array) -> Any:
-            observer = self._around
-            return kernel(*arrays) if observer is None else observer(step, kernel, arrays)
-
-        return replace(step, evaluate=run_observed)
+    @staticmethod
+    def _wrap_kernel(step: Step, kernel: Kernel, observer: _Around) -> Kernel:
+        return lambda *arrays: observer(step, kernel, arrays)
 
     @contextmanager
     def record_times(self) -> Iterator[list[Event]]:
@@ -108,10 +128,14 @@ class Recorder:
     @contextmanager
     def _with(self, observer: _Around) -> Iterator[None]:
         self._around = observer
+        for step, kernel in self._kernels:
+            step.evaluate = self._wrap_kernel(step, kernel, observer)
         try:
             yield
         finally:
             self._around = None
+            for step, kernel in self._kernels:
+                step.evaluate = kernel
 
 
 class _Clock:
@@ -248,3 +272,71 @@ def _slice(
 
 def _name_event(what: str, name: str, process: int, thread: int = 0) -> dict[str, Any]:
     return {"name": what, "ph": "M", "pid": process, "tid": thread, "args": {"name": name}}
+
+
+def profile_openvino(
+    model: Model,
+    arrays: Sequence[Array],
+    ours: Mapping[str, float],
+    *,
+    repeat: int,
+    device: str,
+    hint: str,
+    timeout: float,
+    threads: int | None,
+) -> OpenVINOProfile:
+    """Run OpenVINO with the same inputs in a child process.
+
+    Args:
+        ours: The seconds of each of our layers outside bodies, including its bodies, by name.
+
+    Raises:
+        EvaluationError: If OpenVINO is not installed, refuses the model, crashes, or does not answer in time.
+    """
+    require_openvino()
+    with (
+        temporary_folder() as folder,
+        closing(Child("openvino_child.py", timeout)) as child,
+    ):
+        request = what_to_run(model, Path(folder), device, hint, threads)
+        if device != "CPU":
+            require_device(child, device)
+        try:
+            answer = child.ask(do="profile", repeat=repeat, inputs=store_arrays(arrays, Path(folder)), **request)
+        except (ChildRefused, ChildCrashed) as error:
+            told = f"refuses: {error}" if isinstance(error, ChildRefused) else str(error)
+            raise EvaluationError(f"OpenVINO {told}", code=Code.failed) from None
+    return OpenVINOProfile(
+        version=answer["version"].split("-")[0],
+        device=device,
+        hint=hint,
+        run_seconds=median(answer["plain"]),
+        counted_seconds=median(answer["counted"]),
+        layers=_layers(model, answer["layers"], ours, repeat),
+        lowered=model.lowered_from is not None,
+    )
+
+
+def _layers(
+    model: Model, timings: Sequence[Mapping[str, Any]], ours: Mapping[str, float], repeat: int
+) -> tuple[OpenVINOLayer, ...]:
+    names = {node.name for node in model.graph.nodes}
+    # A run without the layer counts as 0 seconds.
+    seconds = [median([*layer["seconds"], *[0.0] * (repeat - len(layer["seconds"]))]) for layer in timings]
+    total = sum(seconds) or 1.0
+    layers = []
+    for layer, duration in zip(timings, seconds, strict=True):
+        originals = original_layers(layer["originals"], names)
+        layers.append(
+            OpenVINOLayer(
+                name=layer["name"],
+                type=layer["type"],
+                kernel=layer["kernel"],
+                precision=layer["precision"],
+                seconds=duration,
+                share=duration / total,
+                layers=originals,
+                ours=sum(ours.get(name, 0.0) for name in originals),
+            )
+        )
+    return tuple(layers)

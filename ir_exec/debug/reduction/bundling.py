@@ -23,8 +23,7 @@ from ir_exec.codes import Code
 from ir_exec.debug.comparison.metrics import Difference
 from ir_exec.debug.comparison.references.reference import differences
 from ir_exec.debug.reduction.anonymizing import anonymous, redrawn
-from ir_exec.debug.values.files import nearest, unwritable, write_npz
-from ir_exec.debug.values.stored_arrays import damaged_file_error, read_npz
+from ir_exec.debug.values.files import damaged_file_error, nearest, read_npz, unwritable, write_npz
 from ir_exec.errors import EvaluationError, IRError, ResourceError
 from ir_exec.hints import path_word
 from ir_exec.ir.regular_files import open_regular

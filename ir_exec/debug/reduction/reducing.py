@@ -14,10 +14,9 @@ import numpy as np
 from ir_exec.build.cutting import Cut, Region, below, cut, is_counted, needed_by, region_at, source, with_variables
 from ir_exec.check import check_model
 from ir_exec.codes import Code
-from ir_exec.debug.drawing import draw
-from ir_exec.debug.reduction.command import inputs_path
+from ir_exec.debug.inputs.roles import draw
 from ir_exec.debug.reduction.extracting import Extracted, values_at
-from ir_exec.debug.reduction.minimizing import SearchEnded, minimize
+from ir_exec.debug.reduction.minimizing import SearchEnded, inputs_path, minimize
 from ir_exec.debug.traces.walk import Visit, Walker
 from ir_exec.debug.values.files import Spill, write_npz
 from ir_exec.errors import EvaluationError, IRError

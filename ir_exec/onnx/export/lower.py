@@ -25,6 +25,7 @@ from ir_exec.onnx.export.compressed import (
     find_compressed,
     fits_gather,
     fits_matmul,
+    packed_reader,
 )
 from ir_exec.onnx.export.fusible import merge_scales, prune_nodes, readers_of, vector_shape
 from ir_exec.onnx.export.graph_lowerer import GraphLowerer
@@ -37,7 +38,7 @@ from ir_exec.onnx.lowering.states import NOTE
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const, ReadsVariable
 from ir_exec.report.numbers import format_count
 from ir_exec.runtime.precision import file_types
-from ir_exec.types import Array, ElementType, TensorType
+from ir_exec.types import Array, ElementType, Shape, TensorType
 
 if TYPE_CHECKING:
     from onnx import ModelProto, ValueInfoProto
@@ -67,6 +68,7 @@ class Exported:
         outputs: The outputs of the ONNX graph, in the order of the IR model; states excluded.
         states: For each variable the names of its input and its output.
         not_representable: Layers that ONNX cannot express, with the reason; empty unless the model is partial.
+        shapes: The shapes of the tensors that are values of the IR model.
     """
 
     proto: ModelProto
@@ -75,6 +77,7 @@ class Exported:
     outputs: tuple[str, ...]
     states: Mapping[str, tuple[str, str]]
     not_representable: tuple[tuple[Node, str], ...] = ()
+    shapes: Mapping[str, Shape] = field(default_factory=dict)
 
 
 @dataclass
@@ -85,9 +88,11 @@ class Lowerer(GraphLowerer):
         functions: Compositions of many nodes become model-local functions.
         not_representable: Layers that ONNX cannot express, with the reason.
         compressed: The compressed weights by value.
+        has_sources: Nodes carry the line of Python of their layers in their metadata.
     """
 
     functions: bool = True
+    has_sources: bool = True
     not_representable: list[tuple[Node, str]] = field(default_factory=list)
     compressed: dict[Value, Compressed] = field(default_factory=dict)
 
@@ -121,7 +126,8 @@ class Lowerer(GraphLowerer):
                 fused = vector_shape(node, op, readers, self.types) if self.writer.target == "onnxruntime" else None
                 self._constant(node, op, fused or op.shape.static)
                 continue
-            outputs = self._outputs(node)
+            with self.writer.derived_from(node.layer.source_entries if self.has_sources else {}):
+                outputs = self._outputs(node)
             for value, name in zip(node.outputs, outputs, strict=False):
                 self.names[value] = name
 
@@ -143,6 +149,7 @@ class Lowerer(GraphLowerer):
             shape,
             lambda: op.evaluate(weights=reader).reshape(shape),
             release,
+            packed_reader(op, reader),
         )
 
     def name_outputs(self, graph: Graph, ports: Sequence[ModelPort]) -> list[str]:
@@ -287,6 +294,7 @@ def lower_model(
     partial: bool = False,
     functions: bool = True,
     finite: bool = False,
+    sources: bool = True,
 ) -> Exported:
     """The ONNX model that computes the same as an IR model.
 
@@ -295,6 +303,7 @@ def lower_model(
         partial: Layers that ONNX cannot express become nodes of a custom domain.
         functions: Compositions of many nodes become model-local functions, for the target onnxruntime.
         finite: As for a Writer.
+        sources: Write the line of Python of each layer into the metadata of its nodes.
 
     Raises:
         UnsupportedError: Names every layer that ONNX cannot express, with the reason.
@@ -305,7 +314,7 @@ def lower_model(
     if not OLDEST_OPSET <= opset <= NEWEST:
         raise UnsupportedError("the opset is", actual=opset, expected=f"{OLDEST_OPSET} to {NEWEST}")
     writer = Writer(opset, target, finite=finite)
-    lowerer = Lowerer(writer, file_types(model), model.weights, functions=functions)
+    lowerer = Lowerer(writer, file_types(model), model.weights, functions=functions, has_sources=sources)
     graph = model.graph
     if not graph.results and not any(isinstance(node.op, AssignsVariable) for node in graph.nodes):
         raise UnsupportedError("the model has no tensors as outputs, which an ONNX graph requires")
@@ -349,6 +358,7 @@ def lower_model(
         tuple(output.name for output in outputs),
         lowerer.states,
         tuple(lowerer.not_representable),
+        {name: lowerer.type_of(value).shape for value, name in lowerer.names.items()},
     )
 
 

@@ -36,6 +36,7 @@ class StoredTensor:
         code: Its TensorProto.DataType.
         read: Returns the elements, sub-byte types one per byte.
         release: Called with them after they are written; None if no memory needs to be released.
+        read_packed: Returns the bytes of elements of 4 bits, two in a byte; None if they must be packed.
     """
 
     name: str
@@ -43,6 +44,7 @@ class StoredTensor:
     shape: tuple[int, ...]
     read: Callable[[], Array]
     release: Callable[[Array], None] | None = None
+    read_packed: Callable[[], Array] | None = None
 
 
 @dataclass
@@ -60,6 +62,7 @@ class Writer:
         target: "" or "openvino" for any runtime, "onnxruntime" for its custom operators and model-local functions.
         finite: NaN and infinities in windows may differ from IR, if keeping them needs separate passes.
         reserved: Names preferred by values of the model.
+        source: The metadata of the nodes that are emitted.
     """
 
     def __init__(self, opset: int, target: str = "", *, finite: bool = False) -> None:
@@ -72,6 +75,7 @@ class Writer:
         self.functions: dict[str, Any] = {}
         self.domains: set[str] = set()
         self.scope = WriterScope()
+        self.source: Mapping[str, str] = {}
         self.reserved: set[str] = set()
         self._taken: set[str] = set()
         self._node_names: set[str] = set()
@@ -133,6 +137,7 @@ class Writer:
         shape: tuple[int, ...],
         read: Callable[[], Array],
         release: Callable[[Array], None] | None = None,
+        read_packed: Callable[[], Array] | None = None,
     ) -> str:
         """The name of a tensor of an element type of IR, whose elements are read on demand."""
         size = math.prod(shape) * element_type.bits // 8
@@ -144,7 +149,7 @@ class Writer:
             return unique
         if is_carried(element_type, self.opset):
             return self.store_tensor(name, self.code(element_type), shape, lambda: to_carrier(read(), self.opset))
-        return self.store_tensor(name, self.code(element_type), shape, read, release)
+        return self.store_tensor(name, self.code(element_type), shape, read, release, read_packed)
 
     def store_tensor(
         self,
@@ -153,10 +158,11 @@ class Writer:
         shape: tuple[int, ...],
         read: Callable[[], Array],
         release: Callable[[Array], None] | None = None,
+        read_packed: Callable[[], Array] | None = None,
     ) -> str:
         """The name of a tensor whose elements are read on demand."""
         unique = self.unique(name)
-        self.tensors[unique] = StoredTensor(unique, code, tuple(shape), read, release)
+        self.tensors[unique] = StoredTensor(unique, code, tuple(shape), read, release, read_packed)
         self.codes[unique] = code
         return unique
 
@@ -177,6 +183,8 @@ class Writer:
         for key, value in attributes.items():
             if value is not None:
                 proto.attribute.append(_attribute(key, value))
+        for key, text in self.source.items():
+            proto.metadata_props.add(key=key, value=text)
         if domain:
             self.domains.add(domain)
         self.scope.nodes.append(proto)
@@ -232,6 +240,16 @@ class Writer:
         self.node("Cast", [value], [output], name=self.node_name(f"{name}/Cast"), attributes={"to": code})
         self.codes[output] = code
         return output
+
+    @contextmanager
+    def derived_from(self, source: Mapping[str, str]) -> Iterator[None]:
+        """Give the nodes that are emitted in the block these entries of metadata, or else those of the block around."""
+        outer = self.source
+        self.source = source or outer
+        try:
+            yield
+        finally:
+            self.source = outer
 
     @contextmanager
     def inside(self) -> Iterator[WriterScope]:
@@ -326,6 +344,8 @@ def _copy_renamed(node: NodeProto, names: Mapping[str, str]) -> NodeProto:
     copied.CopyFrom(node)
     rename(copied, names)
     copied.name = ""
+    # The call of the function has the source, and functions of equal layers are shared.
+    del copied.metadata_props[:]
     return copied
 
 

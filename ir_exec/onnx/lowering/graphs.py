@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ir_exec import build
 from ir_exec.build import Value
-from ir_exec.build.values import next_serial
+from ir_exec.build.values import derived_from, next_serial
 from ir_exec.codes import Code
 from ir_exec.errors import (
     GraphError,
@@ -37,6 +37,7 @@ from ir_exec.onnx.lowering.values import GraphValue, Missing, MissingValueError
 from ir_exec.onnx.lowering.versions import Version
 from ir_exec.onnx.reading.functions import Functions, deprecation, not_accepted
 from ir_exec.onnx.reading.order import in_order, name_of, needed_names, place_of
+from ir_exec.onnx.reading.sources import source_of_node
 from ir_exec.onnx.reading.tensors import array_of, dense, narrow, tensor_type_of
 from ir_exec.types import Array
 from ir_exec.types.dim import OpenShapeError
@@ -228,7 +229,8 @@ class Converter:
             mark = next_serial()
             outer_warnings, self.warnings = self.warnings, []
             try:
-                outputs = self._outputs(node, scope, position)
+                with derived_from(source_of_node(node)):
+                    outputs = self._outputs(node, scope, position)
             except IRError as error:
                 self.report(locate_at_node(error, place_of(node, position), own_names(node, scope.opsets)))
                 outputs = self._missing(node)

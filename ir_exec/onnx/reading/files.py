@@ -27,17 +27,17 @@ from ir_exec.hints import install_hint, path_hint
 from ir_exec.ir.markup import LFS_HINT, LFS_POINTER
 from ir_exec.model import Model
 from ir_exec.onnx.reading.tensors import is_narrow
+from ir_exec.onnx.reading.wire import VARINT, encode_field, encode_varint, message_fields, varint
 from ir_exec.types import Shape, TensorType
 
 if TYPE_CHECKING:
     from onnx import ModelProto
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import TypeAlias
+from collections.abc import Callable, Mapping
 
-__all__ = ["message_fields", "parse_onnx", "read_onnx", "read_proto", "varint", "without_large_tensors"]
+__all__ = ["parse_onnx", "read_message", "read_onnx", "read_proto", "without_data", "without_large_tensors"]
 
-_MOST_BYTES = 2**31 - 1
+MOST_BYTES = 2**31 - 1
 """The maximum size of a protobuf message."""
 
 _LEAST_MAPPED = 2**22
@@ -70,11 +70,27 @@ def read_onnx(
     except IRError as error:
         report(error)
         return None
+    path = None if isinstance(source, (bytes, bytearray, memoryview)) else os.fsdecode(source)
+    return read_message(proto, folder, path, report=report, shapes=shapes)
+
+
+def read_message(
+    proto: ModelProto,
+    folder: str | None,
+    path: str | None,
+    *,
+    report: ReportFault = raise_error,
+    shapes: Mapping[str, Shape] | None = None,
+) -> Model | None:
+    """The model of a message, as `read_onnx` reads that of a file.
+
+    Args:
+        folder: The folder of external data, if there is one.
+        path: The path in the locations of faults.
+    """
     from ir_exec.onnx.lowering.models import convert_model, inputs_of
     from ir_exec.onnx.lowering.partial_model import OnnxFile, model_of
     from ir_exec.onnx.lowering.states import make_states, noted_pairs
-
-    path = None if isinstance(source, (bytes, bytearray, memoryview)) else os.fsdecode(source)
 
     def report_in_file(error: IRError) -> None:
         report(error.located(Location(path=path)))
@@ -115,7 +131,7 @@ def read_proto(source: str | os.PathLike[str] | bytes) -> tuple[ModelProto, str 
         if not stat.S_ISREG(status.st_mode):
             message = "the path is not a regular file"
             raise ParseError(message, code=Code.unreadable_path, hint=path_hint(path), location=location)
-        if status.st_size > _MOST_BYTES:
+        if status.st_size > MOST_BYTES:
             hint = "save the tensors as external data"
             raise ResourceError("the file is larger than 2 GiB, the limit of ONNX files", hint=hint, location=location)
         raw = _content(path, status.st_size)
@@ -210,12 +226,6 @@ _GRAPH, _INITIALIZER = 7, 5
 _DATA_TYPE, _RAW_DATA, _EXTERNAL_DATA, _DATA_LOCATION = 2, 9, 13, 14
 _EXTERNAL = 1
 
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
-"""The wire types of protobuf."""
-
-Field: TypeAlias = "tuple[int, int, int, int]"
-"""The number of a field, its start, the start of its content, and the end of both."""
-
 
 def without_large_tensors(content: memoryview, name: str, may_leave: Callable[[int], bool]) -> bytes | None:
     """The message of a model with large initializers that refer to the file; None if no tensor is removed.
@@ -234,19 +244,19 @@ def without_large_tensors(content: memoryview, name: str, may_leave: Callable[[i
         copied = inner
         for number, begin, first, last in message_fields(content, inner, end):
             if number == _INITIALIZER and last - first >= LEAST_LEFT_OUT:
-                tensor = _without_data(content, first, last, name, may_leave)
+                tensor = without_data(content, first, last, name, may_leave)
                 if tensor is not None:
-                    parts += [bytes(content[copied:begin]), _field(_INITIALIZER, tensor)]
+                    parts += [bytes(content[copied:begin]), encode_field(_INITIALIZER, tensor)]
                     copied = last
     except (ValueError, IndexError):
         return None
     if not parts:
         return None
     graph = b"".join([*parts, bytes(content[copied:end])])
-    return b"".join([bytes(content[:start]), _field(_GRAPH, graph), bytes(content[end:])])
+    return b"".join([bytes(content[:start]), encode_field(_GRAPH, graph), bytes(content[end:])])
 
 
-def _without_data(
+def without_data(
     content: memoryview, start: int, end: int, name: str, may_leave: Callable[[int], bool]
 ) -> bytes | None:
     """A tensor that refers to its bytes in the file; None if they are few, or stored differently."""
@@ -261,57 +271,10 @@ def _without_data(
         return None
     entries = {"location": name, "offset": str(first), "length": str(last - first)}
     external_data = [
-        _field(_EXTERNAL_DATA, _field(1, key.encode()) + _field(2, value.encode("utf-8", "surrogateescape")))
+        encode_field(
+            _EXTERNAL_DATA, encode_field(1, key.encode()) + encode_field(2, value.encode("utf-8", "surrogateescape"))
+        )
         for key, value in entries.items()
     ]
-    location = _number(_DATA_LOCATION << 3 | _VARINT) + _number(_EXTERNAL)
+    location = encode_varint(_DATA_LOCATION << 3 | VARINT) + encode_varint(_EXTERNAL)
     return b"".join([bytes(content[start:begin]), bytes(content[last:end]), *external_data, location])
-
-
-def message_fields(content: memoryview, start: int, end: int) -> Iterator[Field]:
-    """The fields of a message.
-
-    Raises:
-        ValueError: If the message is damaged.
-        IndexError: If the message is damaged.
-    """
-    position = start
-    while position < end:
-        tag, first = varint(content, position)
-        wire_type = tag & 7
-        if wire_type == _VARINT:
-            last = varint(content, first)[1]
-        elif wire_type == _BYTES:
-            size, first = varint(content, first)
-            last = first + size
-        elif wire_type in (_FIXED64, _FIXED32):
-            last = first + (8 if wire_type == _FIXED64 else 4)
-        else:
-            raise ValueError("the wire type of a field is invalid")
-        if last > end:
-            raise ValueError("a field ends after the end of its message")
-        yield tag >> 3, position, first, last
-        position = last
-
-
-def varint(content: memoryview, position: int) -> tuple[int, int]:
-    """A number, and its end."""
-    value = 0
-    for count in range(10):
-        byte = content[position + count]
-        value |= (byte & 127) << 7 * count
-        if byte < 128:
-            return value, position + count + 1
-    raise ValueError("a number has more than 10 bytes")
-
-
-def _number(value: int) -> bytes:
-    stored = bytearray()
-    while value > 127:
-        stored.append(value & 127 | 128)
-        value >>= 7
-    return bytes([*stored, value])
-
-
-def _field(number: int, content: bytes) -> bytes:
-    return _number(number << 3 | _BYTES) + _number(len(content)) + content

@@ -13,7 +13,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError
 from ir_exec.ir.packing import decode, packed_size
 from ir_exec.ir.regular_files import open_regular
-from ir_exec.onnx.reading.files import message_fields, varint
+from ir_exec.onnx.reading.wire import message_fields, varint
 from ir_exec.types import Array, ElementType
 
 __all__ = ["data_set_files", "read_tensor_file"]

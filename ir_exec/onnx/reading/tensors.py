@@ -24,6 +24,8 @@ __all__ = [
     "array_of",
     "dense",
     "element_type_of",
+    "external_number",
+    "external_path",
     "is_narrow",
     "narrow",
     "onnx_type",
@@ -230,13 +232,13 @@ def _check_length(tensor: TensorProto, element_type: ElementType, bits: int, cou
 
 def _external(tensor: TensorProto, element_type: ElementType, dims: tuple[int, ...], folder: str | None) -> Array:
     entries = {entry.key: entry.value for entry in tensor.external_data}
-    path = _inside(entries.get("location", ""), folder)
+    path = external_path(entries.get("location", ""), folder)
     if element_type is ElementType.string:
         raise WeightsError(
             "strings are stored as external data", expected="strings inside the file", code=Code.constant_size
         )
     needed = (math.prod(dims) * element_type.bits + 7) // 8
-    offset, size = _number(entries, "offset", 0), _number(entries, "length", needed)
+    offset, size = external_number(entries, "offset", 0), external_number(entries, "length", needed)
     if size != needed:
         raise WeightsError(
             "the length of the external data is",
@@ -284,7 +286,7 @@ def _read_bytes(path: str, offset: int, size: int) -> Array:
         raise WeightsError(message, code=Code.weights_missing) from None
 
 
-def _number(entries: dict[str, str], key: str, default: int) -> int:
+def external_number(entries: dict[str, str], key: str, default: int) -> int:
     text = entries.get(key)
     if text is None:
         return default
@@ -295,7 +297,7 @@ def _number(entries: dict[str, str], key: str, default: int) -> int:
     return int(text)
 
 
-def _inside(location: str, folder: str | None) -> str:
+def external_path(location: str, folder: str | None) -> str:
     """The path of external data.
 
     Raises:

@@ -227,5 +227,17 @@ class State(Protocol):
     def write(self, variable_id: str, value: Array) -> None:
         """Keep the value for the next run."""
 
+    def append(self, variable_id: str, value: Array, elements: Array, axis: int) -> Array | None:
+        """Return the value that was read, followed by elements along an axis; read-only.
+
+        It is in memory with room for more, to which later runs append in place. None if the arrays cannot be there.
+        """
+
+    def reorder(self, variable_id: str, value: Array, indices: Array, axis: int, growing_axis: int) -> Array | None:
+        """Return slices of the value that was read, with room to append along another axis; read-only.
+
+        It is the value itself if the indices are 0, 1, ... for all slices. None if the slices cannot be there.
+        """
+
     def draw(self, layer: object, count: int) -> int:
         """Return the number of random numbers drawn so far by this layer, and add `count` to it."""

@@ -20,8 +20,13 @@ CASES += [case(type, data_of("f32", shape)) for type, shape in product(("ReLU", 
 CASES += [case(type, array("f32", *EXTREMES)) for type in ONE_INPUT]
 CASES += [case(type, array("f32", -np.inf, np.inf, np.nan)) for type in ("Sigmoid", "SoftPlus")]
 CASES += [
-    case(type, array(kind, *((-9, -3, -2, -1, 0, 1, 2, 6) if ElementType[kind].is_signed else (0, 1, 2, 3, 6))))
-    for type, kind in product(OF_INTEGERS, ("i32", "u8", "i64", "i8"))
+    case(
+        type,
+        array(
+            element_type, *((-9, -3, -2, -1, 0, 1, 2, 6) if ElementType[element_type].is_signed else (0, 1, 2, 3, 6))
+        ),
+    )
+    for type, element_type in product(OF_INTEGERS, ("i32", "u8", "i64", "i8"))
 ]
 
 CASES += [case("Elu", data_of("f32", (3, 7)), attributes={"alpha": alpha}) for alpha in (0.0, 0.1, 1.0, -2.0)]
@@ -34,11 +39,13 @@ CASES += [
 CASES += [
     case(
         "Clamp",
-        array(kind, *((-9, -2, -1, 0, 1, 2, 3, 100) if ElementType[kind].is_signed else (0, 1, 2, 3, 100))),
+        array(
+            element_type, *((-9, -2, -1, 0, 1, 2, 3, 100) if ElementType[element_type].is_signed else (0, 1, 2, 3, 100))
+        ),
         attributes={"min": low, "max": high},
         oracle="reference",
     )
-    for kind, (low, high) in product(INTEGERS, ((-1.5, 2.5), (0.2, 1.8), (-1e9, 1e9)))
+    for element_type, (low, high) in product(INTEGERS, ((-1.5, 2.5), (0.2, 1.8), (-1e9, 1e9)))
 ]
 
 PRELU = [
@@ -59,19 +66,43 @@ PRELU = [
 ]
 CASES += [case("PReLU", data_of("f32", a), data_of("f32", b, -1, 2, 1), constants={1}) for a, b in PRELU]
 CASES += [case("PReLU", data_of("f32", a), data_of("f32", b, -1, 2, 1)) for a, b in PRELU[:4]]
-CASES += [case("PReLU", data_of(kind, a), data_of(kind, b, 0.01, 1)) for a, b in PRELU[::2] for kind in ("f32", "f16")]
-CASES += [case("PReLU", data_of(kind, (2, 3, 4)), data_of(kind, (3,), -1, 2, 1)) for kind in ("f16", "bf16", "f64")]
-CASES += [case("PReLU", array(kind, -3, -1, 0, 5), array(kind, 2)) for kind in ("i32", "i8", "i64")]
 CASES += [
-    case("PReLU", data_of(kind, (2, 3, 4)), data_of(slope, (3,), -1, 2, 1), constants=constants)
-    for kind, slope in (("f16", "f32"), ("bf16", "f32"), ("f32", "f16"), ("f32", "f64"), ("f64", "f32"), ("f16", "i32"))
+    case("PReLU", data_of(element_type, a), data_of(element_type, b, 0.01, 1))
+    for a, b in PRELU[::2]
+    for element_type in ("f32", "f16")
+]
+CASES += [
+    case("PReLU", data_of(element_type, (2, 3, 4)), data_of(element_type, (3,), -1, 2, 1))
+    for element_type in ("f16", "bf16", "f64")
+]
+CASES += [
+    case("PReLU", array(element_type, -3, -1, 0, 5), array(element_type, 2)) for element_type in ("i32", "i8", "i64")
+]
+CASES += [
+    case("PReLU", data_of(element_type, (2, 3, 4)), data_of(slope, (3,), -1, 2, 1), constants=constants)
+    for element_type, slope in (
+        ("f16", "f32"),
+        ("bf16", "f32"),
+        ("f32", "f16"),
+        ("f32", "f64"),
+        ("f64", "f32"),
+        ("f16", "i32"),
+    )
     for constants in ((), {1})
 ]
-CASES += [case("PReLU", array(kind, -8, -3, -1, 0, 5), array("f32", 0.3)) for kind in ("i32", "i8", "i64")]
+CASES += [
+    case("PReLU", array(element_type, -8, -3, -1, 0, 5), array("f32", 0.3)) for element_type in ("i32", "i8", "i64")
+]
 
 CASES += [
-    case("HardSigmoid", data_of(kind, (3, 4)), scalar(kind, alpha), scalar(kind, beta), constants={1, 2})
-    for kind, (alpha, beta) in product(FLOATS, ((0.25, 0.5), (-0.5, 0.25)))
+    case(
+        "HardSigmoid",
+        data_of(element_type, (3, 4)),
+        scalar(element_type, alpha),
+        scalar(element_type, beta),
+        constants={1, 2},
+    )
+    for element_type, (alpha, beta) in product(FLOATS, ((0.25, 0.5), (-0.5, 0.25)))
 ]
 CASES += [
     case("HardSigmoid", data_of("f32", shape), scalar("f32", 0.2), scalar("f32", 0.5), constants={1, 2})
@@ -79,14 +110,21 @@ CASES += [
 ]
 
 CASES += [
-    case("Selu", data_of(kind, (3, 4)), array(kind, 1.6732), array(kind, 1.0507), constants={1, 2}) for kind in FLOATS
+    case(
+        "Selu",
+        data_of(element_type, (3, 4)),
+        array(element_type, 1.6732),
+        array(element_type, 1.0507),
+        constants={1, 2},
+    )
+    for element_type in FLOATS
 ]
 CASES += [
     case("Selu", data_of("f32", shape), array("f32", 1.5), array("f32", 2.0), constants={1, 2}) for shape in SHAPES
 ]
 CASES += [case("Selu", data_of("f32", (2, 3)), scalar("f32", 1.5), np.full((1, 1), 2, np.float32), constants={1, 2})]
 
-CASES += [case("Exp", data_of(kind, (3, 5), -10, 10, seed=3)) for kind in FLOATS]
+CASES += [case("Exp", data_of(element_type, (3, 5), -10, 10, seed=3)) for element_type in FLOATS]
 CASES += [case("Exp", data_of("f32", (), -10, 10, seed=3))]
 CASES += [case("Exp", array("i32", -3, -1, 0, 1, 2, 3, 4)), case("Exp", array("f32", -np.inf, -200, 200, np.inf))]
 

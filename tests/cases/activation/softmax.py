@@ -34,7 +34,7 @@ for type, opset in (("SoftMax", 1), ("SoftMax", 8), ("LogSoftmax", 5)):
     ]
     CASES += [along(type, opset, data_of("f32", ()), 0)]
     CASES += [along(type, opset, np.zeros(shape, np.float32), axis) for shape, axis in EMPTY]
-    CASES += [along(type, opset, data_of(kind, (2, 5)), 1) for kind in ("f64", "f16", "bf16")]
+    CASES += [along(type, opset, data_of(element_type, (2, 5)), 1) for element_type in ("f64", "f16", "bf16")]
     CASES += [along(type, opset, data_of("f32", (2, 300), spread=80), 1)]
     CASES += [along(type, opset, np.array([[1e30, 1e30, -1e30], [-1e5, 0, 88.8]], np.float32), 1)]
     CASES += [along(type, opset, np.array([[-np.inf, 0, 1], [-np.inf] * 3], np.float32), 1)]

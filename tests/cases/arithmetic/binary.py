@@ -70,13 +70,13 @@ CASES = [
 CASES += [
     case(
         "SquaredDifference",
-        array(kind, 3, 10, 7),
-        array(kind, 1, 1, 7),
-        expected=(array(kind, 4, 81, 0),),
+        array(element_type, 3, 10, 7),
+        array(element_type, 1, 1, 7),
+        expected=(array(element_type, 4, 81, 0),),
         oracle="nobody",
         note="by hand",
     )
-    for kind in ("i8", "u8")
+    for element_type in ("i8", "u8")
 ]
 
 # Broadcasting as NumPy does: one side, both sides, ranks that differ, size 1, empty tensors, scalars.
@@ -164,7 +164,10 @@ CASES += [
     case(type, array(element_type, 7.5, -7.5, 7.5, -7.5), array(element_type, 2, 2, -2, -2))
     for type, element_type in product(("Mod", "FloorMod"), FLOATS)
 ]
-CASES += [case("Divide", array(kind, 1, -1, 0, 7), array(kind, 0, 0, 0, 3)) for kind in ("f32", "f16", "bf16")]
+CASES += [
+    case("Divide", array(element_type, 1, -1, 0, 7), array(element_type, 0, 0, 0, 3))
+    for element_type in ("f32", "f16", "bf16")
+]
 CASES += [case("Mod", array("f32", 7, 0), array("f32", 0, 0)), case("FloorMod", array("f32", 7, 0), array("f32", 0, 0))]
 
 # Powers: whole and broken exponents, scalar exponents, negative bases and exponents.
@@ -173,20 +176,21 @@ CASES += [case("Power", floats("f32", (2, 3), 5, 0.5), array("f32", exponent), c
 CASES += [case("Power", floats("f16", (2, 3), 5, 0.5), np.array(2, np.float16))]
 CASES += [case("Power", array("f32", -8, 0, -2, 0, -2), array("f32", 1 / 3, -1, 3, 0, 0.5))]
 CASES += [
-    case("Power", array(kind, 2, -2, -1, 1, 3, -1, 7), array(kind, -1, 3, -3, -1, -2, -2, 0)) for kind in ("i32", "i64")
+    case("Power", array(element_type, 2, -2, -1, 1, 3, -1, 7), array(element_type, -1, 3, -3, -1, -2, -2, 0))
+    for element_type in ("i32", "i64")
 ]
 
 # What is beyond the type wraps. The plugin knows that of 16 bits and more; its 8-bit results saturate.
-LIMITS = {kind: np.iinfo(ElementType[kind].dtype) for kind in INTEGERS}
+LIMITS = {element_type: np.iinfo(ElementType[element_type].dtype) for element_type in INTEGERS}
 CASES += [
-    case("Add", array(kind, LIMITS[kind].max, 1), array(kind, 1, 1), oracle="reference")
-    for kind in ("i8", "u8", "i16", "i32", "i64", "u32", "u64")
+    case("Add", array(element_type, LIMITS[element_type].max, 1), array(element_type, 1, 1), oracle="reference")
+    for element_type in ("i8", "u8", "i16", "i32", "i64", "u32", "u64")
 ]
 CASES += [
-    case("Subtract", array(kind, LIMITS[kind].min, 1), array(kind, 1, 2), oracle="reference")
-    for kind in ("i8", "u8", "i32", "i64", "u32", "u64")
+    case("Subtract", array(element_type, LIMITS[element_type].min, 1), array(element_type, 1, 2), oracle="reference")
+    for element_type in ("i8", "u8", "i32", "i64", "u32", "u64")
 ]
 CASES += [
-    case("Multiply", array(kind, LIMITS[kind].max, 100), array(kind, 2, 3), oracle="reference")
-    for kind in ("i32", "i64", "u32", "u64")
+    case("Multiply", array(element_type, LIMITS[element_type].max, 100), array(element_type, 2, 3), oracle="reference")
+    for element_type in ("i32", "i64", "u32", "u64")
 ]

@@ -28,13 +28,16 @@ LOWEST = -np.finfo(F32).max
 CASES: list[Case] = []
 
 CASES += [greatest(VALUES, IDS, constants=constants) for constants in ((), (1,), (0, 1))]
-CASES += [greatest(table(8, *rest), IDS) for rest in ((1,), (3,), (2, 3), (0,))]
+CASES += [greatest(table(8, *dims), IDS) for dims in ((1,), (3,), (2, 3), (0,))]
 CASES += [greatest(VALUES, IDS, scalar(count), constants=(2,)) for count in (6, 8)]
 CASES += [
     greatest(VALUES, IDS, scalar(7, dtype), constants=constants) for dtype in (I32, I64) for constants in ((), (1,))
 ]
 CASES += [greatest(table(8, 2), IDS.astype(I64), constants=(1,))]
-CASES += [greatest(table(8, 2, kind=kind), IDS, rtol=1e-6 if kind == "f64" else 0.0) for kind in KINDS]
+CASES += [
+    greatest(table(8, 2, element_type=element_type), IDS, rtol=1e-6 if element_type == "f64" else 0.0)
+    for element_type in KINDS
+]
 CASES += [greatest(VALUES, np.array([0, 0, 0, 1, 1, 2, 2, 2], I32), fill=fill) for fill in ("lowest", "LOWEST", "ZERO")]
 CASES += [
     greatest(

@@ -69,7 +69,7 @@ CASES += [
     case(type, array(element_type, *(SIGNED if ElementType[element_type].is_signed else UNSIGNED)))
     for type, element_type in product(("Abs", "Sign", "Floor", "Ceiling", "Round", "Erf", "Sin", "Atan"), INTEGERS)
 ]
-CASES += [case("Negative", array(kind, *SIGNED)) for kind in ("i8", "i16", "i32", "i64")]
+CASES += [case("Negative", array(element_type, *SIGNED)) for element_type in ("i8", "i16", "i32", "i64")]
 WHOLE = {
     "Log": (1, 2, 3, 6, 100),
     "Sqrt": (0, 1, 2, 3, 6, 100),
@@ -85,7 +85,9 @@ WHOLE = {
 }
 CASES += [case(type, array("i32", *values)) for type, values in WHOLE.items()]
 CASES += [case(type, array("i8", *WHOLE[type])) for type in ("Sqrt", "Asinh")]
-CASES += [case("Cos", array(kind, *range(10)), note="below zero") for kind in ("u8", "u16", "u32", "u64")]
+CASES += [
+    case("Cos", array(element_type, *range(10)), note="below zero") for element_type in ("u8", "u16", "u32", "u64")
+]
 CASES += [case("Tan", array("u32", *range(10)), note="below zero", oracle="reference")]
 
 # Ends, infinities and NaN.
@@ -105,8 +107,13 @@ CASES += [
 
 CASES += [case("Tanh", array("f32", *values)) for values in (EXTREMES, (-np.inf, np.inf, np.nan))]
 CASES += [
-    case("Tanh", array(kind, *((-9, -3, -2, -1, 0, 1, 2, 6) if ElementType[kind].is_signed else (0, 1, 2, 3, 6))))
-    for kind in ("i32", "u8", "i64", "i8")
+    case(
+        "Tanh",
+        array(
+            element_type, *((-9, -3, -2, -1, 0, 1, 2, 6) if ElementType[element_type].is_signed else (0, 1, 2, 3, 6))
+        ),
+    )
+    for element_type in ("i32", "u8", "i64", "i8")
 ]
 
 # The specification's examples, and halves of all kinds.

@@ -13,7 +13,7 @@ def deconvolution(
     type: str,
     data: tuple[int, ...],
     filters: tuple[int, ...],
-    kind: str = "f32",
+    element_type: str = "f32",
     constants: tuple[int, ...] = (1, 2),
     *,
     sizes: tuple[int, ...] | None = None,
@@ -22,15 +22,15 @@ def deconvolution(
     **steps: object,
 ) -> Case:
     rank = len(data) - 2
-    inputs = [data_of(data, kind), data_of(filters, kind, 1)]
+    inputs = [data_of(data, element_type), data_of(filters, element_type, 1)]
     if sizes is not None:
         inputs.append(np.array(sizes, sizes_kind))
     attributes = windows(rank, **steps)  # type: ignore[arg-type]  # as a caller
     if more is not None:
         attributes["output_padding"] = more if isinstance(more, tuple) else (more,) * rank
-    tolerance = TOLERANCE.get(kind, 0.0)
-    held = tuple(position for position in constants if position < len(inputs))
-    return Case(type, 1, tuple(inputs), attributes, held, rtol=tolerance, atol=tolerance * 10)
+    tolerance = TOLERANCE.get(element_type, 0.0)
+    positions = tuple(position for position in constants if position < len(inputs))
+    return Case(type, 1, tuple(inputs), attributes, positions, rtol=tolerance, atol=tolerance * 10)
 
 
 ONE, GROUPS = "ConvolutionBackpropData", "GroupConvolutionBackpropData"
@@ -124,11 +124,11 @@ CASES += [
 
 # Element types.
 CASES += [
-    deconvolution(type, (1, 2, 3, 4), shape, kind, strides=2)
+    deconvolution(type, (1, 2, 3, 4), shape, element_type, strides=2)
     for type, shape in ((ONE, (2, 3, 3, 3)), (GROUPS, (2, 1, 1, 3, 3)))
-    for kind in ("f64", "f16", "bf16")
+    for element_type in ("f64", "f16", "bf16")
 ]
-CASES += [deconvolution(ONE, (1, 2, 3, 4), (2, 3, 2, 2), kind) for kind in ("i32", "i64")]
+CASES += [deconvolution(ONE, (1, 2, 3, 4), (2, 3, 2, 2), element_type) for element_type in ("i32", "i64")]
 CASES += [deconvolution(ONE, (0, 2, 3, 4), (2, 3, 2, 2))]
 
 CASES += [

@@ -40,14 +40,14 @@ CASES += [
     Case(
         "BinaryConvolution",
         1,
-        (np.array([[[[1, 0], [1, 1]]]], ElementType[kind].dtype), bits(np.array([[[[1, 0]]]]))),
+        (np.array([[[[1, 0], [1, 1]]]], ElementType[element_type].dtype), bits(np.array([[[[1, 0]]]]))),
         windows(2, **steps) | {"mode": "xnor-popcount", "pad_value": pad_value},  # type: ignore[arg-type]  # as a caller
         {1},
-        expected=(np.array(expected, ElementType[kind].dtype),),
+        expected=(np.array(expected, ElementType[element_type].dtype),),
         oracle="nobody",
         note="the plugin is wrong for channels that are no multiple of eight, and leaves padding of 0 out",
     )
-    for kind in ("f32", "f16", "i32", "i8")
+    for element_type in ("f32", "f16", "i32", "i8")
     for steps, pad_value, expected in [
         ({}, 0.0, [[[[2], [0]]]]),
         ({"begin": (0, 1)}, 0.0, [[[[-2, 2, 0], [-2, 0, 2]]]]),

@@ -14,15 +14,15 @@ def convolution(
     type: str,
     data: tuple[int, ...],
     filters: tuple[int, ...],
-    kind: str = "f32",
+    element_type: str = "f32",
     constants: tuple[int, ...] = (1,),
     wide_vectors: bool = False,
     terms: int = 1000,
     **steps: object,
 ) -> Case:
     """terms: about how many products are added up, if they are more than a thousand."""
-    tolerance = TOLERANCE.get(kind, 0.0)
-    inputs = (data_of(data, kind), data_of(filters, kind, 1))
+    tolerance = TOLERANCE.get(element_type, 0.0)
+    inputs = (data_of(data, element_type), data_of(filters, element_type, 1))
     attributes = windows(len(data) - 2, **steps)  # type: ignore[arg-type]  # as a caller
     atol = tolerance * terms / 100
     return Case(type, 1, inputs, attributes, constants, rtol=tolerance, atol=atol, wide_vectors=wide_vectors)
@@ -118,11 +118,13 @@ CASES += [
 ]
 
 # Every element type; integers are exact, 8 bits saturate.
-CASES += [convolution("Convolution", (1, 3, 6, 5), (4, 3, 3, 2), kind) for kind in ("f64", "f16", "bf16")]
 CASES += [
-    convolution(type, (1, 4, 6, 5), shape, kind, begin=1, wide_vectors=kind == "i8")
+    convolution("Convolution", (1, 3, 6, 5), (4, 3, 3, 2), element_type) for element_type in ("f64", "f16", "bf16")
+]
+CASES += [
+    convolution(type, (1, 4, 6, 5), shape, element_type, begin=1, wide_vectors=element_type == "i8")
     for type, shape in (("Convolution", (3, 4, 2, 2)), ("GroupConvolution", (2, 3, 2, 2, 2)))
-    for kind in ("i8", "u8", "i16", "u16", "i32", "i64")
+    for element_type in ("i8", "u8", "i16", "u16", "i32", "i64")
 ]
 CASES += [
     Case(
@@ -175,4 +177,7 @@ CASES += [
     convolution("GroupConvolution", (1, 2, 5, 5), (2, 1, 1, 2, 2), constants=()),
     convolution("GroupConvolution", (0, 2, 5, 5), (2, 1, 1, 2, 2)),
 ]
-CASES += [convolution("GroupConvolution", (1, 3, 6, 5), (3, 1, 1, 3, 2), kind) for kind in ("f64", "f16", "bf16")]
+CASES += [
+    convolution("GroupConvolution", (1, 3, 6, 5), (3, 1, 1, 3, 2), element_type)
+    for element_type in ("f64", "f16", "bf16")
+]

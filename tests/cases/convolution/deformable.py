@@ -20,23 +20,23 @@ def deformable(
     parts: int = 1,
     spread: float = 1.5,
     mask: bool = False,
-    kind: str = "f32",
+    element_type: str = "f32",
     constants: tuple[int, ...] = (2,),
     extra: dict[str, object] | None = None,
     **steps: object,
 ) -> Case:
     generator = np.random.default_rng(5)
     elements = parts * filters[2] * filters[3]
-    dtype = ElementType[kind].dtype
+    dtype = ElementType[element_type].dtype
     inputs = [
-        data_of(data, kind),
+        data_of(data, element_type),
         generator.uniform(-spread, spread, (data[0], 2 * elements, *counts)).astype(dtype),
-        data_of(filters, kind, 1),
+        data_of(filters, element_type, 1),
     ]
     if mask:
         inputs.append(generator.uniform(0, 1, (data[0], elements, *counts)).astype(dtype))
     attributes = windows(2, **steps) | {"group": 1, "deformable_group": parts} | (extra or {})  # type: ignore[arg-type]  # as a caller
-    tolerance = TOLERANCE[kind] * 3
+    tolerance = TOLERANCE[element_type] * 3
     return Case(
         "DeformableConvolution", opset, tuple(inputs), attributes, constants, rtol=tolerance, atol=tolerance * 5
     )
@@ -68,7 +68,7 @@ for beyond in (False, True):
         deformable(8, (1, 4, 6, 7), (4, 2, 2, 2), (5, 6), mask=True, parts=2, extra=extra | {"group": 2}),
         deformable(8, (1, 2, 5, 6), (3, 2, 1, 1), (9, 10), spread=2.0, begin=2, extra=extra),
     ]
-CASES += [deformable(8, (1, 2, 5, 6), (3, 2, 2, 2), (4, 5), mask=True, kind="f16")]
+CASES += [deformable(8, (1, 2, 5, 6), (3, 2, 2, 2), (4, 5), mask=True, element_type="f16")]
 CASES += [
     Case(
         "DeformableConvolution",

@@ -32,8 +32,8 @@ CASES.append(cast(grid(3, (3, 4), (33, 50)), "f16", 0.02))
 part = grid(2, (3, 4), (32, 48), flatten=True, h=2, w=2, stride_x=8.0, stride_y=8.0)
 corners = [[4, 4], [12, 4], [4, 12], [12, 12]]
 filled = np.zeros((24, 4), np.float32)
-for place, corner in enumerate(corners):
-    filled[2 * place : 2 * place + 2] = part.inputs[0] + np.tile(np.array(corner, np.float32), 2)
+for index, corner in enumerate(corners):
+    filled[2 * index : 2 * index + 2] = part.inputs[0] + np.tile(np.array(corner, np.float32), 2)
 CASES.append(
     Case(
         part.type, 6, part.inputs, part.attributes, (), 1, (filled,), "nobody", 1e-6, 1e-6, note="what is left is open"
@@ -42,9 +42,9 @@ CASES.append(
 
 
 # ExperimentalDetectronROIFeatureExtractor.
-def extract(rois: Array, sizes: list[tuple[int, int]], channels: int = 2, **rest: Any) -> Case:
+def extract(rois: Array, sizes: list[tuple[int, int]], channels: int = 2, **options: Any) -> Case:
     scales = tuple(4 * 2**i for i in range(len(sizes)))
-    attributes = {"output_size": 3, "sampling_ratio": 2, "pyramid_scales": scales, **rest}
+    attributes = {"output_size": 3, "sampling_ratio": 2, "pyramid_scales": scales, **options}
     levels = tuple(uniform((1, channels, *size), -2, 2, 700 + i) for i, size in enumerate(sizes))
     return Case("ExperimentalDetectronROIFeatureExtractor", 6, (rois, *levels), attributes, (), 2, rtol=1e-4, atol=1e-5)
 
@@ -82,7 +82,7 @@ CASES += [
 
 
 # ExperimentalDetectronDetectionOutput.
-def detected(rois: int, classes: int, seed: int, **rest: Any) -> Case:
+def detectron(rois: int, classes: int, seed: int, **options: Any) -> Case:
     attributes = {
         "score_threshold": 0.2,
         "nms_threshold": 0.4,
@@ -91,7 +91,7 @@ def detected(rois: int, classes: int, seed: int, **rest: Any) -> Case:
         "max_detections_per_image": 10,
         "max_delta_log_wh": 4.135,
         "deltas_weights": (10.0, 10.0, 5.0, 5.0),
-        **rest,
+        **options,
     }
     inputs = (
         boxes((rois,), seed),
@@ -116,16 +116,16 @@ for seed, attributes in enumerate(
         {"deltas_weights": (1.0, 2.0, 4.0, 8.0), "max_detections_per_image": 1},
     ]
 ):
-    CASES.append(detected(12, 3, 800 + 10 * seed, **attributes))
-    CASES.append(detected(7, 5, 805 + 10 * seed, **attributes))
+    CASES.append(detectron(12, 3, 800 + 10 * seed, **attributes))
+    CASES.append(detectron(7, 5, 805 + 10 * seed, **attributes))
 # Scores next to the threshold, on both sides of it and on it; 2**-14 of it is less than f16 can tell.
 for threshold in (0.05, 0.2, 0.7):
-    close = detected(9, 2, 904, score_threshold=threshold, nms_threshold=0.99, max_detections_per_image=9)
+    close = detectron(9, 2, 904, score_threshold=threshold, nms_threshold=0.99, max_detections_per_image=9)
     near = np.float32(threshold)
     steps = near * (1 + np.array([-(2.0**-8), -(2.0**-12), -(2.0**-14), 0, 2.0**-14, 2.0**-12, 2.0**-8], np.float32))
     close.inputs[2][:, 1] = [*steps, np.nextafter(near, np.float32(0)), np.nextafter(near, np.float32(1))]
     CASES.append(close)
-odd = detected(8, 3, 900, score_threshold=0.0, max_detections_per_image=30)
+odd = detectron(8, 3, 900, score_threshold=0.0, max_detections_per_image=30)
 odd.inputs[0][2] = [20, 20, 20, 30]
 odd.inputs[0][5] = [20, 20, 10, 30]
-CASES += [odd, detected(6, 1, 901), detected(5, 2, 902), cast(detected(12, 3, 903, nms_threshold=0.9), "f16", 0.02)]
+CASES += [odd, detectron(6, 1, 901), detectron(5, 2, 902), cast(detectron(12, 3, 903, nms_threshold=0.9), "f16", 0.02)]

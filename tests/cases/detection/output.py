@@ -44,8 +44,8 @@ def detection_inputs(
     return inputs
 
 
-def detection(since: int, inputs: tuple[Array, ...], classes: int, note: str = "", **rest: Any) -> Case:
-    attributes = {"keep_top_k": 10, "nms_threshold": 0.4, "normalized": True, **rest}
+def detection(since: int, inputs: tuple[Array, ...], classes: int, note: str = "", **options: Any) -> Case:
+    attributes = {"keep_top_k": 10, "nms_threshold": 0.4, "normalized": True, **options}
     attributes |= {"num_classes": classes} if since == 1 else {}
     return Case("DetectionOutput", since, inputs, attributes, rtol=1e-5, atol=1e-5, note=note)
 
@@ -95,8 +95,8 @@ for seed, variant in enumerate(VARIANTS):
     CASES.append(detection(1, detection_inputs(1, 9, 3, own=True, more=True, **kinds), 3, **twice))
 
 PLAIN = {"shared": True, "encoded": False, "normal": True, "own": False, "more": False, "seed": 7}
-for kind in ("f16", "bf16"):
-    typed = tuple(array.astype(ElementType[kind].dtype) for array in detection_inputs(1, 8, 3, **PLAIN))
+for element_type in ("f16", "bf16"):
+    typed = tuple(array.astype(ElementType[element_type].dtype) for array in detection_inputs(1, 8, 3, **PLAIN))
     case = detection(8, typed, 3)
     CASES.append(Case(case.type, 8, typed, case.attributes, rtol=0.01, atol=0.01))
 ended = detection_inputs(1, 8, 2, **{**PLAIN, "normal": False})

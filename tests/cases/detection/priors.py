@@ -37,13 +37,13 @@ BOXES: list[dict[str, object]] = [
 SIZES = [((3, 5), (60, 100)), ((1, 1), (300, 300)), ((2, 4), (33, 47))]
 
 
-def sizes(grid: tuple[int, int], image: tuple[int, int], kind: str = "i64") -> tuple[Any, ...]:
-    return tuple(np.array(pair, ElementType[kind].dtype) for pair in (grid, image))
+def sizes(grid: tuple[int, int], image: tuple[int, int], element_type: str = "i64") -> tuple[Any, ...]:
+    return tuple(np.array(pair, ElementType[element_type].dtype) for pair in (grid, image))
 
 
-def priors(type_name: str, since: int, grid: Any, image: Any, kind: str = "i64", **rest: Any) -> Case:
-    constants, attributes = rest.pop("constants", {0, 1}), {"offset": 0.5, **rest}
-    return Case(type_name, since, sizes(grid, image, kind), attributes, constants, rtol=1e-6, atol=1e-6)
+def priors(type_name: str, since: int, grid: Any, image: Any, element_type: str = "i64", **options: Any) -> Case:
+    constants, attributes = options.pop("constants", {0, 1}), {"offset": 0.5, **options}
+    return Case(type_name, since, sizes(grid, image, element_type), attributes, constants, rtol=1e-6, atol=1e-6)
 
 
 for since in (1, 8):
@@ -54,8 +54,8 @@ for since in (1, 8):
             CASES.append(priors("PriorBox", since, grid, image, **boxes, min_max_aspect_ratios_order=False))
     CASES.append(Case("PriorBox", since, sizes((2, 3), (60, 100)), {"min_size": 16.0, "step": 8.5}, {0, 1}, rtol=1e-6))
     CASES += [
-        priors("PriorBox", since, (2, 3), (60, 100), kind, min_size=16.0, aspect_ratio=2.0)
-        for kind in ("i8", "i16", "i32", "u8", "u16", "u32", "u64")
+        priors("PriorBox", since, (2, 3), (60, 100), element_type, min_size=16.0, aspect_ratio=2.0)
+        for element_type in ("i8", "i16", "i32", "u8", "u16", "u32", "u64")
     ]
     CASES += [
         priors("PriorBox", since, (2, 3), (60, 100), min_size=16.0, constants=()),

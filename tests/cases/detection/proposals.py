@@ -12,8 +12,8 @@ from tests.helpers.values import uniform
 
 
 # GenerateProposals.
-def generate(images: int, anchors: int, height: int, width: int, *scale: float, seed: int = 0, **rest: Any) -> Case:
-    attributes = {"min_size": 1.0, "nms_threshold": 0.5, "pre_nms_count": 40, "post_nms_count": 20, **rest}
+def generate(images: int, anchors: int, height: int, width: int, *scale: float, seed: int = 0, **options: Any) -> Case:
+    attributes = {"min_size": 1.0, "nms_threshold": 0.5, "pre_nms_count": 40, "post_nms_count": 20, **options}
     inputs = (
         np.tile(np.array([[50.0, 60.0, *scale]], np.float32), (images, 1)),
         boxes((height, width, anchors), seed),
@@ -62,8 +62,8 @@ def growing(case: Case) -> Case:
 
 
 # ExperimentalDetectronGenerateProposalsSingleImage.
-def single(anchors: int, height: int, width: int, seed: int, **rest: Any) -> Case:
-    attributes = {"min_size": 0.0, "nms_threshold": 0.5, "pre_nms_count": 40, "post_nms_count": 12, **rest}
+def single(anchors: int, height: int, width: int, seed: int, **options: Any) -> Case:
+    attributes = {"min_size": 0.0, "nms_threshold": 0.5, "pre_nms_count": 40, "post_nms_count": 12, **options}
     inputs = (
         np.array([50.0, 60.0, 1.0], np.float32),
         boxes((height * width * anchors,), seed),
@@ -96,7 +96,7 @@ CASES += [
 
 
 # Proposal.
-def proposal(since: int, size: tuple[int, int, int], image: tuple[float, ...], seed: int = 0, **rest: Any) -> Case:
+def proposal(since: int, size: tuple[int, int, int], image: tuple[float, ...], seed: int = 0, **options: Any) -> Case:
     attributes: dict[str, Any] = {
         "base_size": 16,
         "pre_nms_topn": 60,
@@ -106,7 +106,7 @@ def proposal(since: int, size: tuple[int, int, int], image: tuple[float, ...], s
         "min_size": 8,
         "ratio": (0.5, 1.0, 2.0),
         "scale": (1.0, 2.0),
-        **rest,
+        **options,
     }
     batches, height, width = size
     ratios, scales = (np.size(attributes[name]) for name in ("ratio", "scale"))

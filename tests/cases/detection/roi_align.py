@@ -18,11 +18,19 @@ BOXES = np.array(
 IMAGES = np.array([0, 1, 1, 0, 0, 1])
 
 
-def align(opset: int, kind: str = "f32", index: str = "i64", boxes: Array = BOXES, **attributes: object) -> Case:
-    given = {"pooled_h": 2, "pooled_w": 3, "sampling_ratio": 2, "spatial_scale": 1.0, "mode": "avg"} | attributes
-    data = numbers(2, 3, 4, 6, low=-1, kind=kind)
+def align(
+    opset: int, element_type: str = "f32", index: str = "i64", boxes: Array = BOXES, **attributes: object
+) -> Case:
+    all_attributes = {
+        "pooled_h": 2,
+        "pooled_w": 3,
+        "sampling_ratio": 2,
+        "spatial_scale": 1.0,
+        "mode": "avg",
+    } | attributes
+    data = numbers(2, 3, 4, 6, low=-1, element_type=element_type)
     inputs = (data, boxes.astype(data.dtype), IMAGES[: len(boxes)].astype(ElementType[index].dtype))
-    return case("ROIAlign", opset, inputs, given)
+    return case("ROIAlign", opset, inputs, all_attributes)
 
 
 CASES: list[Case] = []
@@ -39,8 +47,8 @@ for mode in ("avg", "max"):
                 align(9, mode=mode, spatial_scale=scale, aligned_mode=aligned),
                 align(9, mode=mode, spatial_scale=scale, aligned_mode=aligned, sampling_ratio=0, boxes=BOXES[:5]),
             ]
-    for kind in TYPES[1:]:
-        CASES += [align(opset, kind, mode=mode, boxes=BOXES[:4]) for opset in (3, 9)]
+    for element_type in TYPES[1:]:
+        CASES += [align(opset, element_type, mode=mode, boxes=BOXES[:4]) for opset in (3, 9)]
 CASES += [align(9, index=index) for index in ("i32", "u8", "i16")]
 CASES += [
     case("ROIAlign", 9, (numbers(1, 2, 3, 3), np.full((2, 4), 1, np.float32), np.array([0, 0])),
@@ -63,7 +71,7 @@ for clockwise in (True, False):
             inputs = (numbers(2, 3, 4, 6, low=-1), TURNED, IMAGES[:5])
             CASES += [case("ROIAlignRotated", 15, inputs, attributes | {"clockwise_mode": clockwise})]
 CASES += [
-    case("ROIAlignRotated", 15, (numbers(1, 2, 4, 6, kind=kind), TURNED[:1].astype(dtype), IMAGES[:1]),
+    case("ROIAlignRotated", 15, (numbers(1, 2, 4, 6, element_type=element_type), TURNED[:1].astype(dtype), IMAGES[:1]),
          {"pooled_h": 2, "pooled_w": 2, "sampling_ratio": 2, "spatial_scale": 1.0})
-    for kind, dtype in (("f16", np.float16), ("f64", np.float64))
+    for element_type, dtype in (("f16", np.float16), ("f64", np.float64))
 ]  # fmt: skip

@@ -26,10 +26,10 @@ for opset in (1, 2):
             CASES += [case("ROIPooling", opset, (numbers(2, 3, 4, 6, low=-1), REGIONS), attributes)]
         attributes = {"pooled_h": high, "pooled_w": wide, "spatial_scale": 1.0, "method": "bilinear"}
         CASES += [case("ROIPooling", opset, (numbers(2, 3, 4, 6, low=-1), PARTS), attributes)]
-for kind in TYPES[1:3]:
-    dtype = ElementType[kind].dtype
+for element_type in TYPES[1:3]:
+    dtype = ElementType[element_type].dtype
     size = {"pooled_h": 2, "pooled_w": 2, "spatial_scale": 1.0}
-    data = numbers(2, 3, 4, 6, kind=kind)
+    data = numbers(2, 3, 4, 6, element_type=element_type)
     CASES += [
         case("ROIPooling", 2, (data, REGIONS.astype(dtype)), size),
         case("ROIPooling", 2, (data, (PARTS[:1] / 2).astype(dtype)), size | {"method": "bilinear"}),
@@ -44,21 +44,24 @@ CASES += [
 CORNERS = np.random.default_rng(4).integers(0, 9, (40, 4))
 MANY = np.concatenate([np.arange(40)[:, np.newaxis] % 2, CORNERS[:, :2] // 3, 5 + CORNERS[:, 2:]], 1).astype(np.float32)
 CASES += [
-    case("ROIPooling", 2, (numbers(2, channels, 11, 13, low=-1, kind=kind), MANY.astype(ElementType[kind].dtype)),
+    case("ROIPooling", 2, (numbers(2, channels, 11, 13, low=-1, element_type=element_type),
+                           MANY.astype(ElementType[element_type].dtype)),
          {"pooled_h": high, "pooled_w": wide, "spatial_scale": 1.0})
-    for kind in ("f32", "f16")
+    for element_type in ("f32", "f16")
     for channels, high, wide in ((1, 1, 1), (3, 2, 1), (2, 1, 3), (1, 2, 2), (2, 3, 2))
 ]  # fmt: skip
 
 
 # PSROIPooling
-def sensitive(regions: Array, channels: int, dim: int, group: int, kind: str = "f32", **attributes: object) -> Case:
-    data = numbers(2, channels, 5, 6, low=-1, kind=kind)
-    given = {"output_dim": dim, "group_size": group, "spatial_scale": 1.0, "mode": "average"} | attributes
-    if given["mode"] == "bilinear":
+def sensitive(
+    regions: Array, channels: int, dim: int, group: int, element_type: str = "f32", **attributes: object
+) -> Case:
+    data = numbers(2, channels, 5, 6, low=-1, element_type=element_type)
+    all_attributes = {"output_dim": dim, "group_size": group, "spatial_scale": 1.0, "mode": "average"} | attributes
+    if all_attributes["mode"] == "bilinear":
         # OpenVINO does not know the defaults of the specification.
-        given = {"spatial_bins_x": 1, "spatial_bins_y": 1} | given
-    return case("PSROIPooling", 1, (data, regions.astype(data.dtype)), given)
+        all_attributes = {"spatial_bins_x": 1, "spatial_bins_y": 1} | all_attributes
+    return case("PSROIPooling", 1, (data, regions.astype(data.dtype)), all_attributes)
 
 
 for scale in (1.0, 0.6):
@@ -74,7 +77,7 @@ for scale in (1.0, 0.6):
 BEYOND = np.array([[0, -0.1, -0.15, 0.5, 0.5], [1, 0.4, 0.3, 1.1, 1.2]], np.float32)
 CASES += [sensitive(BEYOND, 8, 2, group, mode="bilinear", spatial_bins_x=2, spatial_bins_y=2) for group in (2, 3, 5)]
 CASES += [sensitive(ENDED, 8, 2, 2, mode="average")]
-CASES += [sensitive(REGIONS, 8, 2, 2, kind, mode="average") for kind in ("f16", "bf16")]
+CASES += [sensitive(REGIONS, 8, 2, 2, element_type, mode="average") for element_type in ("f16", "bf16")]
 CASES += [
     sensitive(PARTS[1:2], 8, 2, 3, "f16", mode="bilinear", spatial_bins_x=2, spatial_bins_y=2),
     case("PSROIPooling", 1, (numbers(2, 8, 5, 6), REGIONS.astype(np.float16)),
@@ -87,13 +90,13 @@ CASES += [
 
 
 # DeformablePSROIPooling
-def deformable(group: int, part: int, classes: int | None, kind: str = "f32", **attributes: object) -> Case:
-    data = numbers(2, 4 * group**2, 5, 6, low=-1, kind=kind)
-    given = {"output_dim": 4, "group_size": group, "part_size": part, "spatial_scale": 1.0} | attributes
+def deformable(group: int, part: int, classes: int | None, element_type: str = "f32", **attributes: object) -> Case:
+    data = numbers(2, 4 * group**2, 5, 6, low=-1, element_type=element_type)
+    all_attributes = {"output_dim": 4, "group_size": group, "part_size": part, "spatial_scale": 1.0} | attributes
     inputs = [data, REGIONS.astype(data.dtype)]
     if classes is not None:
-        inputs.append(numbers(5, 2 * classes, part, part, low=-0.5, high=0.5, seed=4, kind=kind))
-    return case("DeformablePSROIPooling", 1, tuple(inputs), given)
+        inputs.append(numbers(5, 2 * classes, part, part, low=-0.5, high=0.5, seed=4, element_type=element_type))
+    return case("DeformablePSROIPooling", 1, tuple(inputs), all_attributes)
 
 
 for scale in (1.0, 0.6):

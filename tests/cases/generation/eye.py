@@ -8,8 +8,8 @@ from ir_exec.types import Array, ElementType
 from tests.conformance.case import Case
 
 
-def number(value: int, kind: str = "i64", *, vector: bool = False) -> Array:
-    return np.array([value] if vector else value, ElementType[kind].dtype)
+def number(value: int, element_type: str = "i64", *, vector: bool = False) -> Array:
+    return np.array([value] if vector else value, ElementType[element_type].dtype)
 
 
 def eye(
@@ -19,16 +19,16 @@ def eye(
     batch: tuple[int, ...] | None = None,
     *,
     output_type: str = "f32",
-    kind: str = "i64",
+    element_type: str = "i64",
     vector: bool = False,
     constants: tuple[int, ...] = (0, 1, 2, 3),
     **more: object,
 ) -> Case:
-    inputs = [number(value, kind, vector=vector) for value in (rows, columns, diagonal)]
+    inputs = [number(value, element_type, vector=vector) for value in (rows, columns, diagonal)]
     if batch is not None:
-        inputs.append(np.array(batch, ElementType[kind].dtype))
-    known = tuple(position for position in constants if position < len(inputs))
-    return Case("Eye", 9, tuple(inputs), {"output_type": output_type}, constants=known, **more)  # type: ignore[arg-type]  # passed on as they are
+        inputs.append(np.array(batch, ElementType[element_type].dtype))
+    constant_positions = tuple(position for position in constants if position < len(inputs))
+    return Case("Eye", 9, tuple(inputs), {"output_type": output_type}, constants=constant_positions, **more)  # type: ignore[arg-type]  # passed on as they are
 
 
 # The specification's examples.
@@ -69,12 +69,38 @@ CASES += [
     ),
 ]
 CASES += [
-    eye(2, 3, 1, (2,), output_type=kind)
-    for kind in ("bf16", "f16", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "i4", "u4", "boolean")
+    eye(2, 3, 1, (2,), output_type=element_type)
+    for element_type in (
+        "bf16",
+        "f16",
+        "f64",
+        "i8",
+        "i16",
+        "i32",
+        "i64",
+        "u8",
+        "u16",
+        "u32",
+        "u64",
+        "i4",
+        "u4",
+        "boolean",
+    )
 ]
 CASES += [
-    eye(2, 3, 0, output_type=kind, oracle="nobody", expected=(np.eye(2, 3).astype(ElementType[kind].dtype),))
-    for kind in ("f8e4m3", "f8e5m2", "f4e2m1")
+    eye(
+        2,
+        3,
+        0,
+        output_type=element_type,
+        oracle="nobody",
+        expected=(np.eye(2, 3).astype(ElementType[element_type].dtype),),
+    )
+    for element_type in ("f8e4m3", "f8e5m2", "f4e2m1")
 ]
-CASES += [eye(2, 3, -1, (2,), kind="i32"), eye(2, 3, -1, (2,), vector=True), eye(2, 3, 1, kind="i32", vector=True)]
+CASES += [
+    eye(2, 3, -1, (2,), element_type="i32"),
+    eye(2, 3, -1, (2,), vector=True),
+    eye(2, 3, 1, element_type="i32", vector=True),
+]
 CASES += [eye(3, 2, 1, (2, 2), constants=constants) for constants in ((), (0,), (1,), (2,), (3,), (0, 3), (0, 1, 2))]

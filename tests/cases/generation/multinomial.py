@@ -18,7 +18,7 @@ def multinomial(
     replacement: bool = True,
     logarithms: bool = False,
     *,
-    kind: str = "f32",
+    element_type: str = "f32",
     convert_type: str = "i32",
     seeds: tuple[int, int] = (1, 2),
     vector: bool = False,
@@ -34,7 +34,7 @@ def multinomial(
         "op_seed": seeds[1],
     }
     number = np.array([count] if vector else count, ElementType[index].dtype)
-    inputs: tuple[Array, ...] = (np.asarray(probs, ElementType[kind].dtype), number)
+    inputs: tuple[Array, ...] = (np.asarray(probs, ElementType[element_type].dtype), number)
     return Case("Multinomial", 13, inputs, attributes, constants=constants, **more)
 
 
@@ -47,8 +47,12 @@ CASES += [multinomial(SHARES[:2], count, False) for count in (0, 1, 2, 3)]
 CASES += [multinomial(RANDOM, 20, replacement) for replacement in (True, False)]
 CASES += [multinomial(np.log(RANDOM) + 3, 20, replacement, True) for replacement in (True, False)]
 CASES += [multinomial([[-1, 1, 2], [50, 1, 21]], 10, True, True)]
-CASES += [multinomial(RANDOM, 6, replacement, kind=kind) for kind in ("f16", "f64") for replacement in (True, False)]
-CASES += [multinomial([[0, 2, 0], [0, 0, 1]], 3, kind="bf16")]
+CASES += [
+    multinomial(RANDOM, 6, replacement, element_type=element_type)
+    for element_type in ("f16", "f64")
+    for replacement in (True, False)
+]
+CASES += [multinomial([[0, 2, 0], [0, 0, 1]], 3, element_type="bf16")]
 CASES += [multinomial(RANDOM, 6, seeds=seeds) for seeds in SEEDS]
 CASES += [multinomial(SHARES, 5, convert_type="i64"), multinomial(SHARES, 5, vector=True)]
 CASES += [multinomial(SHARES, 5, index="i32"), multinomial(SHARES, 5, constants=()), multinomial([[1]], 5)]

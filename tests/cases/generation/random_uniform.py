@@ -17,7 +17,7 @@ def uniform(
     shape: tuple[int, ...],
     low: float,
     high: float,
-    kind: str = "f32",
+    element_type: str = "f32",
     seeds: tuple[int, int] = (12, 34),
     alignment: str | None = None,
     *,
@@ -26,13 +26,13 @@ def uniform(
     constants: tuple[int, ...] = (0, 1, 2),
     **more: Any,
 ) -> Case:
-    dtype = ElementType[kind].dtype
+    dtype = ElementType[element_type].dtype
     limits = [np.array([limit] if vector else limit, dtype) for limit in (low, high)]
-    attributes = {"output_type": kind, "global_seed": seeds[0], "op_seed": seeds[1]}
+    attributes = {"output_type": element_type, "global_seed": seeds[0], "op_seed": seeds[1]}
     if alignment is not None:
         attributes["alignment"] = alignment
     inputs = (np.array(shape, ElementType[index].dtype), *limits)
-    more = {"oracle": ORACLES.get(kind, "reference"), "wide_vectors": kind == "bf16"} | more
+    more = {"oracle": ORACLES.get(element_type, "reference"), "wide_vectors": element_type == "bf16"} | more
     return Case("RandomUniform", 8, inputs, attributes, constants=constants, **more)
 
 
@@ -81,14 +81,21 @@ CASES += [uniform((2, 5), 0, 1, "f32", seeds, oracle="plugin") for seeds in SEED
 CASES += [
     uniform((50,), -3, 7.3, alignment=to, oracle="plugin", rtol=1e-6, atol=1e-6) for to in ("tensorflow", "pytorch")
 ]
-CASES += [uniform((9,), -100, 100, kind, seeds) for kind in ("i32", "i64", "f64") for seeds in SEEDS[2:5]]
+CASES += [
+    uniform((9,), -100, 100, element_type, seeds) for element_type in ("i32", "i64", "f64") for seeds in SEEDS[2:5]
+]
 CASES += [uniform((9,), 0, 1, "f32", seeds, "pytorch") for seeds in SEEDS]
 CASES += [uniform((9,), 0, 1, "f64", seeds, "pytorch") for seeds in SEEDS[2:5]]
 
 FLOATS = ("f32", "f16", "bf16", "f64")
 RANGES = [(0, 1), (-3, 5), (0.1, 0.2), (-1000, 60000)]
 ALIGNMENTS = ("tensorflow", "pytorch")
-CASES += [uniform((7,), *range_, kind, alignment=to) for kind in FLOATS for range_ in RANGES for to in ALIGNMENTS]
+CASES += [
+    uniform((7,), *range_, element_type, alignment=to)
+    for element_type in FLOATS
+    for range_ in RANGES
+    for to in ALIGNMENTS
+]
 INTEGERS = [(-3, 5), (0, 2), (-7, 2**20), (2**31 - 5, 2**31 - 1)]
 WIDE = (-(2**31), 2**31 - 1)
 LONG = [(-5, 2**40), (2**33, 2**33 + 3), (-(2**62), 2**62 - 1), (0, 2**32), (0, 2**32 - 1), (-(2**40), 5)]
@@ -100,7 +107,9 @@ CASES += [uniform((7,), *range_, "i64", alignment=to) for range_ in [*INTEGERS, 
 CASES += [
     uniform(shape, 0, 1, alignment=to) for shape in ((), (1,), (0,), (2, 0, 3), (1, 2, 3, 4)) for to in ALIGNMENTS
 ]
-CASES += [uniform((1303,), -3, 5, kind, alignment=to) for kind in (*FLOATS, "i32", "i64") for to in ALIGNMENTS]
+CASES += [
+    uniform((1303,), -3, 5, element_type, alignment=to) for element_type in (*FLOATS, "i32", "i64") for to in ALIGNMENTS
+]
 CASES += [uniform((1303,), 0, 2**40, "i64", alignment="pytorch")]
 CASES += [uniform((300, 301), 0, 1, "f32", alignment=to) for to in ALIGNMENTS]
 CASES += [uniform((70001,), 0, 1, "f64", alignment=to) for to in ALIGNMENTS]

@@ -14,32 +14,35 @@ TOLERANCE = {"u8": 0.0, "f64": 1e-6, "f32": 1e-6, "f16": 2e-3, "bf16": 2e-2}
 SIZES = [(1, 2, 2), (1, 4, 6), (3, 6, 2), (2, 2, 10)]
 
 
-def plane(*shape: int, kind: str = "u8", seed: int = 0) -> Array:
-    return np.random.default_rng(seed).integers(0, 256, shape).astype(ElementType[kind].dtype)
+def plane(*shape: int, element_type: str = "u8", seed: int = 0) -> Array:
+    return np.random.default_rng(seed).integers(0, 256, shape).astype(ElementType[element_type].dtype)
 
 
 def case(type: str, *inputs: Array) -> Case:
-    kind = ElementType.of(inputs[0]).name
-    return Case(type, 8, inputs, rtol=TOLERANCE[kind], atol=255 * TOLERANCE[kind])
+    element_type = ElementType.of(inputs[0]).name
+    return Case(type, 8, inputs, rtol=TOLERANCE[element_type], atol=255 * TOLERANCE[element_type])
 
 
 CASES: list[Case] = []
 for target in ("RGB", "BGR"):
-    for kind in ("u8", "f32"):
+    for element_type in ("u8", "f32"):
         for seed, (batch, rows, columns) in enumerate(SIZES):
-            whole = plane(batch, rows // 2 * 3, columns, 1, kind=kind, seed=seed)
-            y = plane(batch, rows, columns, 1, kind=kind, seed=seed)
-            half = [plane(batch, rows // 2, columns // 2, 1, kind=kind, seed=seed + one) for one in (10, 20)]
+            image = plane(batch, rows // 2 * 3, columns, 1, element_type=element_type, seed=seed)
+            y = plane(batch, rows, columns, 1, element_type=element_type, seed=seed)
+            half = [
+                plane(batch, rows // 2, columns // 2, 1, element_type=element_type, seed=seed + offset)
+                for offset in (10, 20)
+            ]
             CASES += [
-                case(f"NV12to{target}", whole),
+                case(f"NV12to{target}", image),
                 case(f"NV12to{target}", y, np.concatenate(half, 3)),
-                case(f"I420to{target}", whole),
+                case(f"I420to{target}", image),
                 case(f"I420to{target}", y, *half),
             ]
-    for kind in ("f16", "bf16", "f64"):
+    for element_type in ("f16", "bf16", "f64"):
         CASES += [
-            case(f"NV12to{target}", plane(1, 6, 2, 1, kind=kind)),
-            case(f"I420to{target}", plane(1, 6, 2, 1, kind=kind)),
+            case(f"NV12to{target}", plane(1, 6, 2, 1, element_type=element_type)),
+            case(f"I420to{target}", plane(1, 6, 2, 1, element_type=element_type)),
         ]
 
 # All that a pixel can be.
@@ -60,13 +63,17 @@ UV_WANTED = np.array([119, 156]).reshape(1, 1, 1, 2)
 EXACT_Y = np.array([81.535, 235.045, 16, 101.9]).reshape(1, 2, 2, 1)
 EXACT_UV = np.array([(128 - 0.148 * 255 + 3 * 128) / 4, (128 + 0.439 * 255 + 3 * 128) / 4]).reshape(1, 1, 1, 2)
 for target, pixels in (("RGB", PIXELS), ("BGR", PIXELS[..., ::-1])):
-    for kind, y, uv in (("u8", Y_WANTED, UV_WANTED), *((kind, EXACT_Y, EXACT_UV) for kind in ("f32", "f16", "f64"))):
-        dtype = ElementType[kind].dtype
-        wanted = np.concatenate([y, uv.reshape(1, 1, 2, 1)], 1).astype(dtype)
-        given = {"oracle": "nobody", "rtol": TOLERANCE[kind], "note": "worked out by hand"}
+    for element_type, y, uv in (
+        ("u8", Y_WANTED, UV_WANTED),
+        *((element_type, EXACT_Y, EXACT_UV) for element_type in ("f32", "f16", "f64")),
+    ):
+        dtype = ElementType[element_type].dtype
+        expected = np.concatenate([y, uv.reshape(1, 1, 2, 1)], 1).astype(dtype)
+        fields = {"oracle": "nobody", "rtol": TOLERANCE[element_type], "note": "worked out by hand"}
         CASES += [
-            Case(f"{target}toNV12", 17, (pixels.astype(dtype),), expected=(wanted,), **given),  # type: ignore[arg-type]  # as fields
-            Case(f"{target}toNV12", 17, (pixels.astype(dtype),), {"single_plane": True}, expected=(wanted,), **given),  # type: ignore[arg-type]  # as fields
+            Case(f"{target}toNV12", 17, (pixels.astype(dtype),), expected=(expected,), **fields),  # type: ignore[arg-type]  # as fields
+            Case(f"{target}toNV12", 17, (pixels.astype(dtype),), {"single_plane": True},
+                 expected=(expected,), **fields),  # type: ignore[arg-type]  # as fields
             Case(f"{target}toNV12", 17, (pixels.astype(dtype),), {"single_plane": False}, outputs=2,
-                 expected=(y.astype(dtype), uv.astype(dtype)), **given),  # type: ignore[arg-type]  # as fields
+                 expected=(y.astype(dtype), uv.astype(dtype)), **fields),  # type: ignore[arg-type]  # as fields
         ]  # fmt: skip

@@ -21,17 +21,22 @@ for mode in ("bilinear", "nearest", "bicubic"):
                 case("GridSample", 9, (data[:, :1, :1, :1], grid), attributes),
                 case("GridSample", 9, (data[:1, :2, :, :1], grid[:1] / 3), attributes),
             ]
-    for kind in ("f16", "bf16", "f64"):
-        inputs = (numbers(1, 2, 4, 6, kind=kind), numbers(1, 2, 3, 2, low=-1, seed=2, kind="f32"))
+    for element_type in ("f16", "bf16", "f64"):
+        inputs = (
+            numbers(1, 2, 4, 6, element_type=element_type),
+            numbers(1, 2, 3, 2, low=-1, seed=2, element_type="f32"),
+        )
         CASES += [case("GridSample", 9, inputs, {"mode": mode})]
-for kind in ("f16", "f64"):
+for element_type in ("f16", "f64"):
     inputs = (
         numbers(1, 2, 4, 6),
-        (numbers(1, 2, 3, 2, low=-8, high=8, seed=2).round() / 8).astype(ElementType[kind].dtype),
+        (numbers(1, 2, 3, 2, low=-8, high=8, seed=2).round() / 8).astype(ElementType[element_type].dtype),
     )
     CASES += [case("GridSample", 9, inputs, {"mode": "bilinear"})]
-for kind in ("i32", "u8", "i8"):
-    data = numbers(1, 2, 4, 6, high=120, kind=kind) - ElementType[kind].dtype.type(0 if kind == "u8" else 60)
+for element_type in ("i32", "u8", "i8"):
+    data = numbers(1, 2, 4, 6, high=120, element_type=element_type) - ElementType[element_type].dtype.type(
+        0 if element_type == "u8" else 60
+    )
     for mode in ("bilinear", "nearest"):
         CASES += [case("GridSample", 9, (data, numbers(1, 3, 5, 2, low=-1.2, high=1.2, seed=3)), {"mode": mode})]
 corners = np.array([[[[-1, -1], [1, 1]], [[0, 0], [1, -1]]]], np.float32)

@@ -12,8 +12,8 @@ COORDINATES = ("half_pixel", "pytorch_half_pixel", "asymmetric", "tf_half_pixel_
 NEAREST = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "simple")
 
 
-def image(*shape: int, kind: str = "f32", seed: int = 0) -> Array:
-    return np.random.default_rng(seed).uniform(0, 60, shape).astype(ElementType[kind].dtype)
+def image(*shape: int, element_type: str = "f32", seed: int = 0) -> Array:
+    return np.random.default_rng(seed).uniform(0, 60, shape).astype(ElementType[element_type].dtype)
 
 
 def resize(
@@ -23,30 +23,30 @@ def resize(
     axes: list[int] | None,
     mode: str,
     *,
-    kind: str = "i64",
+    element_type: str = "i64",
     constants: tuple[int, ...] = (1, 2, 3),
     fields: dict[str, object] | None = None,
     **attributes: object,
 ) -> Case:
     """Sizes if the target is of integers, scales if it is of floats."""
-    by_size = all(isinstance(one, int) for one in target)
+    by_size = all(isinstance(size, int) for size in target)
     attributes = {"mode": mode, "shape_calculation_mode": "sizes" if by_size else "scales", **attributes}
-    chosen = np.array(target, ElementType[kind].dtype if by_size else np.float32)
+    chosen = np.array(target, ElementType[element_type].dtype if by_size else np.float32)
     if since == 11:
         inputs = [data, chosen]
     else:
         inputs = [data, chosen, np.ones(len(target), np.float32)] if by_size else [data, np.array([7]), chosen]
     if axes is not None:
-        inputs.append(np.array(axes, ElementType[kind].dtype))
+        inputs.append(np.array(axes, ElementType[element_type].dtype))
     tolerance = TOLERANCE.get(ElementType.of(data).name, 0)
-    given = {"rtol": tolerance, "atol": tolerance * 20} | (fields or {})
-    held = {position for position in constants if position < len(inputs)}
-    return Case("Interpolate", since, tuple(inputs), attributes, held, **given)  # type: ignore[arg-type]  # as a caller
+    case_fields = {"rtol": tolerance, "atol": tolerance * 20} | (fields or {})
+    constant_positions = {position for position in constants if position < len(inputs)}
+    return Case("Interpolate", since, tuple(inputs), attributes, constant_positions, **case_fields)  # type: ignore[arg-type]  # as a caller
 
 
 def first(data: Array, sizes: list[int], axes: str, mode: str, **attributes: object) -> Case:
-    given = {"mode": mode, "axes": axes} | attributes
-    return Case("Interpolate", 1, (data, np.array(sizes)), given, {1}, rtol=1e-5, atol=1e-4)
+    all_attributes = {"mode": mode, "axes": axes} | attributes
+    return Case("Interpolate", 1, (data, np.array(sizes)), all_attributes, {1}, rtol=1e-5, atol=1e-4)
 
 
 CASES: list[Case] = []
@@ -73,8 +73,8 @@ CASES += [
 
 # Antialiasing: of fewer than five axes the plugin leaves it out.
 CASES += [
-    resize(4, data, target, axes, "linear", antialias=True, fields={"oracle": oracle}, **rest)
-    for data, target, axes, oracle, rest in (
+    resize(4, data, target, axes, "linear", antialias=True, fields={"oracle": oracle}, **options)
+    for data, target, axes, oracle, options in (
         (image(1, 1, 9, 8), [4, 3], [2, 3], "reference", {}),
         (image(1, 1, 9, 8), [4, 11], [2, 3], "reference", {}),
         (image(1, 1, 9, 8), [18, 16], [2, 3], "reference", {}),
@@ -117,7 +117,7 @@ for since in (4, 11):
             np.zeros((0, 2, 8, 12), np.float32),)}),
         resize(since, image(1, 1, 1, 1), [3, 2], [2, 3], "cubic"),
         resize(since, image(1, 3, 130, 140), [65, 300], [2, 3], "linear_onnx"),
-        resize(since, image(1, 2, 4, 5), [8, 10], [2, 3], "nearest", kind="i32"),
+        resize(since, image(1, 2, 4, 5), [8, 10], [2, 3], "nearest", element_type="i32"),
         resize(since, image(1, 2, 4, 5), [8, 10], [2, 3], "nearest", constants=(), fields={"oracle": "reference"}),
         resize(since, image(1, 2, 4, 5), [2.0, 0.5], [2, 3], "cubic", constants=(3,) if since == 4 else (2,),
                fields={"oracle": "reference"}),
@@ -137,7 +137,7 @@ for since in (4, 11):
                fields={"dynamic": False}),
         resize(since, image(1, 1, 3, 4), [6, 5], [2, 3], "cubic", cube_coeff=-0.5),
         resize(since, image(1, 1, 3, 4), [6, 5], [2, 3], "cubic", cube_coeff=0.3),
-        resize(since, image(1, 1, 3, 4), [6, 5], [2, 3], "nearest", kind="u64", fields={"oracle": "reference"}),
+        resize(since, image(1, 1, 3, 4), [6, 5], [2, 3], "nearest", element_type="u64", fields={"oracle": "reference"}),
     ]  # fmt: skip
 
 # Pillow
@@ -162,23 +162,23 @@ for mode in ("bilinear_pillow", "bicubic_pillow"):
         resize(11, image(1, 3, 9, 7) * 4, [4, 12], [2, 3], mode, antialias=True,
                coordinate_transformation_mode="asymmetric", cube_coeff=-0.5),
     ]  # fmt: skip
-    for kind in ("f16", "bf16", "u8", "i8"):
+    for element_type in ("f16", "bf16", "u8", "i8"):
         # The plugin keeps fractions between the two passes, Pillow itself does not.
-        oracle = "reference" if kind in ("u8", "i8") else "plugin"
-        data = image(1, 1, 9, 8, kind=kind)
+        oracle = "reference" if element_type in ("u8", "i8") else "plugin"
+        data = image(1, 1, 9, 8, element_type=element_type)
         CASES += [resize(11, data, [4, 12], [2, 3], mode, cube_coeff=-0.5, fields={"oracle": oracle})]
-    for kind in ("i32", "i64", "f64"):
-        CASES += [resize(11, image(1, 1, 1, 8, kind=kind), [1, 3], [2, 3], mode, cube_coeff=-0.5)]
+    for element_type in ("i32", "i64", "f64"):
+        CASES += [resize(11, image(1, 1, 1, 8, element_type=element_type), [1, 3], [2, 3], mode, cube_coeff=-0.5)]
 
 # Element types. The plugin rounds integers; the reference kernel cuts their fractions off in some of the modes.
-for kind in ("f16", "bf16", "f64"):
+for element_type in ("f16", "bf16", "f64"):
     CASES += [
-        resize(4, image(1, 1, 3, 4, kind=kind), [6, 3], [2, 3], mode)
+        resize(4, image(1, 1, 3, 4, element_type=element_type), [6, 3], [2, 3], mode)
         for mode in ("nearest", "linear", "linear_onnx", "cubic")
     ]
-for kind in ("u8", "i8", "i32", "i64"):
+for element_type in ("u8", "i8", "i32", "i64"):
     CASES += [
-        resize(4, image(1, 1, 3, 4, kind=kind, seed=3), [6, 8], [2, 3], mode)
+        resize(4, image(1, 1, 3, 4, element_type=element_type, seed=3), [6, 8], [2, 3], mode)
         for mode in ("nearest", "linear", "linear_onnx", "cubic")
     ]
 CASES += [
@@ -225,5 +225,5 @@ CASES += [
     first(image(2, 3, 4), [5], "2", "linear", align_corners=False),
     first(image(1, 2, 3, 4), [5], "3", "linear", align_corners=False),
     first(image(1, 2, 3, 4), [6, 8], "2,3", "nearest"),
-    first(image(1, 2, 3, 4, kind="u8"), [6, 8], "2,3", "linear", align_corners=False),
+    first(image(1, 2, 3, 4, element_type="u8"), [6, 8], "2,3", "linear", align_corners=False),
 ]  # fmt: skip

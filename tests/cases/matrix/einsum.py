@@ -10,17 +10,17 @@ from tests.conformance.case import Case
 TOLERANCE = {"f64": 1e-5, "f32": 1e-5, "f16": 4e-3, "bf16": 2e-2}
 
 
-def data_of(kind: str, shape: tuple[int, ...], seed: int) -> Array:
+def data_of(element_type: str, shape: tuple[int, ...], seed: int) -> Array:
     generator = np.random.default_rng(seed)
-    found = ElementType[kind]
-    if found.is_integer:
-        return generator.integers(-3 if found.is_signed else 0, 4, shape).astype(found.dtype)
-    return generator.uniform(-1, 1, shape).astype(found.dtype)
+    type_ = ElementType[element_type]
+    if type_.is_integer:
+        return generator.integers(-3 if type_.is_signed else 0, 4, shape).astype(type_.dtype)
+    return generator.uniform(-1, 1, shape).astype(type_.dtype)
 
 
-def einsum(equation: str, *shapes: tuple[int, ...], kind: str = "f32", **fields: object) -> Case:
-    inputs = tuple(data_of(kind, shape, seed) for seed, shape in enumerate(shapes))
-    tolerance = TOLERANCE.get(kind, 0.0)
+def einsum(equation: str, *shapes: tuple[int, ...], element_type: str = "f32", **fields: object) -> Case:
+    inputs = tuple(data_of(element_type, shape, seed) for seed, shape in enumerate(shapes))
+    tolerance = TOLERANCE.get(element_type, 0.0)
     return Case("Einsum", 7, inputs, {"equation": equation}, rtol=tolerance, atol=tolerance, **fields)  # type: ignore[arg-type]  # as a caller
 
 
@@ -157,10 +157,14 @@ CASES += [
 
 # Element types.
 CASES += [
-    einsum("ij,jk->ik", (3, 5), (5, 2), kind=kind)
-    for kind in ("f64", "f16", "bf16", "i32", "i64", "u32", "u64", "i8", "u8", "i16", "u16")
+    einsum("ij,jk->ik", (3, 5), (5, 2), element_type=element_type)
+    for element_type in ("f64", "f16", "bf16", "i32", "i64", "u32", "u64", "i8", "u8", "i16", "u16")
 ]
-CASES += [einsum(equation, (3, 3), kind=kind) for kind in ("f16", "i32", "i8") for equation in ("ii->i", "ij->i")]
+CASES += [
+    einsum(equation, (3, 3), element_type=element_type)
+    for element_type in ("f16", "i32", "i8")
+    for equation in ("ii->i", "ij->i")
+]
 CASES += [
     Case(
         "Einsum",

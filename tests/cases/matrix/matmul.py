@@ -12,10 +12,10 @@ TOLERANCE = {"f64": 1e-5, "f32": 1e-5, "f16": 4e-3, "bf16": 2e-2}
 
 def data_of(element_type: str, shape: tuple[int, ...], seed: int, low: int = -4, high: int = 5) -> Array:
     generator = np.random.default_rng(seed)
-    kind = ElementType[element_type]
-    if kind.is_integer:
-        return generator.integers(low if kind.is_signed else 0, high, shape).astype(kind.dtype)
-    return generator.uniform(-1, 1, shape).astype(kind.dtype)
+    type_ = ElementType[element_type]
+    if type_.is_integer:
+        return generator.integers(low if type_.is_signed else 0, high, shape).astype(type_.dtype)
+    return generator.uniform(-1, 1, shape).astype(type_.dtype)
 
 
 def turn_last(array: Array) -> Array:
@@ -23,19 +23,19 @@ def turn_last(array: Array) -> Array:
 
 
 def matmul(
-    a: tuple[int, ...], b: tuple[int, ...], turns: tuple[bool, bool] | None = (False, False), kind: str = "f32"
+    a: tuple[int, ...], b: tuple[int, ...], turns: tuple[bool, bool] | None = (False, False), element_type: str = "f32"
 ) -> Case:
     """turns: whether a and b are transposed; None leaves the attributes out."""
-    inputs = (data_of(kind, a, 1), data_of(kind, b, 2))
+    inputs = (data_of(element_type, a, 1), data_of(element_type, b, 2))
     attributes = {} if turns is None else {"transpose_a": turns[0], "transpose_b": turns[1]}
-    tolerance = TOLERANCE.get(kind, 0.0)
+    tolerance = TOLERANCE.get(element_type, 0.0)
     terms = [np.abs(array.astype(np.float64)) for array in inputs]
     terms = [turn_last(array) if turn else array for array, turn in zip(terms, turns or (False, False), strict=True)]
     summed = (np.matmul(*terms),)
     return Case("MatMul", 1, inputs, attributes, rtol=tolerance, atol=tolerance, summed=summed)
 
 
-def turned(shape: tuple[int, ...], turn: bool) -> tuple[int, ...]:
+def transpose_shape(shape: tuple[int, ...], turn: bool) -> tuple[int, ...]:
     return (*shape[:-2], shape[-1], shape[-2]) if turn and len(shape) > 1 else shape
 
 
@@ -66,7 +66,9 @@ SHAPES = [
 
 EMPTY = [((0, 3), (3, 4)), ((2, 0), (0, 4)), ((0,), (0,)), ((0,), (0, 4)), ((2, 2, 0), (0, 3)), ((0, 2, 3), (3, 4))]
 
-CASES = [matmul(turned(a, turns[0]), turned(b, turns[1]), turns) for a, b in SHAPES for turns in ALL_TURNS]
+CASES = [
+    matmul(transpose_shape(a, turns[0]), transpose_shape(b, turns[1]), turns) for a, b in SHAPES for turns in ALL_TURNS
+]
 CASES += [matmul((2, 3), (3, 4), None)]
 CASES += [matmul(a, b) for a, b in EMPTY]
 CASES += [matmul((3, 0, 2), (3, 2, 4))]
@@ -83,7 +85,7 @@ CASES += [
 
 # Odd numbers of rows and columns, which with other numbers in `costs` are many pieces and strips.
 CASES += [
-    matmul(turned(a, turns[0]), turned(b, turns[1]), turns)
+    matmul(transpose_shape(a, turns[0]), transpose_shape(b, turns[1]), turns)
     for a, b in [((3, 5), (5, 33)), ((33, 5), (5, 3)), ((2, 9, 5), (5, 17)), ((3, 7, 5), (3, 5, 23))]
     for turns in ALL_TURNS
 ]
@@ -100,12 +102,12 @@ CASES += [
 
 # Every element type: short floats are added in f32, integers exactly.
 CASES += [
-    matmul(turned((3, 7), turns[0]), turned((7, 5), turns[1]), turns, kind)
-    for kind in ("f64", "f16", "bf16", "i32", "i64", "u32", "u64", "i8", "u8", "i16", "u16")
+    matmul(transpose_shape((3, 7), turns[0]), transpose_shape((7, 5), turns[1]), turns, element_type)
+    for element_type in ("f64", "f16", "bf16", "i32", "i64", "u32", "u64", "i8", "u8", "i16", "u16")
     for turns in ((False, False), (True, True))
 ]
-CASES += [matmul((2, 3, 4), (4, 5), kind=kind) for kind in ("f16", "bf16", "i32", "u8")]
-CASES += [matmul((7,), (7, 2), kind=kind) for kind in ("bf16", "i64")]
+CASES += [matmul((2, 3, 4), (4, 5), element_type=element_type) for element_type in ("f16", "bf16", "i32", "u8")]
+CASES += [matmul((7,), (7, 2), element_type=element_type) for element_type in ("bf16", "i64")]
 CASES += [
     Case("MatMul", 1, (np.ones((1, 4096), dtype), np.ones((4096, 1), dtype)), note="sum beyond the type's precision")
     for dtype in (ElementType.f16.dtype, ElementType.bf16.dtype)

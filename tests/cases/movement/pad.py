@@ -19,13 +19,13 @@ CUBE = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 FIVE = np.arange(1, 6, dtype=np.float32)
 
 
-def _typed(name: str, shape: tuple[int, ...]) -> Array:
+def _typed_values(name: str, shape: tuple[int, ...]) -> Array:
     """Different values of any element type."""
-    kind = ElementType[name]
+    element_type = ElementType[name]
     codes = np.arange(1, 1 + int(np.prod(shape)), dtype=np.uint8)
-    if kind.bits == 8 and kind.is_float:
-        return codes.view(kind.dtype).reshape(shape)
-    return codes.astype(kind.dtype).reshape(shape)
+    if element_type.bits == 8 and element_type.is_float:
+        return codes.view(element_type.dtype).reshape(shape)
+    return codes.astype(element_type.dtype).reshape(shape)
 
 
 def _pad(
@@ -36,7 +36,7 @@ def _pad(
     value: object = None,
     *,
     opset: int = 12,
-    known: bool = True,
+    is_constant: bool = True,
     index: type[np.generic] = np.int64,
     expected: object = None,
     note: str = "",
@@ -45,11 +45,11 @@ def _pad(
     inputs = [data, np.array(begin, index), np.array(end, index)]
     if value is not None:
         inputs.append(np.asarray(value, data.dtype))
-    wanted = None if expected is None else (np.array(expected, data.dtype),)
+    outputs = None if expected is None else (np.array(expected, data.dtype),)
     # The plugin takes 0 for a pad_value that is no constant.
-    constants = (1, 2, 3)[: len(inputs) - 1] if known else (3,)[: len(inputs) - 3]
+    constants = (1, 2, 3)[: len(inputs) - 1] if is_constant else (3,)[: len(inputs) - 3]
     return Case(
-        "Pad", opset, tuple(inputs), {"pad_mode": mode}, constants=constants, expected=wanted, note=note, oracle=oracle
+        "Pad", opset, tuple(inputs), {"pad_mode": mode}, constants=constants, expected=outputs, note=note, oracle=oracle
     )
 
 
@@ -114,13 +114,13 @@ CASES: list[Case] = [
     ),
     *(_pad(WORKED_DATA, [2, -1], [-1, 3], mode, expected=MIXED[mode], note="specification, mixed") for mode in MODES),
     *(
-        _pad(*pads, mode, opset=opset, known=known)
-        for opset, known in ((1, True), (12, True), (12, False))
+        _pad(*pads, mode, opset=opset, is_constant=is_constant)
+        for opset, is_constant in ((1, True), (12, True), (12, False))
         for mode in MODES
         for pads in PADS
     ),
     *(_pad(CUBE, [1, 0, 2], [0, 1, -1], "constant", 7.5, opset=opset) for opset in (1, 12)),
-    _pad(CUBE, [1, 0, 2], [0, 1, -1], "constant", 7.5, known=False),
+    _pad(CUBE, [1, 0, 2], [0, 1, -1], "constant", 7.5, is_constant=False),
     *(_pad(FIVE, [1], [2], mode, 7.5, note="pad_value without effect") for mode in MODES[1:]),
     *(_pad(FIVE, [1], [2], index=index) for index in (np.int8, np.int16, np.int32, np.uint8, np.uint32, np.uint64)),
     _pad(FIVE[:0], [1], [2], value=3),
@@ -141,11 +141,11 @@ CASES: list[Case] = [
     Case("Pad", 12, (FIVE, np.array([1]), np.array([2])), {"pad_mode": "constant"}, (1,), note="pads_end unknown"),
     Case("Pad", 12, (FIVE, np.array([1]), np.array([2])), {"pad_mode": "constant"}, (2,), note="pads_begin unknown"),
     *(
-        _pad(_typed(name, (2, 3)), [1, 0], [0, 2], mode)
+        _pad(_typed_values(name, (2, 3)), [1, 0], [0, 2], mode)
         for mode in ("constant", "reflect")
         for name in ELEMENT_TYPES[:12]
     ),
-    *(_pad(_typed(name, (2, 3)), [1, 0], [0, 2], "constant", _typed(name, ())) for name in ELEMENT_TYPES),
+    *(_pad(_typed_values(name, (2, 3)), [1, 0], [0, 2], "constant", _typed_values(name, ())) for name in ELEMENT_TYPES),
     # Beyond the axis OpenVINO's plugin writes outside of its memory; below 0 it refuses what the specification makes 0.
     *(
         Case(

@@ -8,7 +8,7 @@ import numpy as np
 
 from ir_exec.types import Array
 from tests.conformance.case import Case
-from tests.helpers.values import of_kind
+from tests.helpers.values import array_of
 
 NAN = float("nan")
 NUMBERS = ["bf16", "f16", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"]
@@ -22,10 +22,15 @@ ROWS = np.array([[1, 2], [1, 2], [3, 4], [1, 2], [0, 9], [1, 0]], np.float32)
 
 
 def _unique(
-    data: Array, axis: int | None = None, *, known: bool = False, axis_shape: tuple[int, ...] = (), **attributes: object
+    data: Array,
+    axis: int | None = None,
+    *,
+    is_constant: bool = False,
+    axis_shape: tuple[int, ...] = (),
+    **attributes: object,
 ) -> Case:
     inputs = (data,) if axis is None else (data, np.full(axis_shape, axis, np.int64))
-    constants = ((0,) if known else ()) + ((1,) if axis is not None else ())
+    constants = ((0,) if is_constant else ()) + ((1,) if axis is not None else ())
     return Case("Unique", 10, inputs, attributes, constants=constants, outputs=4)
 
 
@@ -48,7 +53,7 @@ CASES += [
             (HOLES, 2),
         ]
     ),
-    *(_unique(data, axis, known=True) for data, axis in [(REPEATED, None), (ROWS, 0), (ROWS, 1)]),
+    *(_unique(data, axis, is_constant=True) for data, axis in [(REPEATED, None), (ROWS, 0), (ROWS, 1)]),
     _unique(ROWS, 0, axis_shape=(1,)),
     Case("Unique", 10, (ROWS, np.array(0, np.int32)), constants=(1,), outputs=4),
     *(
@@ -59,8 +64,8 @@ CASES += [
     _unique(np.array([3], np.float32), 0),
     _unique(np.array([0.0, -0.0, 0.0], np.float32)),
     _unique(ROWS[:0], 0),
-    *(_unique(of_kind([[3, 1], [3, 2], [1, 1]], kind)) for kind in [*NUMBERS, "boolean"]),
-    *(_unique(of_kind([[3, 1], [3, 2], [3, 1]], kind), 0) for kind in NUMBERS),
+    *(_unique(array_of([[3, 1], [3, 2], [1, 1]], element_type)) for element_type in [*NUMBERS, "boolean"]),
+    *(_unique(array_of([[3, 1], [3, 2], [3, 1]], element_type), 0) for element_type in NUMBERS),
     Case(
         "Unique",
         10,

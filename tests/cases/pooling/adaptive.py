@@ -15,13 +15,13 @@ def adaptive(
     type: str,
     data: Array | tuple[int, ...],
     counts: tuple[int, ...],
-    kind: str = "f32",
+    element_type: str = "f32",
     constants: tuple[int, ...] = (1,),
     index: str | None = "i32",
     counts_kind: str = "int64",
     **fields: object,
 ) -> Case:
-    array = data_of(data, kind) if isinstance(data, tuple) else data
+    array = data_of(data, element_type) if isinstance(data, tuple) else data
     attributes = {"index_element_type": index} if type == "AdaptiveMaxPool" and index else {}
     tolerance = TOLERANCE.get(ElementType.of(array).name, 0.0) if type == "AdaptiveAvgPool" else 0.0
     outputs = 2 if type == "AdaptiveMaxPool" else 1
@@ -38,10 +38,17 @@ for type in ("AdaptiveAvgPool", "AdaptiveMaxPool"):
     CASES += [adaptive(type, (1, 2, 4, 5, 6), counts) for counts in [(1, 1, 1), (3, 2, 4), (5, 5, 7)]]
     CASES += [adaptive(type, (2, 3, 5, 6), (2, 4), constants=()), adaptive(type, (1, 2, 1, 1), (2, 3))]
     CASES += [adaptive(type, (2, 3, 5, 6), (2, 4), counts_kind="int32")]
-CASES += [adaptive("AdaptiveAvgPool", (1, 2, 4, 4), (2, 3), kind) for kind in ("f64", "f16", "bf16", "i8", "u8", "i32")]
 CASES += [
-    adaptive("AdaptiveMaxPool", data_of((1, 2, 4, 4), kind).astype("f4").astype(ElementType[kind].dtype), (2, 3))
-    for kind in ("f64", "f16", "bf16")
+    adaptive("AdaptiveAvgPool", (1, 2, 4, 4), (2, 3), element_type)
+    for element_type in ("f64", "f16", "bf16", "i8", "u8", "i32")
+]
+CASES += [
+    adaptive(
+        "AdaptiveMaxPool",
+        data_of((1, 2, 4, 4), element_type).astype("f4").astype(ElementType[element_type].dtype),
+        (2, 3),
+    )
+    for element_type in ("f64", "f16", "bf16")
 ]
 CASES += [
     adaptive(

@@ -18,12 +18,12 @@ def pool(
     opset: int,
     data: Array | tuple[int, ...],
     kernel: int | tuple[int, ...],
-    kind: str = "f32",
+    element_type: str = "f32",
     fields: dict[str, object] | None = None,
     extra: dict[str, object] | None = None,
     **steps: object,
 ) -> Case:
-    array = data_of(data, kind) if isinstance(data, tuple) else data
+    array = data_of(data, element_type) if isinstance(data, tuple) else data
     rank = array.ndim - 2
     attributes = windows(rank, **steps) | {"kernel": kernel if isinstance(kernel, tuple) else (kernel,) * rank}  # type: ignore[arg-type]  # as a caller
     attributes |= {"rounding_type": "floor"} | (extra or {})
@@ -105,9 +105,9 @@ CASES += [
 
 # Indices: their type, the axis they begin with, the first of equal elements.
 CASES += [
-    pool("MaxPool", opset, (2, 3, 4, 5), 2, extra={"axis": axis, "index_element_type": kind}, begin=1)
+    pool("MaxPool", opset, (2, 3, 4, 5), 2, extra={"axis": axis, "index_element_type": element_type}, begin=1)
     for opset in (8, 14)
-    for axis, kind in [(0, "i64"), (1, "i32"), (2, "i64"), (3, "i32"), (-1, "i64"), (-4, "i32")]
+    for axis, element_type in [(0, "i64"), (1, "i32"), (2, "i64"), (3, "i32"), (-1, "i64"), (-4, "i32")]
 ]
 CASES += [
     pool("MaxPool", 8, np.random.default_rng(seed).integers(0, 3, (1, 2, 7, 8)).astype(np.float32), 3, strides=seed)
@@ -116,14 +116,14 @@ CASES += [
 
 # Element types. Means of integers are rounded to even.
 CASES += [
-    pool("MaxPool", opset, data_of((1, 2, 5, 6), kind).astype("f4").astype(ElementType[kind].dtype), 2)
+    pool("MaxPool", opset, data_of((1, 2, 5, 6), element_type).astype("f4").astype(ElementType[element_type].dtype), 2)
     for opset in (1, 8)
-    for kind in ("f64", "f16", "bf16", "i8", "u8", "i32", "i64")
-    if (opset, kind) != (8, "bf16")
+    for element_type in ("f64", "f16", "bf16", "i8", "u8", "i32", "i64")
+    if (opset, element_type) != (8, "bf16")
 ]
 CASES += [
-    pool("AvgPool", 1, (1, 2, 5, 6), 2, kind, extra={"exclude-pad": True})
-    for kind in ("f64", "f16", "bf16", "i8", "u8", "i32", "i64")
+    pool("AvgPool", 1, (1, 2, 5, 6), 2, element_type, extra={"exclude-pad": True})
+    for element_type in ("f64", "f16", "bf16", "i8", "u8", "i32", "i64")
 ]
 CASES += [
     pool(
@@ -241,7 +241,7 @@ CASES += [
         (COUNTED,),
         {"kernel": (2, 2), "strides": (1, 1), "exclude-pad": True},
         outputs=len(expected),
-        expected=tuple(np.array(value, kind).reshape(1, 1, 2, 2) for value, kind in expected),
+        expected=tuple(np.array(value, element_type).reshape(1, 1, 2, 2) for value, element_type in expected),
         oracle="nobody",
         note="OpenVINO's plugin works with random dilations where none are given",
     )

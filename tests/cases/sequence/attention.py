@@ -10,8 +10,8 @@ from tests.conformance.case import Case
 TOLERANCE = {"f64": 1e-5, "f32": 1e-5, "f16": 4e-3, "bf16": 2e-2}
 
 
-def data_of(kind: str, shape: tuple[int, ...], seed: int) -> Array:
-    return np.random.default_rng(seed).uniform(-1.5, 1.5, shape).astype(ElementType[kind].dtype)
+def data_of(element_type: str, shape: tuple[int, ...], seed: int) -> Array:
+    return np.random.default_rng(seed).uniform(-1.5, 1.5, shape).astype(ElementType[element_type].dtype)
 
 
 def pattern(*shape: int) -> Array:
@@ -27,11 +27,11 @@ def attention(
     value: tuple[int, ...],
     *further: Array,
     causal: bool = False,
-    kind: str = "f32",
+    element_type: str = "f32",
     **fields: object,
 ) -> Case:
-    inputs = tuple(data_of(kind, shape, seed) for seed, shape in enumerate((query, key, value)))
-    tolerance = TOLERANCE[kind]
+    inputs = tuple(data_of(element_type, shape, seed) for seed, shape in enumerate((query, key, value)))
+    tolerance = TOLERANCE[element_type]
     return Case(
         "ScaledDotProductAttention",
         13,
@@ -41,12 +41,12 @@ def attention(
     )
 
 
-def mask(*shape: int, kind: str = "f32") -> Array:
-    return data_of(kind, shape, 7)
+def mask(*shape: int, element_type: str = "f32") -> Array:
+    return data_of(element_type, shape, 7)
 
 
-def number(value: float, kind: str = "f32", shape: tuple[int, ...] = ()) -> Array:
-    return np.full(shape, value, ElementType[kind].dtype)
+def number(value: float, element_type: str = "f32", shape: tuple[int, ...] = ()) -> Array:
+    return np.full(shape, value, ElementType[element_type].dtype)
 
 
 SHAPES = [
@@ -86,8 +86,8 @@ CASES += [attention(*FOUR, np.arange(20).reshape(4, 5) >= 5), attention(*FOUR, n
 
 # Ignored where causal, even if it would not fit.
 CASES += [
-    attention(*FOUR, one, causal=True)
-    for one in (mask(4, 5), pattern(4, 5), number(0), mask(4, 4), mask(5), mask(2, 9, 9))
+    attention(*FOUR, attention_mask, causal=True)
+    for attention_mask in (mask(4, 5), pattern(4, 5), number(0), mask(4, 4), mask(5), mask(2, 9, 9))
 ]
 
 # Scale.
@@ -103,9 +103,9 @@ CASES += [
 
 # Sink: a score without a value.
 CASES += [
-    attention(*FOUR, one, number(0.3), sink, causal=causal)
+    attention(*FOUR, attention_mask, number(0.3), sink, causal=causal)
     for causal in (False, True)
-    for one in (mask(4, 5), number(0))
+    for attention_mask in (mask(4, 5), number(0))
     for sink in (mask(1, 3, 1, 1), mask(2, 3, 1, 1), mask(1, 1, 4, 1), number(30, shape=(1, 1, 1, 1)))
 ]
 CASES += [attention((2, 4, 8), (2, 5, 8), (2, 5, 6), mask(4, 5), number(0.3), mask(2, 1, 1))]
@@ -115,14 +115,21 @@ CASES += [attention(*FOUR, mask(4, 5), number(100)), attention(*FOUR, number(-80
 
 # Element types: computed in f32.
 CASES += [
-    attention(*FOUR, *further, causal=causal, kind=kind)
-    for kind in ("f64", "f16", "bf16")
+    attention(*FOUR, *further, causal=causal, element_type=element_type)
+    for element_type in ("f64", "f16", "bf16")
     for further, causal in [
         ((), False),
         ((), True),
-        ((mask(4, 5, kind=kind),), False),
+        ((mask(4, 5, element_type=element_type),), False),
         ((pattern(4, 5),), False),
-        ((mask(4, 5, kind=kind), number(0.25, kind), mask(1, 3, 1, 1, kind=kind)), False),
+        (
+            (
+                mask(4, 5, element_type=element_type),
+                number(0.25, element_type),
+                mask(1, 3, 1, 1, element_type=element_type),
+            ),
+            False,
+        ),
     ]
 ]
 
@@ -130,17 +137,17 @@ CASES += [
 SHORT = ((2, 3, 9, 2), (2, 3, 12, 2), (2, 3, 12, 2))
 LOWEST = np.where(pattern(9, 12), 0, -6e4)
 CASES += [
-    attention(*SHORT, *further, causal=causal, kind=kind)
-    for kind in ("f32", "f64", "f16", "bf16")
+    attention(*SHORT, *further, causal=causal, element_type=element_type)
+    for element_type in ("f32", "f64", "f16", "bf16")
     for further, causal in [
         ((), False),
         ((), True),
-        ((LOWEST.astype(ElementType[kind].dtype),), False),
+        ((LOWEST.astype(ElementType[element_type].dtype),), False),
         ((pattern(9, 12),), False),
         ((np.arange(12)[np.newaxis] < 7,), False),
         ((pattern(2, 1, 9, 12),), False),
-        ((number(0, kind), number(30, kind)), False),
-        ((number(0, kind), number(0.25, kind), mask(1, 3, 1, 1, kind=kind)), False),
+        ((number(0, element_type), number(30, element_type)), False),
+        ((number(0, element_type), number(0.25, element_type), mask(1, 3, 1, 1, element_type=element_type)), False),
     ]
 ]
 

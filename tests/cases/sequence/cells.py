@@ -9,7 +9,7 @@ CELL_OPSET = {"RNN": 3, "GRU": 3, "LSTM": 4}
 
 
 def cell(
-    kind: str = "LSTM",
+    cell_type: str = "LSTM",
     *,
     batch: int = 2,
     size: int = 3,
@@ -22,19 +22,19 @@ def cell(
     **attributes: object,
 ) -> Case:
     arrays = Arrays(element_type, spread=spread)
-    gates = GATES[kind]
-    inputs = [arrays(batch, size), *(arrays(batch, hidden) for _ in range(STATES[kind]))]
+    gates = GATES[cell_type]
+    inputs = [arrays(batch, size), *(arrays(batch, hidden) for _ in range(STATES[cell_type]))]
     inputs += [arrays(gates * hidden, size), arrays(gates * hidden, hidden)]
     if bias:
         inputs.append(arrays((gates + bool(attributes.get("linear_before_reset"))) * hidden))
     tolerance = TOLERANCE[element_type] * max(spread, 1)
     return Case(
-        f"{kind}Cell",
-        CELL_OPSET[kind] if opset is None else opset,
+        f"{cell_type}Cell",
+        CELL_OPSET[cell_type] if opset is None else opset,
         tuple(inputs),
         {"hidden_size": hidden, **attributes},
         constants,
-        outputs=STATES[kind],
+        outputs=STATES[cell_type],
         rtol=tolerance,
         atol=tolerance,
     )
@@ -48,18 +48,20 @@ FUNCTIONS = {
 }
 CASES: list[Case] = []
 
-for kind in KINDS:
-    weights = tuple(range(1 + STATES[kind], 4 + STATES[kind]))
-    CASES += [cell(kind, activations=ACTIVATIONS[kind])]
-    CASES += [cell(kind, activations=ACTIVATIONS[kind], constants=weights)]
-    CASES += [cell(kind, activations=functions, spread=2.0) for functions in FUNCTIONS[kind]]
-    CASES += [cell(kind, activations=ACTIVATIONS[kind], clip=clip, spread=2.0) for clip in (0.5, 2.0, 0.0)]
-    CASES += [cell(kind, activations=ACTIVATIONS[kind], batch=1, size=1, hidden=1)]
-    CASES += [cell(kind, activations=ACTIVATIONS[kind], batch=5, size=7, hidden=9)]
-    CASES += [cell(kind, activations=ACTIVATIONS[kind], element_type=name) for name in ("f16", "bf16")]
-    CASES += [cell(kind, activations=ACTIVATIONS[kind], activations_alpha=(), activations_beta=())]
-    CASES += [cell(kind, activations=ACTIVATIONS[kind], clip=clip, spread=9.0) for clip in (-1.0, float("inf"))]
-    CASES += [cell(kind, activations=ACTIVATIONS[kind], element_type="f64")]
+for cell_type in KINDS:
+    weights = tuple(range(1 + STATES[cell_type], 4 + STATES[cell_type]))
+    CASES += [cell(cell_type, activations=ACTIVATIONS[cell_type])]
+    CASES += [cell(cell_type, activations=ACTIVATIONS[cell_type], constants=weights)]
+    CASES += [cell(cell_type, activations=functions, spread=2.0) for functions in FUNCTIONS[cell_type]]
+    CASES += [cell(cell_type, activations=ACTIVATIONS[cell_type], clip=clip, spread=2.0) for clip in (0.5, 2.0, 0.0)]
+    CASES += [cell(cell_type, activations=ACTIVATIONS[cell_type], batch=1, size=1, hidden=1)]
+    CASES += [cell(cell_type, activations=ACTIVATIONS[cell_type], batch=5, size=7, hidden=9)]
+    CASES += [cell(cell_type, activations=ACTIVATIONS[cell_type], element_type=name) for name in ("f16", "bf16")]
+    CASES += [cell(cell_type, activations=ACTIVATIONS[cell_type], activations_alpha=(), activations_beta=())]
+    CASES += [
+        cell(cell_type, activations=ACTIVATIONS[cell_type], clip=clip, spread=9.0) for clip in (-1.0, float("inf"))
+    ]
+    CASES += [cell(cell_type, activations=ACTIVATIONS[cell_type], element_type="f64")]
 CASES += [cell("GRU"), cell("LSTM")]
 CASES += [cell("RNN", opset=1, activations="tanh"), cell("LSTM", opset=1), cell("LSTM", opset=1, bias=False)]
 CASES += [cell("LSTM", activations="Sigmoid,TANH,ReLU", spread=20.0)]

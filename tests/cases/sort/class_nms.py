@@ -39,8 +39,8 @@ for type_name, since in (("MatrixNms", 8), ("MulticlassNms", 8), ("MulticlassNms
         by_class(type_name, since, *random_boxes(1, 4, 40, 3), **base, normalized=False),
         by_class(type_name, since, *random_boxes(1, 1, 1), **base),
     ]
-    for kind in ("f16", "bf16")[: 1 if type_name == "MatrixNms" else 2]:
-        typed = [array.astype(ElementType[kind].dtype) for array in random_boxes(1, 2, 9)]
+    for element_type in ("f16", "bf16")[: 1 if type_name == "MatrixNms" else 2]:
+        typed = [array.astype(ElementType[element_type].dtype) for array in random_boxes(1, 2, 9)]
         rows = by_class(type_name, since, *typed, **base)
         CASES.append(Case(rows.type, since, rows.inputs, rows.attributes, (), 3, rtol=0.01))
     for attributes, inputs in (
@@ -69,10 +69,10 @@ for eta in (0.0, 0.5, 0.9, 0.99):
 OWN = random_boxes(3, 1, 12, 8)[0]
 OWN_SCORES = random_boxes(1, 3, 12, 9)[1][0]
 for counts in ([12], [5, 7], [4, 0, 8], [2, 3], [0], [0, 3, 0, 2]):
-    for kind in ("i32", "i64"):
+    for element_type in ("i32", "i64"):
         for result in ("score", "classid"):
             attributes = {"iou_threshold": 0.2, "sort_result_type": result, "score_threshold": 0.1}
-            CASES.append(by_class("MulticlassNms", 9, OWN, OWN_SCORES, number(counts, kind), **attributes))
+            CASES.append(by_class("MulticlassNms", 9, OWN, OWN_SCORES, number(counts, element_type), **attributes))
 attributes = {"iou_threshold": 0.2, "sort_result_type": "score", "sort_result_across_batch": True, "keep_top_k": 5}
 CASES.append(by_class("MulticlassNms", 9, OWN, OWN_SCORES, number([5, 7], "i64"), **attributes))
 CASES.append(by_class("MulticlassNms", 9, OWN, OWN_SCORES, number([6, 6], "i64"), nms_eta=0.9, iou_threshold=0.8))

@@ -52,7 +52,8 @@ for since in (1, 3, 4, 5, 9):
     ]
     if since > 1:
         CASES += [
-            nms(since, *random_boxes(2, 2, 7), *thresholds(5, 0.3, 0.2), output_type=kind) for kind in ("i32", "i64")
+            nms(since, *random_boxes(2, 2, 7), *thresholds(5, 0.3, 0.2), output_type=element_type)
+            for element_type in ("i32", "i64")
         ]
 
 # Known at once: as many boxes are kept as there may be.
@@ -75,12 +76,14 @@ for since in (5, 9):
         nms(since, *random_boxes(2, 3, 17), *thresholds(4, 0.5, 0.4), constants={2, 3, 4}),
         nms(since, HEAPS, -HEAP_SCORES, *thresholds(10, 0.5, -0.7)),
     ]
-    for kind in ("f16", "bf16"):
-        typed = [array.astype(ElementType[kind].dtype) for array in (HEAPS, HEAP_SCORES)]
+    for element_type in ("f16", "bf16"):
+        typed = [array.astype(ElementType[element_type].dtype) for array in (HEAPS, HEAP_SCORES)]
         CASES.append(nms(since, *typed, *thresholds(10, 0.4, 0.0)))
-        CASES.append(nms(since, typed[0], HEAP_SCORES, number(10, "i32"), number(0.5, kind), number(0.4, kind)))
-    for kind in ("i8", "u8", "u32", "f32"):
-        CASES.append(nms(since, HEAPS, HEAP_SCORES, number(10, kind), number(0.5)))
+        CASES.append(
+            nms(since, typed[0], HEAP_SCORES, number(10, "i32"), number(0.5, element_type), number(0.4, element_type))
+        )
+    for element_type in ("i8", "u8", "u32", "f32"):
+        CASES.append(nms(since, HEAPS, HEAP_SCORES, number(10, element_type), number(0.5)))
     for sigma in (0.1, 0.5, 2.0):
         CASES += [
             nms(since, HEAPS, HEAP_SCORES, *thresholds(10, 0.5, 0.0, sigma)),
@@ -117,7 +120,7 @@ def rotated_boxes(batches: int, classes: int, count: int, seed: int = 0) -> tupl
     return boxes.astype(np.float32), random_boxes(batches, classes, count, seed)[1]
 
 
-def rotated(*inputs: Array, constants: Any = (), note: str = "", **attributes: object) -> Case:
+def nms_rotated(*inputs: Array, constants: Any = (), note: str = "", **attributes: object) -> Case:
     return Case("NMSRotated", 13, inputs, attributes, constants, 3, note=note)
 
 
@@ -127,18 +130,18 @@ TURNED = np.array(
 )
 for clockwise in (True, False):
     for iou in (0.0, 0.2, 0.5, 0.9):
-        CASES.append(rotated(TURNED, HEAP_SCORES, *thresholds(10, iou, 0.0), clockwise=clockwise))
+        CASES.append(nms_rotated(TURNED, HEAP_SCORES, *thresholds(10, iou, 0.0), clockwise=clockwise))
     CASES += [
-        rotated(*rotated_boxes(2, 2, 20), *thresholds(8, 0.3, 0.1), clockwise=clockwise),
-        rotated(*rotated_boxes(1, 3, 30, 1), *thresholds(30, 0.15, 0.0), clockwise=clockwise),
-        rotated(
+        nms_rotated(*rotated_boxes(2, 2, 20), *thresholds(8, 0.3, 0.1), clockwise=clockwise),
+        nms_rotated(*rotated_boxes(1, 3, 30, 1), *thresholds(30, 0.15, 0.0), clockwise=clockwise),
+        nms_rotated(
             *rotated_boxes(2, 2, 12, 2), *thresholds(5, 0.25, 0.2), clockwise=clockwise, sort_result_descending=False
         ),
     ]
 CASES += [
-    rotated(*rotated_boxes(2, 2, 7), *thresholds(5, 0.3, 0.2), output_type="i32", constants={2, 3, 4}),
-    rotated(*rotated_boxes(2, 2, 7), number([5], "i32"), number([0.3]), number([0.2])),
-    rotated(*(array.astype(np.float16) for array in rotated_boxes(1, 2, 7)), *thresholds(5, 0.3, 0.2)),
-    rotated(*rotated_boxes(1, 1, 1), *thresholds(5, 0.3, 0.2)),
+    nms_rotated(*rotated_boxes(2, 2, 7), *thresholds(5, 0.3, 0.2), output_type="i32", constants={2, 3, 4}),
+    nms_rotated(*rotated_boxes(2, 2, 7), number([5], "i32"), number([0.3]), number([0.2])),
+    nms_rotated(*(array.astype(np.float16) for array in rotated_boxes(1, 2, 7)), *thresholds(5, 0.3, 0.2)),
+    nms_rotated(*rotated_boxes(1, 1, 1), *thresholds(5, 0.3, 0.2)),
 ]
 attributes = {"iou_threshold": 0.2, "sort_result_type": "score", "sort_result_across_batch": True, "keep_top_k": 5}

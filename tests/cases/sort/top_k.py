@@ -10,7 +10,7 @@ import numpy as np
 from ir_exec.types import Array
 from tests.conformance.case import Case
 from tests.helpers.box_cases import boxes, cast, distinct
-from tests.helpers.values import of_kind
+from tests.helpers.values import array_of
 
 NAN = float("nan")
 NUMBERS = ["bf16", "f16", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"]
@@ -30,8 +30,8 @@ def _topk(
     *,
     index: str | None = None,
     stable: bool | None = None,
-    known: bool = True,
-    kind: str = "i64",
+    is_constant: bool = True,
+    element_type: str = "i64",
     expected: tuple[Array, ...] | None = None,
     note: str = "",
 ) -> Case:
@@ -43,9 +43,9 @@ def _topk(
     return Case(
         "TopK",
         opset,
-        (data, of_kind(k, kind)),
+        (data, array_of(k, element_type)),
         attributes,
-        constants=(1,) if known else (),
+        constants=(1,) if is_constant else (),
         outputs=2,
         expected=expected,
         note=note,
@@ -55,9 +55,9 @@ def _topk(
 MIXED = np.array([5, 3, 1, 2, 5, 5], np.float32)
 
 
-def top(count: int, most: int, **rest: Any) -> Case:
+def top(count: int, most: int, **fields: Any) -> Case:
     inputs = (boxes((count,), 600), distinct((count,), 601))
-    return Case("ExperimentalDetectronTopKROIs", 6, inputs, {"max_rois": most}, **rest)
+    return Case("ExperimentalDetectronTopKROIs", 6, inputs, {"max_rois": most}, **fields)
 
 
 CASES: list[Case] = []
@@ -86,16 +86,16 @@ CASES += [
     ),
     *(_topk(opset, CUBE, 1, 1, mode, "none") for opset in (1, 3, 11) for mode in ("max", "min")),
     *(_topk(opset, CUBE, 3, index=index) for opset in (1, 3, 11) for index in ("i32", "i64")),
-    *(_topk(opset, CUBE, 3, known=False) for opset in (1, 3, 11)),
-    *(_topk(1, CUBE, 3, kind=kind) for kind in ("i8", "i32")),
-    *(_topk(3, CUBE, 3, kind=kind) for kind in ("i8", "i16", "u8", "u16", "u32", "u64")),
+    *(_topk(opset, CUBE, 3, is_constant=False) for opset in (1, 3, 11)),
+    *(_topk(1, CUBE, 3, element_type=element_type) for element_type in ("i8", "i32")),
+    *(_topk(3, CUBE, 3, element_type=element_type) for element_type in ("i8", "i16", "u8", "u16", "u32", "u64")),
     _topk(3, np.array([0.0, -0.0, 0.0, -0.0], np.float32), 4),
     _topk(3, np.array([np.inf, -np.inf, 1, 0], np.float32), 3, mode="min"),
     _topk(3, np.zeros((0, 3), np.float32), 2),
     _topk(3, np.ones((1,), np.float32), 1),
     *(
-        _topk(3, of_kind([[1, 5, 3, 0], [2, 9, 2, 9]], kind), 3, mode=mode)
-        for kind in NUMBERS
+        _topk(3, array_of([[1, 5, 3, 0], [2, 9, 2, 9]], element_type), 3, mode=mode)
+        for element_type in NUMBERS
         for mode in ("max", "min")
     ),
     _topk(3, np.array([-128, 127, 0, -1], np.int8), 3),
@@ -131,7 +131,7 @@ CASES += [
 
 # ExperimentalDetectronTopKROIs.
 CASES += [top(9, 4), top(9, 9), top(1, 1), top(9, 0), top(20, 3)]
-CASES += [cast(top(9, 4), kind, 0) for kind in ("f16", "bf16")]
+CASES += [cast(top(9, 4), element_type, 0) for element_type in ("f16", "bf16")]
 few = top(2, 4)
 rows = np.concatenate([few.inputs[0][np.argsort(-few.inputs[1])], np.zeros((2, 4), np.float32)])
 CASES.append(Case(few.type, 6, few.inputs, few.attributes, (), 1, (rows,), "nobody", note="what is left is open"))

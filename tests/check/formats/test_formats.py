@@ -31,8 +31,8 @@ HERE = Places(folder=str(BAD.parent), root=str(BAD.parents[1]), lines_of=lines)
 
 
 def reports(*paths: Path) -> Reports:
-    found = tuple(check_model(path) for path in paths)
-    return Reports(version="1.2.3", files=found, summary=Summary.of(found))
+    file_reports = tuple(check_model(path) for path in paths)
+    return Reports(version="1.2.3", files=file_reports, summary=Summary.of(file_reports))
 
 
 ALL = reports(*sorted(BAD.glob("*.xml")), NETWORKS / "lstm.xml", Path("no/such.xml"))
@@ -102,10 +102,10 @@ class TestSarif:
     )
     def test_the_schema_refuses_what_is_wrong(self, path: tuple[str | int, ...], value: object) -> None:
         log = json.loads(FORMATS["sarif"](ALL, HERE))
-        place = log["runs"][0]["results"][0]
+        entry = log["runs"][0]["results"][0]
         for step in path[:-1]:
-            place = place[step]
-        place[path[-1]] = value
+            entry = entry[step]
+        entry[path[-1]] = value
         with pytest.raises(jsonschema.ValidationError):
             self.validator().validate(log)
 
@@ -140,9 +140,9 @@ class TestSarif:
     def test_paths_are_uris(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(tmp_path)
         (tmp_path / "a b%.xml").write_bytes((BAD / "IR107-cycle.xml").read_bytes())
-        found = reports(Path("a b%.xml"), tmp_path / "a b%.xml")
-        run = json.loads(FORMATS["sarif"](found, Places(str(tmp_path), str(tmp_path))))["runs"][0]
-        uris = [place["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for place in run["results"]]
+        all_reports = reports(Path("a b%.xml"), tmp_path / "a b%.xml")
+        run = json.loads(FORMATS["sarif"](all_reports, Places(str(tmp_path), str(tmp_path))))["runs"][0]
+        uris = [result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for result in run["results"]]
         assert uris == ["a%20b%25.xml", "a%20b%25.xml"]
         assert run["originalUriBaseIds"]["%SRCROOT%"]["uri"] == f"{tmp_path.as_uri()}/"
 
@@ -167,9 +167,9 @@ class TestSarif:
         assert len(set(identities)) == len(identities)
         for result in run["results"]:
             assert len(result["locations"]) == 1
-            place = result["locations"][0]["physicalLocation"]
-            assert place["region"]["startLine"] >= 1
-            assert place["artifactLocation"]["uri"].startswith("tests/")
+            location = result["locations"][0]["physicalLocation"]
+            assert location["region"]["startLine"] >= 1
+            assert location["artifactLocation"]["uri"].startswith("tests/")
 
     def test_identities_stay_while_lines_move(self, tmp_path: Path) -> None:
         text = (BAD / "IR603-declared-element-type.xml").read_text("utf-8")
@@ -182,13 +182,13 @@ class TestSarif:
 
 
 def test_github_annotations() -> None:
-    place, message = FORMATS["github"](ONE, HERE).split(" declared-element-type::")
-    assert place == ("::error file=tests/bad/IR603-declared-element-type.xml,line=21,col=22,endColumn=38,title=IR603")
+    header, message = FORMATS["github"](ONE, HERE).split(" declared-element-type::")
+    assert header == ("::error file=tests/bad/IR603-declared-element-type.xml,line=21,col=22,endColumn=38,title=IR603")
     assert message == mentions("tests/bad/IR603-declared-element-type.xml:21", "relu", "ReLU", "f16[2,3]", "f32[2,3]")
     assert "%0Ahint: " in message
-    found = FORMATS["github"](ALL, HERE).split("\n")
-    assert len(found) == sum(len(report.diagnostics) for report in ALL.files)
-    assert {line.split(" ")[0] for line in found} == {"::error", "::warning", "::notice"}
+    lines = FORMATS["github"](ALL, HERE).split("\n")
+    assert len(lines) == sum(len(report.diagnostics) for report in ALL.files)
+    assert {line.split(" ")[0] for line in lines} == {"::error", "::warning", "::notice"}
 
 
 def test_gitlab_code_quality() -> None:
@@ -207,7 +207,7 @@ def test_gitlab_code_quality() -> None:
 class TestJunit:
     def test_what_readers_of_it_know(self) -> None:
         """What the schema of the xUnit plugin of Jenkins holds; GitLab adds `file`."""
-        known = {
+        attributes = {
             "testsuites": {"name", "time", "tests", "failures", "disabled", "errors"},
             "testsuite": {"name", "tests", "failures", "errors", "time", "skipped", "timestamp", "hostname", "id"},
             "testcase": {"name", "classname", "time", "file"},
@@ -216,7 +216,7 @@ class TestJunit:
         }
         root = etree.fromstring(FORMATS["junit"](ALL, HERE).encode())
         for element in root.iter():
-            assert set(element.keys()) <= known[str(element.tag)]
+            assert set(element.keys()) <= attributes[str(element.tag)]
             if element.tag == "testcase":
                 assert [str(child.tag) for child in element] in (
                     [],
@@ -267,14 +267,14 @@ class TestHostileNames:
     NAME = "n\x1b[31m\x85\u202e\u200b\ufeff\r\n##[error]x"
 
     def reports(self) -> Reports:
-        place = Location("m\n::warning::.xml", 3, self.ID, self.NAME, "T\u2066", "p\u2028")
+        location = Location("m\n::warning::.xml", 3, self.ID, self.NAME, "T\u2066", "p\u2028")
         errors = [
-            ShapeError(f"{self.NAME}, number {number}", hint=f"not {self.NAME}", location=place, severity=severity)
+            ShapeError(f"{self.NAME}, number {number}", hint=f"not {self.NAME}", location=location, severity=severity)
             for number, severity in enumerate(("info", "warning", "error", "error"))
         ]
-        twice = [IRError("the same", code="IR303", severity="warning", location=place)] * 2
-        found = tuple(Diagnostic.of(error.changed(related=(place,))) for error in (*errors, *twice))
-        report = Report(path="m\n::warning::.xml", diagnostics=found, layers_checked=1, layers_not_checked=0)
+        twice = [IRError("the same", code="IR303", severity="warning", location=location)] * 2
+        diagnostics = tuple(Diagnostic.of(error.changed(related=(location,))) for error in (*errors, *twice))
+        report = Report(path="m\n::warning::.xml", diagnostics=diagnostics, layers_checked=1, layers_not_checked=0)
         return Reports(files=(report,), summary=Summary.of([report]))
 
     @pytest.mark.parametrize("name", FORMATS)
@@ -297,8 +297,8 @@ class TestHostileNames:
 
 def test_github_keeps_percent_signs() -> None:
     location = Location("100%.xml", 3, "1", "50%0A", "T")
-    found = Diagnostic.of(IRError("20% are 100%25", code=Code.impossible_shape, location=location))
-    report = Report(path="100%.xml", diagnostics=(found,), layers_checked=1, layers_not_checked=0)
+    diagnostic = Diagnostic.of(IRError("20% are 100%25", code=Code.impossible_shape, location=location))
+    report = Report(path="100%.xml", diagnostics=(diagnostic,), layers_checked=1, layers_not_checked=0)
     text = FORMATS["github"](Reports(files=(report,), summary=Summary.of([report])), Places())
     assert text.startswith("::error file=100%25.xml,line=3,")
     assert text.endswith('layer 1 "50%250A" (T): 20%25 are 100%2525')
@@ -315,11 +315,11 @@ def test_github_keeps_percent_signs() -> None:
 )
 def test_github_keeps_what_separates_its_properties(path: str, shown: str) -> None:
     error = IRError("a, b: c::d", code=Code.impossible_shape, location=Location(path, 3, "1", "x,y", "T"))
-    found = Diagnostic.of(error)
-    report = Report(path=path, diagnostics=(found,), layers_checked=1, layers_not_checked=0)
+    diagnostic = Diagnostic.of(error)
+    report = Report(path=path, diagnostics=(diagnostic,), layers_checked=1, layers_not_checked=0)
     text = FORMATS["github"](Reports(files=(report,), summary=Summary.of([report])), Places())
     properties, _, message = text.removeprefix("::error ").partition("::")
-    assert properties == f"file={shown},line=3,title={found.code} {found.name}"
+    assert properties == f"file={shown},line=3,title={diagnostic.code} {diagnostic.name}"
     assert message == f'{path.replace("%", "%25")}:3: layer 1 "x,y" (T): a, b: c::d'
 
 
@@ -327,7 +327,7 @@ def test_severities_of_gitlab() -> None:
     errors = [
         IRError("text", code=Code.impossible_shape, severity=severity) for severity in ("error", "warning", "info")
     ]
-    found = tuple(map(Diagnostic.of, errors))
-    report = Report(path="m.xml", diagnostics=found, layers_checked=1, layers_not_checked=0)
+    diagnostics = tuple(map(Diagnostic.of, errors))
+    report = Report(path="m.xml", diagnostics=diagnostics, layers_checked=1, layers_not_checked=0)
     issues = json.loads(FORMATS["gitlab"](Reports(files=(report,), summary=Summary.of([report])), Places()))
     assert [issue["severity"] for issue in issues] == ["major", "minor", "info"]

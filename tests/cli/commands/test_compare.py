@@ -160,11 +160,11 @@ def test_what_cannot_be_compared(arguments: list[str | Path], words: mentions) -
     assert "Traceback" not in result.stderr
 
 
-@pytest.mark.parametrize("kind", ["compare", "trace", "precision"])
-def test_the_schemas_are_current(kind: str) -> None:
-    printed = CliRunner().invoke(main, ["schema", kind]).stdout
-    path = ROOT / "schemas" / f"{kind}.schema.json"
-    assert printed == path.read_text("utf-8"), f"run: ir-exec schema {kind} > schemas/{path.name}"
+@pytest.mark.parametrize("schema", ["compare", "trace", "precision"])
+def test_the_schemas_are_current(schema: str) -> None:
+    printed = CliRunner().invoke(main, ["schema", schema]).stdout
+    path = ROOT / "schemas" / f"{schema}.schema.json"
+    assert printed == path.read_text("utf-8"), f"run: ir-exec schema {schema} > schemas/{path.name}"
 
 
 class TestReferencesThatCannotBeRead:

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 
 from ir_exec import build
 from ir_exec.cli import main
-from ir_exec.debug.device import api
+from ir_exec.debug.device import isolating
 from tests.debug.device.faulty import FaultyDevice
 from tests.helpers.facts import mentions
 
@@ -40,7 +40,7 @@ def test_all_right(network: Path) -> None:
 
 
 def test_fail_on_layers(network: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(api, "device_of", lambda *a, **k: FaultyDevice(wrong=["Exp"]))
+    monkeypatch.setattr(isolating, "device_of", lambda *a, **k: FaultyDevice(wrong=["Exp"]))
     assert run(network, "--with", "openvino", "--isolate").exit_code == 0
     result = run(network, "--with", "openvino", "--isolate", "--fail-on", "layers")
     assert result.exit_code == 1
@@ -50,7 +50,7 @@ def test_fail_on_layers(network: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("output_format", ["json", "csv", "html", "junit"])
 def test_formats(output_format: str, network: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(api, "device_of", lambda *a, **k: FaultyDevice(wrong=["Exp"]))
+    monkeypatch.setattr(isolating, "device_of", lambda *a, **k: FaultyDevice(wrong=["Exp"]))
     out = tmp_path / "report"
     options = ("--format", output_format, "-o", out)
     assert run(network, "--with", "openvino", "--isolate", *options).exit_code == 0

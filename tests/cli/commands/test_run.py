@@ -22,7 +22,7 @@ from ir_exec import build
 from ir_exec.cli import main, process
 from ir_exec.cli.arrays import statistics
 from ir_exec.cli.output.run_text import printed_top, printed_values
-from ir_exec.debug.drawing import draw
+from ir_exec.debug.inputs.roles import draw
 from ir_exec.debug.traces.run_report import output_of
 from ir_exec.kernels import limits
 from ir_exec.model import ModelPort
@@ -134,13 +134,15 @@ class TestOutputs:
         values = json.loads(run(*arguments, "--print", "values").stdout)["outputs"][0]["values"]
         assert np.array(values).shape == (50, 3)
 
-    @pytest.mark.parametrize("kind", ["boolean", "i4", "u1", "nf4", "bf16", "f8e4m3", "string", "u64", "f64", "i8"])
-    def test_every_type_in_json(self, kind: str) -> None:
-        array = np.zeros((2, 2), ElementType[kind].dtype)
-        if kind == "string":
+    @pytest.mark.parametrize(
+        "element_type", ["boolean", "i4", "u1", "nf4", "bf16", "f8e4m3", "string", "u64", "f64", "i8"]
+    )
+    def test_every_type_in_json(self, element_type: str) -> None:
+        array = np.zeros((2, 2), ElementType[element_type].dtype)
+        if element_type == "string":
             array[:] = "a"
         shown = output_of("x", array, has_values=True, most=5)
-        assert shown.element_type == kind
+        assert shown.element_type == element_type
         assert np.shape(shown.values) == (2, 2)
         assert json.loads(shown.model_dump_json())["values"] is not None
         assert list(printed_values({"x": array}))
@@ -297,10 +299,12 @@ class TestInputs:
         assert result.exit_code == 0, result.output
         assert rows(result, "Outputs")[0][1:4] == ["f16", "[1]", least]
 
-    @pytest.mark.parametrize("kind", sorted(ALL, key=str))
-    def test_every_element_type_can_be_drawn(self, kind: ElementType) -> None:
-        drawn = draw(ModelPort("x", frozenset("x"), kind, Shape([50, None, (3, 4)])), None, np.random.default_rng(0))
-        assert ElementType.of(drawn) is kind
+    @pytest.mark.parametrize("element_type", sorted(ALL, key=str))
+    def test_every_element_type_can_be_drawn(self, element_type: ElementType) -> None:
+        drawn = draw(
+            ModelPort("x", frozenset("x"), element_type, Shape([50, None, (3, 4)])), None, np.random.default_rng(0)
+        )
+        assert ElementType.of(drawn) is element_type
         assert drawn.shape == (50, 1, 3)
         assert len(set(map(str, drawn.ravel().tolist()))) > 1
 

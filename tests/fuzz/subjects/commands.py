@@ -61,18 +61,18 @@ class _Values:
         return None if value is None else [name, value]
 
     def _value(self, command: str, option: click.Option) -> str | None:
-        kind = option.type
+        type_ = option.type
         if option.name in _TEXTS and not (option.name == "reference" and command == "profile"):
             return _TEXTS[option.name](self)
-        if isinstance(kind, click.Choice):
-            choices = [str(choice) for choice in kind.choices if choice not in _OF_RUNTIMES]
+        if isinstance(type_, click.Choice):
+            choices = [str(choice) for choice in type_.choices if choice not in _OF_RUNTIMES]
             return self._random.choice(choices) if choices else None
-        if isinstance(kind, (click.IntRange, click.FloatRange)):
-            least = max(kind.min or 0, 0)
-            most = least + 3 if kind.max is None else min(kind.max, least + 3)
-            whole = self._random.randint(math.ceil(least), int(most))
-            return str(whole if isinstance(kind, click.IntRange) else max(whole, 1))
-        if kind is click.INT or kind is click.FLOAT:
+        if isinstance(type_, (click.IntRange, click.FloatRange)):
+            least = max(type_.min or 0, 0)
+            most = least + 3 if type_.max is None else min(type_.max, least + 3)
+            number = self._random.randint(math.ceil(least), int(most))
+            return str(number if isinstance(type_, click.IntRange) else max(number, 1))
+        if type_ is click.INT or type_ is click.FLOAT:
             return str(self._random.randint(1, 4))
         return self._file(option)
 

@@ -12,7 +12,7 @@ from random import Random
 import numpy as np
 
 from ir_exec.debug import rerun
-from ir_exec.debug.values.stored_arrays import read_npz
+from ir_exec.debug.values.files import read_npz
 from tests.fuzz.drawing import damage, draw_name
 from tests.fuzz.frame import Subject, invoke, only_our_errors
 
@@ -65,8 +65,8 @@ def _archive(random: Random) -> bytes:
     if random.random() < 0.3:
         # Flags or method of the first entry of the central directory: encrypted, or an unknown method.
         entry = raw.index(b"PK\1\2")
-        place, number = random.choice(((8, 1), (10, 99), (8, 0x2041), (10, 14)))
-        raw[entry + place : entry + place + 2] = struct.pack("<H", number)
+        offset, number = random.choice(((8, 1), (10, 99), (8, 0x2041), (10, 14)))
+        raw[entry + offset : entry + offset + 2] = struct.pack("<H", number)
     return bytes(raw)
 
 
@@ -76,8 +76,8 @@ def _member(random: Random) -> bytes:
         np.save(file, np.zeros(random.choice(((2, 2, 3), (2, 1, 3), (0,), ())), random.choice(("<f4", "<i8", ">i4"))))
         return file.getvalue()
     dims = ", ".join(repr(random.choice(_DIMS)) for _ in range(random.randrange(5)))
-    kind = random.choice(_TYPES)
-    header = f"{{'descr': {kind!r}, 'fortran_order': {random.choice(('False', 'True', '3'))}, 'shape': ({dims},)}}"
+    dtype = random.choice(_TYPES)
+    header = f"{{'descr': {dtype!r}, 'fortran_order': {random.choice(('False', 'True', '3'))}, 'shape': ({dims},)}}"
     version = random.choice(((1, 0), (2, 0), (3, 0), (9, 9)))
     size = struct.pack("<H" if version == (1, 0) else "<I", random.choice((len(header), len(header), 2**16 - 1)))
     return b"\x93NUMPY" + bytes(version) + size + header.encode() + random.randbytes(random.choice((0, 48, 200)))

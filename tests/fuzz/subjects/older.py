@@ -28,7 +28,7 @@ def run(random: Random, folder: Path) -> None:
     xml = damage(text.encode("utf-8", "replace"), random) if random.random() < 0.3 else text.encode("utf-8", "replace")
     weights = damage(file.stored, random) if random.random() < 0.3 else file.stored
     report = ir_exec.check_model(xml, weights=weights)
-    assert "IR999" not in {found.code for found in report.diagnostics}
+    assert "IR999" not in {diagnostic.code for diagnostic in report.diagnostics}
     with only_our_errors():
         model = ir_exec.read_model(xml, weights)
         ir_exec.compile_model(model, max_memory=2**26, max_seconds=1.0)(inputs)

@@ -64,14 +64,14 @@ def run(random: Random, folder: Path) -> None:
     case = random.choice(CASES)
     inputs = [_change(array, random) if random.random() < 0.4 else array for array in case.inputs]
     attributes = {name: _attribute(value, random) for name, value in case.attributes.items()}
-    known = frozenset(place for place in range(len(inputs)) if random.random() < 0.3)
-    changed = Case(case.type, inputs, case.outputs, attributes, known, case.version)
-    path, given = file_of(changed, folder)
+    constants = frozenset(position for position in range(len(inputs)) if random.random() < 0.3)
+    changed = Case(case.type, inputs, case.outputs, attributes, constants, case.version)
+    path, arrays = file_of(changed, folder)
     report = ir_exec.check_model(path)
-    assert "IR999" not in {found.code for found in report.diagnostics}
+    assert "IR999" not in {diagnostic.code for diagnostic in report.diagnostics}
     with only_our_errors():
         compiled = ir_exec.compile_model(path, max_memory=_MAX_MEMORY, max_seconds=_MAX_SECONDS)
-        outputs = compiled(given)
+        outputs = compiled(arrays)
         assert sum(array.nbytes for array in outputs.values()) <= 2 * _MAX_MEMORY
 
 

@@ -39,7 +39,7 @@ def run(random: Random, folder: Path) -> None:
         (root / file).write_text(json.dumps(draw_json(random, _KEYS)), "utf-8")
     with only_our_errors():
         reports = check_folder(root) or []
-        assert "IR999" not in {found.code for report in reports for found in report.diagnostics}
+        assert "IR999" not in {diagnostic.code for report in reports for diagnostic in report.diagnostics}
         opened = open_folder(root)
         if opened is not None:
             facts_of_folder(opened).model_dump_json()

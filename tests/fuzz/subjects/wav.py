@@ -27,12 +27,12 @@ def run(random: Random, folder: Path) -> None:
 
 def _wav(random: Random) -> bytes:
     bits = random.choice((8, 16, 24, 32, 64, 12))
-    kind = random.choice((1, 3, 0xFFFE, 2))
+    format_code = random.choice((1, 3, 0xFFFE, 2))
     channels = random.choice((0, 1, 2, 5))
     rate = random.choice((16_000, 0, 2**32 - 1))
     sound = random.randbytes(random.choice((0, 7, 48, 480)))
-    header = struct.pack("<HHIIHH", kind, channels, rate, rate, 4, bits) + b"\x16\0\x10\0\4\0\0\0\1\0" * (
-        kind == 0xFFFE
+    header = struct.pack("<HHIIHH", format_code, channels, rate, rate, 4, bits) + b"\x16\0\x10\0\4\0\0\0\1\0" * (
+        format_code == 0xFFFE
     )
     chunks = [(b"fmt ", header), (b"LIST", b"x" * random.randrange(9)), (b"data", sound)]
     random.shuffle(chunks)

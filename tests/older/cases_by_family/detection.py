@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.older.cases_by_family.single import Case, X, case, image, one, sigmoid
+from tests.older.cases_by_family.single import Case, X, case, image, sigmoid, single_layer
 from tests.older.files import OlderFile
 
 
@@ -15,7 +15,7 @@ from tests.older.files import OlderFile
 def batch_normalization() -> Case:
     variance, mean = np.abs(image(4, seed=1)) + 0.5, image(4, seed=2)
     expected = (X - mean[:, None, None]) / np.sqrt(variance + 0.01)[:, None, None]
-    return one("BatchNormalization", [X], expected, {"epsilon": 0.01}, {"weights": variance, "biases": mean})
+    return single_layer("BatchNormalization", [X], expected, {"epsilon": 0.01}, {"weights": variance, "biases": mean})
 
 
 @case
@@ -23,51 +23,55 @@ def norm_across_channels() -> Case:
     x = image(1, 6, 3, 3)
     squares = np.stack([(x[:, max(c - 1, 0) : c + 2] ** 2).sum(1) for c in range(6)], 1)
     told = {"local-size": 3, "alpha": 0.5, "beta": 0.75, "k": 1, "region": "across"}
-    return one("Norm", [x], x / (1 + 0.5 / 3 * squares) ** 0.75, told, version=2, element="norm_data")
+    return single_layer("Norm", [x], x / (1 + 0.5 / 3 * squares) ** 0.75, told, version=2, element="norm_data")
 
 
 @case
 def normalize_of_places() -> Case:
     w = image(4, seed=1)
     expected = X / np.sqrt((X**2).sum(1, keepdims=True) + 0.1) * w[:, None, None]
-    return one("Normalize", [X], expected, {"across_spatial": 0, "channel_shared": 0, "eps": 0.1}, {"weights": w})
+    return single_layer(
+        "Normalize", [X], expected, {"across_spatial": 0, "channel_shared": 0, "eps": 0.1}, {"weights": w}
+    )
 
 
 @case
 def normalize_of_everything() -> Case:
     w = image(1, seed=1)
     expected = X / np.sqrt((X**2).sum() + 0.1) * w
-    return one("Normalize", [X], expected, {"across_spatial": 1, "channel_shared": 1, "eps": 0.1}, {"weights": w})
+    return single_layer(
+        "Normalize", [X], expected, {"across_spatial": 1, "channel_shared": 1, "eps": 0.1}, {"weights": w}
+    )
 
 
 @case
 def mvn_of_channels() -> Case:
     mean, variance = X.mean((2, 3), keepdims=True), X.var((2, 3), keepdims=True)
     told = {"across_channels": 0, "normalize_variance": 1, "eps": 0.01}
-    return one("MVN", [X], (X - mean) / np.sqrt(variance + 0.01), told)
+    return single_layer("MVN", [X], (X - mean) / np.sqrt(variance + 0.01), told)
 
 
 @case
 def mvn_that_subtracts_alone() -> Case:
     told = {"across_channels": 1, "normalize_variance": 0, "eps": 0.01}
-    return one("MVN", [X], X - X.mean((1, 2, 3), keepdims=True), told)
+    return single_layer("MVN", [X], X - X.mean((1, 2, 3), keepdims=True), told)
 
 
 @case
 def grn() -> Case:
-    return one("GRN", [X], X / np.sqrt((X**2).sum(1, keepdims=True) + 0.5), {"bias": 0.5})
+    return single_layer("GRN", [X], X / np.sqrt((X**2).sum(1, keepdims=True) + 0.5), {"bias": 0.5})
 
 
 @case
 def softmax() -> Case:
     x = image(2, 5)
-    return one("SoftMax", [x], np.exp(x) / np.exp(x).sum(1, keepdims=True), {"axis": 1})
+    return single_layer("SoftMax", [x], np.exp(x) / np.exp(x).sum(1, keepdims=True), {"axis": 1})
 
 
 @case
 def log_softmax() -> Case:
     x = image(2, 5)
-    return one("LogSoftmax", [x], x - np.log(np.exp(x).sum(1, keepdims=True)), {"axis": 1})
+    return single_layer("LogSoftmax", [x], x - np.log(np.exp(x).sum(1, keepdims=True)), {"axis": 1})
 
 
 @case
@@ -81,7 +85,7 @@ def prior_box() -> Case:
         for width, height in ((2, 2), (4, 4), (4, 1), (1, 4)):
             boxes += [(x - width / 2) / 12, (y - height / 2) / 8, (x + width / 2) / 12, (y + height / 2) / 8]
     expected = np.float32([[boxes, np.tile([0.1, 0.1, 0.2, 0.2], 24)]])
-    return one("PriorBox", [feature, picture], expected, told)
+    return single_layer("PriorBox", [feature, picture], expected, told)
 
 
 @case
@@ -96,7 +100,7 @@ def prior_box_clustered() -> Case:
         for width, height in ((2, 4), (6, 1)):
             boxes += [(x - width / 2) / 12, (y - height / 2) / 8, (x + width / 2) / 12, (y + height / 2) / 8]
     expected = np.float32([[np.clip(boxes, 0, 1), np.tile([0.1, 0.1, 0.2, 0.2], 12)]])
-    return one("PriorBoxClustered", [feature, picture], expected, told)
+    return single_layer("PriorBoxClustered", [feature, picture], expected, told)
 
 
 @case
@@ -110,7 +114,7 @@ def detection_output() -> Case:
     expected = np.zeros((1, 1, 3, 7), np.float32)
     expected[0, 0, :2] = [[0, 1, 0.9, 0.1, 0.1, 0.3, 0.3], [0, 1, 0.6, 0.6, 0.6, 0.9, 0.9]]
     expected[0, 0, 2, 0] = -1
-    return one("DetectionOutput", [np.zeros((1, 8), np.float32), scores, priors], expected, told)
+    return single_layer("DetectionOutput", [np.zeros((1, 8), np.float32), scores, priors], expected, told)
 
 
 @case
@@ -128,7 +132,7 @@ def region_yolo() -> Case:
     }
     grid = x.reshape(1, 2, 7, 2, 2)
     expected = np.concatenate([sigmoid(grid[:, :, :2]), grid[:, :, 2:4], sigmoid(grid[:, :, 4:])], 2)
-    return one("RegionYolo", [x], expected.reshape(x.shape), told)
+    return single_layer("RegionYolo", [x], expected.reshape(x.shape), told)
 
 
 @case
@@ -139,7 +143,7 @@ def reorg_yolo() -> Case:
         channel, block = c % 2, c // 2
         source = (channel * 8 + 2 * y + block // 2) * 12 + 2 * z + block % 2
         expected[(c * 4 + y) * 6 + z] = flat[source]
-    return one("ReorgYolo", [x], expected.reshape(1, 32, 2, 3), {"stride": 2})
+    return single_layer("ReorgYolo", [x], expected.reshape(1, 32, 2, 3), {"stride": 2})
 
 
 @case
@@ -147,7 +151,7 @@ def ctc_greedy_decoder() -> Case:
     x = np.zeros((5, 1, 3), np.float32)
     x[np.arange(5), 0, [0, 0, 2, 1, 1]] = 1
     expected = np.float32([0, 1, -1, -1, -1]).reshape(1, 5, 1, 1)
-    return one("CTCGreedyDecoder", [x, np.ones((5, 1), np.float32)], expected, {"ctc_merge_repeated": 1})
+    return single_layer("CTCGreedyDecoder", [x, np.ones((5, 1), np.float32)], expected, {"ctc_merge_repeated": 1})
 
 
 @case
@@ -155,7 +159,7 @@ def roi_pooling() -> Case:
     x = np.arange(16, dtype=np.float32).reshape(1, 1, 4, 4)
     rois = np.float32([[0, 0, 0, 3, 3]])
     told = {"pooled_h": 2, "pooled_w": 2, "spatial_scale": 1.0, "method": "max"}
-    return one("ROIPooling", [x, rois], np.float32([5, 7, 13, 15]).reshape(1, 1, 2, 2), told)
+    return single_layer("ROIPooling", [x, rois], np.float32([5, 7, 13, 15]).reshape(1, 1, 2, 2), told)
 
 
 @case
@@ -163,7 +167,7 @@ def psroi_pooling() -> Case:
     x = np.repeat(np.arange(4, dtype=np.float32), 16).reshape(1, 4, 4, 4)
     told = {"output_dim": 1, "group_size": 2, "spatial_scale": 1.0, "mode": "average"}
     rois = np.float32([[0, 0, 0, 3, 3]])
-    return one("PSROIPooling", [x, rois], np.float32([0, 1, 2, 3]).reshape(1, 1, 2, 2), told)
+    return single_layer("PSROIPooling", [x, rois], np.float32([0, 1, 2, 3]).reshape(1, 1, 2, 2), told)
 
 
 @case
@@ -173,7 +177,9 @@ def non_max_suppression() -> Case:
     limits = [(np.int32([3]), "I32"), (np.float32([0.5]), "FP32"), (np.float32([0.0]), "FP32")]
     expected = np.int32([[0, 0, 0], [0, 0, 2], [-1, -1, -1]])
     told = {"center_point_box": 0, "sort_result_descending": 1}
-    return one("NonMaxSuppression", [boxes, scores], expected, told, consts=limits, precisions=["I32"], version=7)
+    return single_layer(
+        "NonMaxSuppression", [boxes, scores], expected, told, consts=limits, precisions=["I32"], version=7
+    )
 
 
 @case
@@ -189,35 +195,39 @@ def a_network_of_fp16() -> Case:
 
 @case
 def ports_without_ids() -> Case:
-    return one("Tile", [X], np.tile(X, (1, 2, 1, 1)), {"axis": 1, "tiles": 2}, version=2, has_port_ids=False)
+    return single_layer("Tile", [X], np.tile(X, (1, 2, 1, 1)), {"axis": 1, "tiles": 2}, version=2, has_port_ids=False)
 
 
 @case
 def mean_values() -> Case:
-    made, inputs, (expected,) = one("ReLU", [image(1, 3, 2, 2) * 100], np.zeros((1, 3, 2, 2), np.float32), None)
+    file, inputs, (expected,) = single_layer(
+        "ReLU", [image(1, 3, 2, 2) * 100], np.zeros((1, 3, 2, 2), np.float32), None
+    )
     channels = "".join(f'<channel id="{c}"><mean value="{10 * c}"/></channel>' for c in (0, 2, 1))
-    made.extra = f'<pre-process reference-layer-name="in0" mean-precision="FP32">{channels}</pre-process>'
+    file.extra = f'<pre-process reference-layer-name="in0" mean-precision="FP32">{channels}</pre-process>'
     expected = np.maximum(inputs[0] - np.float32([0, 10, 20])[:, None, None], 0)
-    return made, inputs, [expected]
+    return file, inputs, [expected]
 
 
 @case
 def mean_values_and_scales() -> Case:
-    made, inputs, (expected,) = one("ReLU", [image(1, 3, 2, 2) * 100], np.zeros((1, 3, 2, 2), np.float32), None)
+    file, inputs, (expected,) = single_layer(
+        "ReLU", [image(1, 3, 2, 2) * 100], np.zeros((1, 3, 2, 2), np.float32), None
+    )
     channels = "".join(f'<channel id="{c}"><mean value="5"/><scale value="{c + 1}"/></channel>' for c in range(3))
-    made.extra = f"<pre-process>{channels}</pre-process>"
+    file.extra = f"<pre-process>{channels}</pre-process>"
     expected = np.maximum((inputs[0] - 5) / np.float32([1, 2, 3])[:, None, None], 0)
-    return made, inputs, [expected]
+    return file, inputs, [expected]
 
 
 @case
 def mean_images() -> Case:
-    made, inputs, _ = one("ReLU", [image(1, 3, 2, 2)], np.zeros((1, 3, 2, 2), np.float32), None)
+    file, inputs, _ = single_layer("ReLU", [image(1, 3, 2, 2)], np.zeros((1, 3, 2, 2), np.float32), None)
     means = image(3, 2, 2, seed=1)
-    made.stored = means.tobytes()
+    file.stored = means.tobytes()
     channels = "".join(f'<channel id="{c}"><mean offset="{16 * c}" size="16"/></channel>' for c in range(3))
-    made.extra = f'<pre-process mean-precision="FP32">{channels}</pre-process>'
-    return made, inputs, [np.maximum(inputs[0] - means, 0)]
+    file.extra = f'<pre-process mean-precision="FP32">{channels}</pre-process>'
+    return file, inputs, [np.maximum(inputs[0] - means, 0)]
 
 
 @case
@@ -225,7 +235,7 @@ def lrn_within_a_channel() -> Case:
     padded = np.pad(X**2, [(0, 0), (0, 0), (1, 1), (1, 1)])
     squares = sum(padded[:, :, i : i + 5, j : j + 6] for i in range(3) for j in range(3))
     told = {"local-size": 3, "alpha": 0.5, "beta": 0.75, "k": 1, "region": "same"}
-    return one("LRN", [X], (X / (1 + 0.5 / 9 * squares) ** 0.75).astype(np.float32), told)
+    return single_layer("LRN", [X], (X / (1 + 0.5 / 9 * squares) ** 0.75).astype(np.float32), told)
 
 
 def _one_anchor(type: str, data: dict[str, Any]) -> Case:
@@ -235,7 +245,7 @@ def _one_anchor(type: str, data: dict[str, Any]) -> Case:
     scores[0, 12, 0, 0] = 0.9
     picture = np.float32([[64, 64, 1]])
     expected = np.float32([[0, 0, 0, 16, 16]])  # the corner is not moved back by one
-    return one(type, [scores, deltas, picture], expected, data)
+    return single_layer(type, [scores, deltas, picture], expected, data)
 
 
 @case

@@ -9,29 +9,29 @@ from typing import Any
 import numpy as np
 
 from ir_exec.types import Array
-from tests.older.cases_by_family.single import CASES, Case, X, case, image, one
+from tests.older.cases_by_family.single import CASES, Case, X, case, image, single_layer
 
 
 @case
 def eltwise_sum_with_coefficients() -> Case:
     y = image(1, 4, 5, 6, seed=1)
     told = {"operation": "sum", "coeff": "1.0,-0.5"}
-    return one("Eltwise", [X, y], X - 0.5 * y, told)
+    return single_layer("Eltwise", [X, y], X - 0.5 * y, told)
 
 
 @case
 def eltwise_of_three() -> Case:
     y, z = image(1, 4, 5, 6, seed=1), image(1, 4, 5, 6, seed=2)
-    return one("Eltwise", [X, y, z], X * y * z, {"operation": "prod"}, version=2, element="elementwise_data")
+    return single_layer("Eltwise", [X, y, z], X * y * z, {"operation": "prod"}, version=2, element="elementwise_data")
 
 
 def _eltwise(operation: str, expected: Callable[[Array, Array], Array]) -> None:
-    def made() -> Case:
+    def eltwise_case() -> Case:
         y = np.abs(image(1, 4, 5, 6, seed=1)) + 1
         x = np.abs(X) + (X > 0) if operation in ("pow", "floor_mod") else np.where(X > 1, y, X)
-        return one("Eltwise", [x, y], expected(x, y).astype(np.float32), {"operation": operation})
+        return single_layer("Eltwise", [x, y], expected(x, y).astype(np.float32), {"operation": operation})
 
-    CASES[f"eltwise_{operation}"] = made
+    CASES[f"eltwise_{operation}"] = eltwise_case
 
 
 for _name, _function in {
@@ -60,20 +60,20 @@ for _name, _function in {
 @case
 def power() -> Case:
     x = np.abs(X)
-    return one("Power", [x], (1 + 2 * x) ** 1.5, {"power": 1.5, "scale": 2.0, "shift": 1.0})
+    return single_layer("Power", [x], (1 + 2 * x) ** 1.5, {"power": 1.5, "scale": 2.0, "shift": 1.0})
 
 
 @case
 def power_that_changes_nothing() -> Case:
-    return one("Power", [X], X, {"power": 1, "scale": 1, "shift": 0})
+    return single_layer("Power", [X], X, {"power": 1, "scale": 1, "shift": 0})
 
 
 def _activation(type: str, data: dict[str, Any] | None, expected: Callable[[Array], Array], x: Array = X) -> None:
     name = f"activation_{type.lower()}_{len(CASES)}"
-    CASES[name] = lambda: one(type, [x], np.asarray(expected(x), np.float32), data)
+    CASES[name] = lambda: single_layer(type, [x], np.asarray(expected(x), np.float32), data)
     lower = {"ReLU6": "relu6", "TanH": "tanh"}.get(type, type.lower())
     if type in ("ReLU", "Sigmoid", "TanH", "ELU", "Clamp", "ReLU6", "Exp"):
-        CASES[f"{name}_named"] = lambda: one(
+        CASES[f"{name}_named"] = lambda: single_layer(
             "Activation", [x], np.asarray(expected(x), np.float32), {"type": lower, **(data or {})}
         )
 
@@ -126,19 +126,21 @@ for _type, _data, _expected, _x in (
 def prelu_of_channels() -> Case:
     slopes = image(4, seed=1)
     expected = np.where(X > 0, X, X * slopes[:, None, None])
-    return one("PReLU", [X], expected, {"channel_shared": 0}, {"weights": slopes})
+    return single_layer("PReLU", [X], expected, {"channel_shared": 0}, {"weights": slopes})
 
 
 @case
 def prelu_of_one_slope() -> Case:
     slopes = np.float32([0.25])
-    return one("PReLU", [X], np.where(X > 0, X, X / 4), {"channel_shared": 1}, {"weights": slopes})
+    return single_layer("PReLU", [X], np.where(X > 0, X, X / 4), {"channel_shared": 1}, {"weights": slopes})
 
 
 def _elementwise(
     type: str, expected: Callable[[Array], Array], data: dict[str, Any] | None = None, x: Array = X
 ) -> None:
-    CASES[f"{type.lower()}_of_every_element"] = lambda: one(type, [x], np.asarray(expected(x), np.float32), data)
+    CASES[f"{type.lower()}_of_every_element"] = lambda: single_layer(
+        type, [x], np.asarray(expected(x), np.float32), data
+    )
 
 
 for _type, _expected, _data, _x in (
@@ -156,4 +158,6 @@ for _type, _expected, _data, _x in (
 
 @case
 def convert() -> Case:
-    return one("Convert", [X * 3], (X * 3).astype(np.int32), {"precision": "I32"}, precisions=["I32"], version=7)
+    return single_layer(
+        "Convert", [X * 3], (X * 3).astype(np.int32), {"precision": "I32"}, precisions=["I32"], version=7
+    )

@@ -18,41 +18,41 @@ def image(*dims: int, seed: int = 0) -> Array:
     return np.random.default_rng(seed).standard_normal(dims).astype(np.float32)
 
 
-def convolved(
+def convolve(
     x: Array, w: Array, strides: tuple[int, ...], begin: tuple[int, ...], end: tuple[int, ...], dilation: int = 1
 ) -> Array:
     """Cross-correlation by loops; w is [output, input, height, width]."""
     padded = np.pad(x.astype(np.float64), [(0, 0), (0, 0), *zip(begin, end, strict=True)])
-    reach = [(one - 1) * dilation + 1 for one in w.shape[2:]]
+    reach = [(size - 1) * dilation + 1 for size in w.shape[2:]]
     sizes = [(n - k) // s + 1 for n, k, s in zip(padded.shape[2:], reach, strides, strict=True)]
-    found = np.zeros((len(x), len(w), *sizes))
+    output = np.zeros((len(x), len(w), *sizes))
     for i, j in product(*map(range, sizes)):
         top, left = i * strides[0], j * strides[1]
         part = padded[:, :, top : top + reach[0] : dilation, left : left + reach[1] : dilation]
-        found[:, :, i, j] = np.einsum("nchw,ochw->no", part, w)
-    return found.astype(np.float32)
+        output[:, :, i, j] = np.einsum("nchw,ochw->no", part, w)
+    return output.astype(np.float32)
 
 
-def pooled(x: Array, kernel: int, stride: int, pad: int, sizes: tuple[int, int], how: str) -> Array:
+def pool(x: Array, kernel: int, stride: int, pad: int, sizes: tuple[int, int], how: str) -> Array:
     """The largest element or the mean of what a window and the image share, or the mean over a window with pads."""
-    found = np.zeros((*x.shape[:2], *sizes), np.float32)
+    output = np.zeros((*x.shape[:2], *sizes), np.float32)
     height, width = x.shape[2:]
     for i, j in product(*map(range, sizes)):
         top, left = i * stride - pad, j * stride - pad
         part = x[:, :, max(top, 0) : top + kernel, max(left, 0) : left + kernel]
         if how == "max":
-            found[:, :, i, j] = part.max((2, 3))
+            output[:, :, i, j] = part.max((2, 3))
         elif how == "exclude":
-            found[:, :, i, j] = part.mean((2, 3))
+            output[:, :, i, j] = part.mean((2, 3))
         else:
             # What lies past the pads counts for nothing.
             rows = min(top + kernel, height + pad) - top
             columns = min(left + kernel, width + pad) - left
-            found[:, :, i, j] = part.sum((2, 3)) / (rows * columns)
-    return found
+            output[:, :, i, j] = part.sum((2, 3)) / (rows * columns)
+    return output
 
 
-def one(
+def single_layer(
     type: str,
     inputs: list[Array],
     expected: list[Array] | Array,
@@ -64,15 +64,17 @@ def one(
     **file: Any,
 ) -> Case:
     """A file of a single layer, of these inputs and then these constants."""
-    made = OlderFile(**file)
+    network = OlderFile(**file)
     outputs = expected if isinstance(expected, list) else [expected]
     ports: list[Port] = []
-    for place, array in enumerate(inputs):
-        kind = "I32" if array.dtype.kind == "i" else made.precision
-        ports.append(made.input(f"in{place}", *array.shape, precision=kind))
-    ports += [made.const(value, kind) for value, kind in consts or ()]
-    made.layer(type, ports, *[output.shape for output in outputs], data=data, blobs=blobs, precisions=precisions or ())
-    return made, inputs, outputs
+    for position, array in enumerate(inputs):
+        precision = "I32" if array.dtype.kind == "i" else network.precision
+        ports.append(network.input(f"in{position}", *array.shape, precision=precision))
+    ports += [network.const(value, precision) for value, precision in consts or ()]
+    network.layer(
+        type, ports, *[output.shape for output in outputs], data=data, blobs=blobs, precisions=precisions or ()
+    )
+    return network, inputs, outputs
 
 
 CASES: dict[str, Callable[[], Case]] = {}

@@ -72,18 +72,18 @@ def expected(*, reverse: bool = False) -> tuple[np.ndarray, np.ndarray]:
 def test_tensor_iterator(reverse: bool, has_inputs: bool, oracle: Oracle, tmp_path: Path) -> None:
     file = recurrent(reverse=reverse, has_inputs=has_inputs)
     report = file.report()
-    assert [found.code for found in report.diagnostics] == ["IR005"], str(report)
-    wanted = expected(reverse=reverse)
-    for ours, theirs in zip(file.run(X, H), wanted, strict=True):
+    assert [diagnostic.code for diagnostic in report.diagnostics] == ["IR005"], str(report)
+    reference = expected(reverse=reverse)
+    for ours, theirs in zip(file.run(X, H), reference, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
     file.model().save(tmp_path / "new.xml")
     answer = oracle.values(IRFile((tmp_path / "new.xml").read_bytes(), (tmp_path / "new.bin").read_bytes(), (X, H)))
     assert not isinstance(answer, Refused), answer.reason
-    for ours, theirs in zip(answer, wanted, strict=True):
+    for ours, theirs in zip(answer, reference, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
 
 
-def test_a_port_map_of_a_port_that_does_not_exist() -> None:
+def test_port_map_of_missing_port() -> None:
     file = recurrent()
     file.layers[-1] = file.layers[-1].replace('external_port_id="1"', 'external_port_id="9"')
     (error,) = file.report().errors
@@ -100,5 +100,5 @@ def test_memory_is_a_variable() -> None:
     compiled = ir_exec.compile_model(file.model())
     request = compiled.create_infer_request()
     data = np.float32([[1, 2]])
-    found = [request.infer([data])["twice"].tolist() for _ in range(2)]
-    assert found == [[[2, 4]], [[4, 8]]]
+    results = [request.infer([data])["twice"].tolist() for _ in range(2)]
+    assert results == [[[2, 4]], [[4, 8]]]

@@ -145,7 +145,10 @@ def main() -> None:
         trips = list(_rows(options.rows, words))
     else:
         cases = [
-            case for group in suite.KINDS for case in suite.cases(group) if all(word in case.name for word in words)
+            case
+            for group in suite.CATEGORIES
+            for case in suite.cases(group)
+            if all(word in case.name for word in words)
         ]
         with warnings.catch_warnings(), Engine() as engine:
             warnings.simplefilter("ignore")

@@ -29,7 +29,7 @@ from tests.onnx.export.left_out import (
 )
 from tests.onnx.export.round_trips import back_again, round_trips
 from tests.onnx.export.rows import outcomes
-from tests.onnx.suite import KINDS, cases
+from tests.onnx.suite import CATEGORIES, cases
 
 pytestmark = [
     pytest.mark.conformance,
@@ -47,7 +47,7 @@ def engine() -> Iterator[Engine]:
         yield engine
 
 
-@pytest.mark.parametrize("group", KINDS)
+@pytest.mark.parametrize("group", CATEGORIES)
 @pytest.mark.parametrize(
     "shard", [pytest.param(shard, marks=pytest.mark.rest if shard >= SAMPLED else ()) for shard in range(SHARDS)]
 )

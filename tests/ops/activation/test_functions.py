@@ -36,25 +36,25 @@ def test_accurate_for_small_and_large_arguments(operator: Op, definition: Callab
     "operator",
     [*[operator for operator, _ in DEFINITIONS], make("Clamp", min="-0.5", max="2"), make("Sqrt"), make("Exp")],
 )
-@pytest.mark.parametrize("kind", ["f32", "f64", "f16", "bf16"])
-def test_a_scalar_is_an_array_and_the_value_of_a_vector(operator: Op, kind: str) -> None:
+@pytest.mark.parametrize("element_type", ["f32", "f64", "f16", "bf16"])
+def test_scalar_result_is_an_array_equal_to_vector_element(operator: Op, element_type: str) -> None:
     for number in (-0.0, 0.0, 1.5, -3.0, 70.0, math.inf, -math.inf, math.nan):
-        vector = array(kind, number)
+        vector = array(element_type, number)
         scalar = vector.reshape(())
         kernel = operator.kernel(TensorType.of(scalar).without_values())
         with np.errstate(all="ignore"):
-            found, expected = kernel(scalar), evaluate(operator, vector)
-            assert isinstance(found, np.ndarray)
-            assert (found.shape, found.dtype, found.tobytes()) == ((), vector.dtype, expected.tobytes())
+            actual, expected = kernel(scalar), evaluate(operator, vector)
+            assert isinstance(actual, np.ndarray)
+            assert (actual.shape, actual.dtype, actual.tobytes()) == ((), vector.dtype, expected.tobytes())
             out = scalar.copy()
             assert kernel(out, out=out) is out
-        assert out.tobytes() == found.tobytes()
+        assert out.tobytes() == actual.tobytes()
 
 
 @pytest.mark.parametrize(("operator", "_"), DEFINITIONS, ids=operator_name)
-@pytest.mark.parametrize("kind", ["f32", "f64", "f16", "bf16"])
-def test_never_nan_for_a_finite_argument(operator: Op, _: object, kind: str) -> None:
-    check_finite(operator, kind)
+@pytest.mark.parametrize("element_type", ["f32", "f64", "f16", "bf16"])
+def test_never_nan_for_a_finite_argument(operator: Op, _: object, element_type: str) -> None:
+    check_finite(operator, element_type)
 
 
 def test_clamp() -> None:
@@ -76,13 +76,13 @@ def test_clamp_between_limits_that_are_none(low: str, high: str) -> None:
     assert fault == fault_with("min", "max", code="IR302", actual=float(low), expected=f"at most {float(high)}")
 
 
-@pytest.mark.parametrize(("type", "given", "missing"), [("Clamp", {"min": "0"}, "max"), ("Elu", {}, "alpha")])
-def test_attributes_that_must_be_there(type: str, given: dict[str, str], missing: str) -> None:
-    fault = attribute_error(type, **given)
+@pytest.mark.parametrize(("type", "attributes", "missing"), [("Clamp", {"min": "0"}, "max"), ("Elu", {}, "alpha")])
+def test_attributes_that_must_be_there(type: str, attributes: dict[str, str], missing: str) -> None:
+    fault = attribute_error(type, **attributes)
     assert (fault.code, fault) == ("IR301", fault_with(missing))
 
 
-def typed(*dims: int | None) -> TensorType:
+def make_type(*dims: int | None) -> TensorType:
     return TensorType(ElementType.f32, Shape(dims))
 
 
@@ -91,7 +91,7 @@ def typed(*dims: int | None) -> TensorType:
 )
 def test_a_slope_that_does_not_fit(data: tuple[int, ...], slope: tuple[int, ...]) -> None:
     with pytest.raises(ShapeError) as caught:
-        make("PReLU").infer(typed(*data), typed(*slope))
+        make("PReLU").infer(make_type(*data), make_type(*slope))
     assert (caught.value.code, caught.value.location.port) == ("IR504", "slope")
 
 
@@ -100,7 +100,7 @@ def test_a_slope_that_does_not_fit(data: tuple[int, ...], slope: tuple[int, ...]
     [((2, None), (4,)), ((None, 3), (3,)), ((2, 3), (None,)), ((3,), (None, 3)), ((2, 3), (None, None)), ((), (1,))],
 )
 def test_a_slope_that_may_fit(data: tuple[int | None, ...], slope: tuple[int | None, ...]) -> None:
-    assert make("PReLU").infer(typed(*data), typed(*slope)).shape == Shape(data)
+    assert make("PReLU").infer(make_type(*data), make_type(*slope)).shape == Shape(data)
 
 
 def test_one_slope_per_channel_goes_before_broadcasting() -> None:
@@ -110,12 +110,12 @@ def test_one_slope_per_channel_goes_before_broadcasting() -> None:
 
 
 @pytest.mark.parametrize("slope", [1e-30, 0.25, 1.0, 0.0, -0.5, 1.5, math.inf, math.nan])
-@pytest.mark.parametrize("kind", ["f32", "f64"])
-def test_slopes_of_special_numbers(kind: str, slope: float) -> None:
-    data = array(kind, -math.inf, -1e30, -1, -1e-30, 0, 1e-30, 1, 1e30, math.inf, math.nan)
+@pytest.mark.parametrize("element_type", ["f32", "f64"])
+def test_slopes_of_special_numbers(element_type: str, slope: float) -> None:
+    data = array(element_type, -math.inf, -1e30, -1, -1e-30, 0, 1e-30, 1, 1e30, math.inf, math.nan)
     with np.errstate(all="ignore"):
-        expected = np.where(data < 0, data * array(kind, slope), data)
-    assert_array_equal(evaluate(make("PReLU"), data, array(kind, slope)), expected)
+        expected = np.where(data < 0, data * array(element_type, slope), data)
+    assert_array_equal(evaluate(make("PReLU"), data, array(element_type, slope)), expected)
 
 
 @pytest.mark.parametrize(
@@ -131,22 +131,22 @@ def test_parameters_that_are_no_scalars(
     type: str, opset: int, shapes: tuple[tuple[int, ...], ...], code: str, port: str
 ) -> None:
     with pytest.raises(ShapeError) as caught:
-        make(type, opset).infer(*[typed(*shape) for shape in shapes])
+        make(type, opset).infer(*[make_type(*shape) for shape in shapes])
     assert (caught.value.code, caught.value.location.port) == (code, port)
 
 
 def test_parameters_may_be_unknown() -> None:
     unknown = TensorType.unknown()
-    assert make("Selu").infer(typed(2), typed(None), unknown).shape == Shape([2])
-    assert make("PReLU").infer(unknown, typed(3)).element_type is ElementType.dynamic
+    assert make("Selu").infer(make_type(2), make_type(None), unknown).shape == Shape([2])
+    assert make("PReLU").infer(unknown, make_type(3)).element_type is ElementType.dynamic
 
 
-@pytest.mark.parametrize("kind", ["f32", "f16", "bf16", "f64"])
-def test_parameters_of_the_datas_type(kind: str) -> None:
-    data, half, two = array(kind, -1, 0, 1, 4), array(kind, 0.5).reshape(()), array(kind, 2)
-    scale = {"atol": 1e-2} if kind in ("f16", "bf16") else {"atol": 1e-6}
-    found = evaluate(make("HardSigmoid"), data, half, half)
-    assert_allclose(found.astype(np.float64), [0, 0.5, 1, 1], **scale)
-    found = evaluate(make("Selu"), data, two, array(kind, 1.5))
-    assert_allclose(found.astype(np.float64), [3 * math.expm1(-1), 0, 1.5, 6], **scale)
-    assert found.dtype == data.dtype
+@pytest.mark.parametrize("element_type", ["f32", "f16", "bf16", "f64"])
+def test_parameters_of_the_datas_type(element_type: str) -> None:
+    data, half, two = array(element_type, -1, 0, 1, 4), array(element_type, 0.5).reshape(()), array(element_type, 2)
+    scale = {"atol": 1e-2} if element_type in ("f16", "bf16") else {"atol": 1e-6}
+    result = evaluate(make("HardSigmoid"), data, half, half)
+    assert_allclose(result.astype(np.float64), [0, 0.5, 1, 1], **scale)
+    result = evaluate(make("Selu"), data, two, array(element_type, 1.5))
+    assert_allclose(result.astype(np.float64), [3 * math.expm1(-1), 0, 1.5, 6], **scale)
+    assert result.dtype == data.dtype

@@ -22,7 +22,7 @@ from tests.helpers.activations import (
     softplus,
 )
 from tests.helpers.operators import attribute_error, evaluate, make
-from tests.helpers.values import array, typed
+from tests.helpers.values import array, make_type
 
 DEFINITIONS: list[Definition] = [
     (make("Mish", 4), lambda x: x * math.tanh(softplus(x))),
@@ -52,9 +52,9 @@ def test_accurate_to_the_size_of_the_argument(operator: Op, definition: Callable
 
 
 @pytest.mark.parametrize(("operator", "_"), DEFINITIONS + DIFFERENCES, ids=operator_name)
-@pytest.mark.parametrize("kind", ["f32", "f64", "f16", "bf16"])
-def test_never_nan_for_a_finite_argument(operator: Op, _: object, kind: str) -> None:
-    check_finite(operator, kind)
+@pytest.mark.parametrize("element_type", ["f32", "f64", "f16", "bf16"])
+def test_never_nan_for_a_finite_argument(operator: Op, _: object, element_type: str) -> None:
+    check_finite(operator, element_type)
 
 
 def test_a_mode_of_gelu_that_is_none() -> None:
@@ -63,7 +63,7 @@ def test_a_mode_of_gelu_that_is_none() -> None:
 
 def test_a_beta_that_is_no_scalar() -> None:
     with pytest.raises(ShapeError) as caught:
-        make("Swish", 4).infer(typed("[2]"), typed("[1]"))
+        make("Swish", 4).infer(make_type("[2]"), make_type("[1]"))
     assert (caught.value.code, caught.value.location.port) == ("IR501", "beta")
 
 
@@ -72,10 +72,10 @@ def test_a_beta_may_be_unknown() -> None:
     assert make("Swish", 4).infer(data, TensorType.unknown()).shape == Shape([2, None])
 
 
-@pytest.mark.parametrize("kind", ["f32", "f16", "bf16", "f64"])
-def test_a_beta_of_the_datas_type(kind: str) -> None:
-    data, two = array(kind, -1, 0, 1, 4), array(kind, 2).reshape(())
-    found = evaluate(make("Swish", 4), data, two)
-    tolerance = 1e-2 if kind in ("f16", "bf16") else 1e-6
-    assert_allclose(found.astype(np.float64), [-sigmoid(-2), 0, sigmoid(2), 4 * sigmoid(8)], atol=tolerance)
-    assert found.dtype == data.dtype
+@pytest.mark.parametrize("element_type", ["f32", "f16", "bf16", "f64"])
+def test_a_beta_of_the_datas_type(element_type: str) -> None:
+    data, two = array(element_type, -1, 0, 1, 4), array(element_type, 2).reshape(())
+    result = evaluate(make("Swish", 4), data, two)
+    tolerance = 1e-2 if element_type in ("f16", "bf16") else 1e-6
+    assert_allclose(result.astype(np.float64), [-sigmoid(-2), 0, sigmoid(2), 4 * sigmoid(8)], atol=tolerance)
+    assert result.dtype == data.dtype

@@ -13,28 +13,30 @@ from ir_exec.ops.base import elementwise
 from ir_exec.types import TensorType
 from tests.cases.arithmetic.binary import TYPES
 from tests.helpers.operators import bounds_of, evaluate, make
-from tests.helpers.values import array, typed
+from tests.helpers.values import array, make_type
 
 SIGNED = ("i8", "i16", "i32", "i64", "i4")
 UNSIGNED = ("u8", "u16", "u32", "u64", "u4")
 
 
-def truncated(a: int, b: int) -> int:
+def truncated_quotient(a: int, b: int) -> int:
     quotient = abs(a) // abs(b)
     return quotient if (a < 0) == (b < 0) else -quotient
 
 
 @settings(max_examples=60)
-@given(kind=st.sampled_from(SIGNED), pairs=st.lists(st.tuples(st.integers(-7, 7), st.integers(-7, 7)), min_size=1))
-def test_signed_division_is_pythons_or_cs(kind: str, pairs: list[tuple[int, int]]) -> None:
+@given(
+    element_type=st.sampled_from(SIGNED), pairs=st.lists(st.tuples(st.integers(-7, 7), st.integers(-7, 7)), min_size=1)
+)
+def test_signed_division_is_pythons_or_cs(element_type: str, pairs: list[tuple[int, int]]) -> None:
     pairs = [(a, b or 3) for a, b in pairs]
-    a, b = (array(kind, *column) for column in zip(*pairs, strict=True))
+    a, b = (array(element_type, *column) for column in zip(*pairs, strict=True))
     for operator, formula in (
-        (make("Divide"), truncated),
-        (make("Divide", m_pythondiv="true"), truncated),
-        (make("Divide", m_pythondiv="false"), truncated),
+        (make("Divide"), truncated_quotient),
+        (make("Divide", m_pythondiv="true"), truncated_quotient),
+        (make("Divide", m_pythondiv="false"), truncated_quotient),
         (make("FloorMod"), lambda x, y: x % y),
-        (make("Mod"), lambda x, y: x - y * truncated(x, y)),
+        (make("Mod"), lambda x, y: x - y * truncated_quotient(x, y)),
     ):
         result = evaluate(operator, a, b)
         assert result.dtype == a.dtype
@@ -47,76 +49,76 @@ def test_signed_division_is_pythons_or_cs(kind: str, pairs: list[tuple[int, int]
 def test_two_scalars_in_versions_of_numpy_that_return_numbers(type: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(elementwise, "GIVES_ARRAYS", False)
     a, b = np.array(1.5, np.float32), np.array(2.5, np.float32)
-    found = make(type).kernel(typed(""), typed(""))(a, b)
-    assert isinstance(found, np.ndarray)
-    assert_array_equal(found, evaluate(make(type), a, b), strict=True)
+    result = make(type).kernel(make_type(""), make_type(""))(a, b)
+    assert isinstance(result, np.ndarray)
+    assert_array_equal(result, evaluate(make(type), a, b), strict=True)
 
 
-@pytest.mark.parametrize("kind", ["i8", "u8", "i32", "u32", "i64", "u64"])
-def test_two_integers_are_divided_as_many(kind: str) -> None:
-    dtype = array(kind, 0).dtype
+@pytest.mark.parametrize("element_type", ["i8", "u8", "i32", "u32", "i64", "u64"])
+def test_two_integers_are_divided_as_many(element_type: str) -> None:
+    dtype = array(element_type, 0).dtype
     least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
     numbers = [0, 1, 6, 7, most - 1, most] + [-1, -6, -7, least + 1, least] * (least < 0)
     for a in numbers:
         for b in numbers:
             pair = np.array(a, dtype), np.array(b, dtype)
-            kernel = make("Divide").kernel(typed("", kind), typed("", kind))
+            kernel = make("Divide").kernel(make_type("", element_type), make_type("", element_type))
             if not b or (a == least < 0 and b == -1):
                 continue
-            found = kernel(*pair)
-            assert (found.dtype, found.shape, found.item()) == (dtype, (), truncated(a, b))
+            result = kernel(*pair)
+            assert (result.dtype, result.shape, result.item()) == (dtype, (), truncated_quotient(a, b))
             assert kernel(*pair, out=pair[0]) is pair[0]
-            assert pair[0] == found
+            assert pair[0] == result
     with pytest.raises(EvaluationError) as caught:
         kernel(np.array(1, dtype), np.array(0, dtype))
     assert caught.value.code == "IR704"
 
 
-@pytest.mark.parametrize("kind", ["i8", "i16", "i32", "i64"])
-def test_what_paddle_divides_is_rounded_down_but_for_8_bits(kind: str) -> None:
+@pytest.mark.parametrize("element_type", ["i8", "i16", "i32", "i64"])
+def test_paddle_division_rounds_down_except_8_bits(element_type: str) -> None:
     divide = make("Divide", auto_broadcast="pdpd")
-    lowest = np.iinfo(kind.replace("i", "int")).min
-    result = evaluate(divide, array(kind, -9, -1, 0, 9, 9, lowest), array(kind, 4, 4, -4, -4, 4, -1))
-    assert result.tolist() == ([-2, 0, 0, -2, 2, lowest] if kind == "i8" else [-3, -1, 0, -3, 2, lowest])
+    lowest = np.iinfo(element_type.replace("i", "int")).min
+    result = evaluate(divide, array(element_type, -9, -1, 0, 9, 9, lowest), array(element_type, 4, 4, -4, -4, 4, -1))
+    assert result.tolist() == ([-2, 0, 0, -2, 2, lowest] if element_type == "i8" else [-3, -1, 0, -3, 2, lowest])
 
 
 @pytest.mark.parametrize("python", ["true", "false"])
-@pytest.mark.parametrize("kind", ["f32", "i32", "u8"])
-def test_known_values_are_divided_as_those_of_a_run(kind: str, python: str) -> None:
+@pytest.mark.parametrize("element_type", ["f32", "i32", "u8"])
+def test_known_values_are_divided_like_runs(element_type: str, python: str) -> None:
     divide = make("Divide", m_pythondiv=python)
-    a, b = array(kind, 12, 1, 9), array(kind, 5, 4, 3)
+    a, b = array(element_type, 12, 1, 9), array(element_type, 5, 4, 3)
     assert_array_equal(divide.evaluate_known(a, b), evaluate(divide, a, b))
 
 
-@pytest.mark.parametrize("kind", ["i32", "i64", "u8"])
-def test_powers_of_integers_are_written_where_they_are_wanted(kind: str) -> None:
-    out = array(kind, 0, 0)
-    assert make("Power").evaluate(array(kind, 2, 3), array(kind, 3, 2), out=out) is out
+@pytest.mark.parametrize("element_type", ["i32", "i64", "u8"])
+def test_integer_powers_are_written_to_out(element_type: str) -> None:
+    out = array(element_type, 0, 0)
+    assert make("Power").evaluate(array(element_type, 2, 3), array(element_type, 3, 2), out=out) is out
     assert out.tolist() == [8, 9]
 
 
-@pytest.mark.parametrize("kind", UNSIGNED)
-def test_unsigned_division(kind: str) -> None:
-    a, b = array(kind, 15, 7, 0, 9), array(kind, 4, 8, 3, 3)
+@pytest.mark.parametrize("element_type", UNSIGNED)
+def test_unsigned_division(element_type: str) -> None:
+    a, b = array(element_type, 15, 7, 0, 9), array(element_type, 4, 8, 3, 3)
     for type, expected in (("Divide", [3, 0, 0, 3]), ("Mod", [3, 7, 0, 0]), ("FloorMod", [3, 7, 0, 0])):
         assert evaluate(make(type), a, b).astype(int).tolist() == expected
 
 
 @pytest.mark.parametrize("type", ["Divide", "Mod", "FloorMod"])
-@pytest.mark.parametrize("kind", ["i32", "u8", "i64", "i4"])
-def test_an_integer_divided_by_zero(type: str, kind: str) -> None:
+@pytest.mark.parametrize("element_type", ["i32", "u8", "i64", "i4"])
+def test_an_integer_divided_by_zero(type: str, element_type: str) -> None:
     with pytest.raises(EvaluationError) as caught:
-        evaluate(make(type), array(kind, 1, 2), array(kind, 3, 0))
+        evaluate(make(type), array(element_type, 1, 2), array(element_type, 3, 0))
     assert (caught.value.code, caught.value.location.port) == ("IR704", "b")
 
 
 @pytest.mark.parametrize("type", ["Divide", "Mod", "FloorMod"])
-def test_nothing_is_divided_by_zero_where_there_is_nothing(type: str) -> None:
+def test_empty_division_by_zero_is_no_error(type: str) -> None:
     assert evaluate(make(type), np.empty((0, 2), np.int32), array("i32", 0, 0)).shape == (0, 2)
     nothing, zeros = np.empty((0, 2), np.int32), array("i32", 0, 0)
-    known = TensorType.of(zeros).with_bounds(zeros, zeros)
-    assert make(type).check_values(TensorType.of(nothing), known) == []
-    assert len(make(type).check_values(TensorType.of(np.ones((1, 2), np.int32)), known)) == 1
+    divisor = TensorType.of(zeros).with_bounds(zeros, zeros)
+    assert make(type).check_values(TensorType.of(nothing), divisor) == []
+    assert len(make(type).check_values(TensorType.of(np.ones((1, 2), np.int32)), divisor)) == 1
 
 
 def test_the_lowest_integer_divided_by_minus_one_wraps() -> None:
@@ -158,22 +160,26 @@ def test_zero_to_a_negative_power() -> None:
     assert (caught.value.code, caught.value.location.port) == ("IR704", "b")
 
 
-@pytest.mark.parametrize("kind", ["f32", "f64", "f16", "bf16"])
+@pytest.mark.parametrize("element_type", ["f32", "f64", "f16", "bf16"])
 @pytest.mark.parametrize("exponent", [0, 0.5, 1, 2, 3, -1, -2])
-def test_one_exponent_for_all_gives_what_many_give(kind: str, exponent: float) -> None:
-    base = array(kind, 0.5, 1, 2, 3.5)
-    one = evaluate(make("Power"), base, array(kind, exponent))
-    many = evaluate(make("Power"), base, array(kind, *[exponent] * 4))
-    assert one.dtype == base.dtype
-    np.testing.assert_allclose(one.astype(np.float64), many.astype(np.float64), rtol=1e-6 if kind != "bf16" else 1e-2)
+def test_one_exponent_for_all_gives_what_many_give(element_type: str, exponent: float) -> None:
+    base = array(element_type, 0.5, 1, 2, 3.5)
+    result = evaluate(make("Power"), base, array(element_type, exponent))
+    many = evaluate(make("Power"), base, array(element_type, *[exponent] * 4))
+    assert result.dtype == base.dtype
+    np.testing.assert_allclose(
+        result.astype(np.float64), many.astype(np.float64), rtol=1e-6 if element_type != "bf16" else 1e-2
+    )
 
 
-@pytest.mark.parametrize("kind", ["f32", "f16", "bf16", "i32", "u8"])
+@pytest.mark.parametrize("element_type", ["f32", "f16", "bf16", "i32", "u8"])
 @pytest.mark.parametrize("type", TYPES)
-def test_no_elements(type: str, kind: str) -> None:
+def test_no_elements(type: str, element_type: str) -> None:
     for a, b in (((0,), (0,)), ((0,), (1,)), ((1,), (0,)), ((2, 0), (2, 1)), ((0, 3), ()), ((), (0, 3))):
-        found = evaluate(make(type), np.ones(a, array(kind, 1).dtype), np.ones(b, array(kind, 1).dtype))
-        assert (found.shape, found.dtype) == (np.broadcast_shapes(a, b), array(kind, 1).dtype)
+        result = evaluate(
+            make(type), np.ones(a, array(element_type, 1).dtype), np.ones(b, array(element_type, 1).dtype)
+        )
+        assert (result.shape, result.dtype) == (np.broadcast_shapes(a, b), array(element_type, 1).dtype)
 
 
 def test_an_exponent_of_higher_rank_shapes_the_output() -> None:
@@ -182,8 +188,8 @@ def test_an_exponent_of_higher_rank_shapes_the_output() -> None:
 
 def test_maximum_and_minimum_keep_nan() -> None:
     for type in ("Maximum", "Minimum"):
-        for kind in ("f32", "bf16", "f16"):
-            result = evaluate(make(type), array(kind, np.nan, 1), array(kind, 1, np.nan))
+        for element_type in ("f32", "bf16", "f16"):
+            result = evaluate(make(type), array(element_type, np.nan, 1), array(element_type, 1, np.nan))
             assert_array_equal(np.isnan(result), [True, True])
 
 
@@ -216,13 +222,11 @@ def test_maximum_and_minimum_keep_nan() -> None:
         ("Subtract", (-2, 3), (1, 4), (-6, 2)),
     ],
 )
-def test_bounds_are_as_narrow_as_the_operands_allow(
-    type: str, a: tuple[int, int], b: tuple[int, int], expected: tuple[int, int]
-) -> None:
+def test_bounds_are_tight(type: str, a: tuple[int, int], b: tuple[int, int], expected: tuple[int, int]) -> None:
     given_bounds = [(array("i64", lower), array("i64", upper)) for lower, upper in (a, b)]
-    found = bounds_of(make(type), *given_bounds)
-    assert found is not None
-    assert tuple(int(bound[0]) for bound in found) == expected
+    bounds = bounds_of(make(type), *given_bounds)
+    assert bounds is not None
+    assert tuple(int(bound[0]) for bound in bounds) == expected
 
 
 @pytest.mark.parametrize(
@@ -232,18 +236,18 @@ def test_large_arrays_that_are_broadcast_both_ways(shapes: tuple[tuple[int, ...]
     """They are large enough for several threads, of which each has a part of the output."""
     a, b = (np.arange(np.prod(shape), dtype=np.float32).reshape(shape) for shape in shapes)
     long, short = (a, b) if a.size > b.size else (b, a)
-    found = make("Add").evaluate(a, b)
-    assert found.shape == (short.size, long.size)
-    for row, number in zip(found, short.ravel(), strict=True):
+    result = make("Add").evaluate(a, b)
+    assert result.shape == (short.size, long.size)
+    for row, number in zip(result, short.ravel(), strict=True):
         np.testing.assert_array_equal(row, long.ravel() + number)
 
 
-@pytest.mark.parametrize("kind", ["f32", "f64", "f16", "bf16"])
+@pytest.mark.parametrize("element_type", ["f32", "f64", "f16", "bf16"])
 @pytest.mark.parametrize("exponent", [-3, -2, 0, 2, 3, 4, 5])
-def test_whole_exponents_of_every_kind_of_base(kind: str, exponent: int) -> None:
-    base = array(kind, -np.inf, -3.5, -1, -0.0, 0.0, 0.5, 2, np.inf, np.nan)
+def test_whole_exponents_of_every_kind_of_base(element_type: str, exponent: int) -> None:
+    base = array(element_type, -np.inf, -3.5, -1, -0.0, 0.0, 0.5, 2, np.inf, np.nan)
     with np.errstate(divide="ignore"):
-        one = evaluate(make("Power"), base, array(kind, exponent)).astype(np.float64)
+        actual = evaluate(make("Power"), base, array(element_type, exponent)).astype(np.float64)
         expected = np.power(base.astype(np.float64), exponent)
-    np.testing.assert_allclose(one, expected, rtol={"f16": 1e-3, "bf16": 1e-2}.get(kind, 1e-6))
-    np.testing.assert_array_equal(np.signbit(one[:-1]), np.signbit(expected[:-1]))
+    np.testing.assert_allclose(actual, expected, rtol={"f16": 1e-3, "bf16": 1e-2}.get(element_type, 1e-6))
+    np.testing.assert_array_equal(np.signbit(actual[:-1]), np.signbit(expected[:-1]))

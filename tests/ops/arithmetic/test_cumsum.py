@@ -13,7 +13,7 @@ from ir_exec.ops.arithmetic.cumsum import CumSum
 from ir_exec.tuning import thresholds
 from ir_exec.types import Array, ElementType
 from tests.helpers.facts import fault_with
-from tests.helpers.values import known, typed
+from tests.helpers.values import constant, make_type
 
 ROWS = np.array([[1, 2], [3, 4], [1, 2]], np.float32)
 
@@ -22,13 +22,13 @@ small = arrays.arrays(np.int64, arrays.array_shapes(min_dims=1, max_dims=3, max_
 
 def test_cum_sum_errors() -> None:
     for infer, fault in (
-        (lambda: CumSum().infer(typed("")), fault_with("data", code="IR501", actual=0, expected="1 or more")),
+        (lambda: CumSum().infer(make_type("")), fault_with("data", code="IR501", actual=0, expected="1 or more")),
         (
-            lambda: CumSum().infer(typed("2,3"), known(2)),
+            lambda: CumSum().infer(make_type("2,3"), constant(2)),
             fault_with("axis", code="IR503", actual=2, expected="-2 to 1"),
         ),
         (
-            lambda: CumSum().infer(typed("2,3"), known([0, 1])),
+            lambda: CumSum().infer(make_type("2,3"), constant([0, 1])),
             fault_with("axis", code="IR502", actual="[2]", expected="one element"),
         ),
     ):
@@ -43,21 +43,21 @@ def test_cum_sum_errors() -> None:
 @pytest.mark.parametrize(("name", "expected"), [("u2", [3, 2, 1]), ("u4", [3, 6, 9]), ("i4", [3, 6, -7])])
 def test_cum_sums_of_small_integers_wrap(name: str, expected: list[int]) -> None:
     data = np.array([3, 3, 3]).astype(ElementType[name].dtype)
-    found = CumSum().evaluate(data)
-    assert ElementType.of(found) is ElementType[name]
-    assert found.astype(int).tolist() == expected
+    actual = CumSum().evaluate(data)
+    assert ElementType.of(actual) is ElementType[name]
+    assert actual.astype(int).tolist() == expected
 
 
 @settings(max_examples=60)
 @given(data=small, exclusive=st.booleans(), reverse=st.booleans(), choice=st.integers(-3, 2))
 def test_cum_sums_as_the_specification_describes_them(data: Array, exclusive: bool, reverse: bool, choice: int) -> None:
     axis = choice % data.ndim
-    found = CumSum(exclusive=exclusive, reverse=reverse).evaluate(data, np.array(axis))
+    result = CumSum(exclusive=exclusive, reverse=reverse).evaluate(data, np.array(axis))
     for index in np.ndindex(data.shape):
-        place = index[axis]
-        counted = range(place + exclusive, data.shape[axis]) if reverse else range(place + 1 - exclusive)
+        position = index[axis]
+        counted = range(position + exclusive, data.shape[axis]) if reverse else range(position + 1 - exclusive)
         line = np.moveaxis(data, axis, -1)[(*index[:axis], *index[axis + 1 :])]
-        assert found[index] == sum(int(line[i]) for i in counted)
+        assert result[index] == sum(int(line[i]) for i in counted)
 
 
 @pytest.mark.parametrize("shape", [(3, 45, 70), (200, 48), (920, 9, 1), (9001,), (8, 0, 3)])
@@ -68,20 +68,20 @@ def test_sums_in_blocks(shape: tuple[int, ...], dtype: type, *, reverse: bool) -
     data = np.random.default_rng(0).integers(0, 100, shape).astype(dtype)
     for axis in range(len(shape)):
         turned = np.flip(data, axis) if reverse else data
-        wanted = np.cumsum(turned, axis, dtype)
+        expected = np.cumsum(turned, axis, dtype)
         for exclusive in (False, True):
-            found = CumSum(exclusive=exclusive, reverse=reverse).evaluate(data, np.array(axis))
-            assert found.dtype == dtype
-            found = np.flip(found, axis) if reverse else found
+            actual = CumSum(exclusive=exclusive, reverse=reverse).evaluate(data, np.array(axis))
+            assert actual.dtype == dtype
+            actual = np.flip(actual, axis) if reverse else actual
             if exclusive:
-                assert not np.take(found, [0][: shape[axis]], axis).any()
-                found = np.delete(found, [0][: shape[axis]], axis)
-            np.testing.assert_array_equal(found, np.take(wanted, range(found.shape[axis]), axis))
+                assert not np.take(actual, [0][: shape[axis]], axis).any()
+                actual = np.delete(actual, [0][: shape[axis]], axis)
+            np.testing.assert_array_equal(actual, np.take(expected, range(actual.shape[axis]), axis))
 
 
 def test_a_sum_of_a_block_that_no_number_holds() -> None:
     data = np.zeros(thresholds.TABLE_ELEMENTS, np.float32)
     data[0], data[8:10] = -3e38, 3e38
     with np.errstate(over="ignore"):
-        found = CumSum().evaluate(data, np.array(0))
-    np.testing.assert_array_equal(found, np.cumsum(data))
+        result = CumSum().evaluate(data, np.array(0))
+    np.testing.assert_array_equal(result, np.cumsum(data))

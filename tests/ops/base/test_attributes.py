@@ -74,8 +74,8 @@ class Types(Op):
 
 def parse(cls: type[Op], **attributes: str) -> tuple[Any, list[IRError]]:
     faults: list[IRError] = []
-    found = cls.parse({name.replace("__", "-"): text for name, text in attributes.items()}, faults.append)
-    return found, faults
+    operator = cls.parse({name.replace("__", "-"): text for name, text in attributes.items()}, faults.append)
+    return operator, faults
 
 
 @pytest.mark.parametrize(
@@ -110,9 +110,9 @@ def parse(cls: type[Op], **attributes: str) -> tuple[Any, list[IRError]]:
     ],
 )
 def test_texts_that_can_be_read(name: str, text: str, value: object) -> None:
-    found, faults = parse(Types, **{name: text})
+    operator, faults = parse(Types, **{name: text})
     assert faults == []
-    assert getattr(found, name) == value
+    assert getattr(operator, name) == value
     assert getattr(Types(**{name: text}), name) == value
 
 
@@ -149,8 +149,8 @@ def test_not_a_number_is_a_number() -> None:
     ],
 )
 def test_texts_that_cannot_be_read(name: str, text: str, expected: str | mentions) -> None:
-    found, faults = parse(Types, **{name: text})
-    assert found is None
+    operator, faults = parse(Types, **{name: text})
+    assert operator is None
     assert faults == [fault_with(name, code="IR302", actual=repr(text), expected=expected)]
     with pytest.raises(ValueError, match=naming(*(expected.names if isinstance(expected, mentions) else (expected,)))):
         Types(**{name: text})
@@ -164,8 +164,8 @@ def test_texts_that_cannot_be_read(name: str, text: str, expected: str | mention
     ],
 )
 def test_texts_of_other_types_that_cannot_be_read(name: str, text: str, names: tuple[object, ...]) -> None:
-    found, faults = parse(Types, **{name: text})
-    assert found is None
+    operator, faults = parse(Types, **{name: text})
+    assert operator is None
     assert [fault.code for fault in faults] == ["IR302"]
     assert faults[0].message == mentions(name, *names)
     with pytest.raises(ValueError, match=naming(*names)):
@@ -173,14 +173,14 @@ def test_texts_of_other_types_that_cannot_be_read(name: str, text: str, names: t
 
 
 def test_a_field_may_have_another_name_than_its_attribute() -> None:
-    found, faults = parse(Sample, count="1", exclude__pad="true")
-    assert (found.exclude_pad, faults) == (True, [])
+    operator, faults = parse(Sample, count="1", exclude__pad="true")
+    assert (operator.exclude_pad, faults) == (True, [])
     assert Sample.unknown_attributes({"count": "1", "exclude-pad": "true", "exclude_pad": "true"}) == ["exclude_pad"]
 
 
 def test_every_fault_is_reported() -> None:
-    found, faults = parse(Sample, mode="Nearest")
-    assert found is None
+    operator, faults = parse(Sample, mode="Nearest")
+    assert operator is None
     assert faults == [
         fault_with("count", code="IR301"),
         fault_with("mode", code="IR302", actual="'Nearest'", expected=mentions("linear", "cubic")),
@@ -222,13 +222,13 @@ def test_attributes_that_do_not_fit_together() -> None:
 
 
 def test_operators_do_not_change_and_compare_by_value() -> None:
-    one = Sample(count=1)
-    assert one == Sample(count=1, mode="linear") != Sample(count=2)
+    sample = Sample(count=1)
+    assert sample == Sample(count=1, mode="linear") != Sample(count=2)
     assert Narrower(count=1, mode="cubic") != Sample(count=1, mode="cubic")
-    assert len({one, Sample(count=1)}) == 1
-    assert repr(one) == "Sample(count=1, mode='linear', exclude_pad=False)"
+    assert len({sample, Sample(count=1)}) == 1
+    assert repr(sample) == "Sample(count=1, mode='linear', exclude_pad=False)"
     with pytest.raises(AttributeError):
-        one.count = 2  # type: ignore[misc]  # the point of the test
+        sample.count = 2  # type: ignore[misc]  # the point of the test
 
 
 def test_fields_that_a_call_leaves_out_or_makes_up() -> None:

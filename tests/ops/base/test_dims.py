@@ -32,8 +32,8 @@ def test_the_least_interval_that_holds_every_length(
         for first in range(start[0], start[1] + 1)
         for end in range(stop[0], stop[1] + 1)
     }
-    found = sliced_dim(Dim(*sizes), start, stop, step)
-    assert found.lo <= min(lengths)
-    assert found.hi >= max(lengths)
+    interval = sliced_dim(Dim(*sizes), start, stop, step)
+    assert interval.lo <= min(lengths)
+    assert interval.hi >= max(lengths)
     if start[0] == start[1] and stop[0] == stop[1]:
-        assert (found.lo, found.hi) == (min(lengths), max(lengths))
+        assert (interval.lo, interval.hi) == (min(lengths), max(lengths))

@@ -55,12 +55,12 @@ class Example(Base):
 
 
 def test_sections_of_a_base_class_are_merged():
-    found = describe(Example)
-    assert found.paragraphs == ["Rows.", "Rows are read first.", "Specification: x/example-1."]
-    assert list(found.sections) == ["Inputs", "Attributes", "Outputs", "Raises"]
-    assert found.entries("Inputs") == {"data": "Any shape, any type. At least one row."}
-    assert list(found.entries("Attributes")) == ["axis", "own"]
-    assert found.entries("Raises") == {"IRError": "IR501 for a scalar. IR503 for an axis out of range."}
+    description = describe(Example)
+    assert description.paragraphs == ["Rows.", "Rows are read first.", "Specification: x/example-1."]
+    assert list(description.sections) == ["Inputs", "Attributes", "Outputs", "Raises"]
+    assert description.entries("Inputs") == {"data": "Any shape, any type. At least one row."}
+    assert list(description.entries("Attributes")) == ["axis", "own"]
+    assert description.entries("Raises") == {"IRError": "IR501 for a scalar. IR503 for an axis out of range."}
     assert "Inputs:\n    data: Any shape,\n        any type.\n" in description_of(Example)
 
 
@@ -77,7 +77,7 @@ def test_every_section_is_about_the_class(cls):
         assert entries.keys() <= names[heading]
 
 
-def test_a_function_of_the_builder_has_arguments_in_the_order_of_its_signature():
+def test_builder_function_documents_arguments_in_order():
     text = build.topk.__doc__
     args = text[text.index("Args:") : text.index("Returns:")]
     names = ["data", "k", "axis", "mode", "sort", "index_element_type", "stable", "opset", "name", "tensor_names"]

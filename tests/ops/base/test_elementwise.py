@@ -24,8 +24,8 @@ OPSET = {"Mod": 1, "Round": 5, "BitwiseAnd": 13, "BitwiseLeftShift": 15}
 F32 = ElementType.f32
 
 
-def typed(shape: object, kind: ElementType = F32) -> TensorType:
-    return TensorType(kind, shape if isinstance(shape, Shape) else Shape(shape))  # type: ignore[arg-type]  # a list
+def make_type(shape: object, element_type: ElementType = F32) -> TensorType:
+    return TensorType(element_type, shape if isinstance(shape, Shape) else Shape(shape))  # type: ignore[arg-type]  # a list
 
 
 NUMBERS = "one of bf16, f16, f32, f64, i4, i8, i16, i32, i64, u2, u4, u8, u16, u32, u64, f4e2m1, f8e4m3, f8e5m2, f8e8m0"
@@ -80,25 +80,25 @@ def test_shapes_that_do_not_fit(
     attributes: dict[str, str], a: list[int], b: list[int], code: str, fault: fault_with
 ) -> None:
     with pytest.raises(ShapeError) as caught:
-        make("Add", **attributes).infer(typed(a), typed(b))
+        make("Add", **attributes).infer(make_type(a), make_type(b))
     assert caught.value.code == code
     assert caught.value == fault
 
 
-def test_dynamic_shapes_are_broadcast_as_far_as_they_are_known() -> None:
+def test_dynamic_shapes_broadcast_partially() -> None:
     add = make("Add")
-    assert add.infer(typed([(1, 5), 3]), typed([(2, 8), 1])).shape == Shape([(2, 8), 3])
-    assert add.infer(typed(Shape.unknown()), typed([3])).shape == Shape.unknown()
+    assert add.infer(make_type([(1, 5), 3]), make_type([(2, 8), 1])).shape == Shape([(2, 8), 3])
+    assert add.infer(make_type(Shape.unknown()), make_type([3])).shape == Shape.unknown()
     pdpd = make("Add", auto_broadcast="pdpd")
-    assert pdpd.infer(typed([(0, 4), None, None]), typed([0, 4, (0, 1)])).shape == Shape([0, 4, None])
+    assert pdpd.infer(make_type([(0, 4), None, None]), make_type([0, 4, (0, 1)])).shape == Shape([0, 4, None])
     none = make("Add", auto_broadcast="none")
-    assert none.infer(typed(Shape.unknown()), typed([3, None])).shape == Shape([3, None])
+    assert none.infer(make_type(Shape.unknown()), make_type([3, None])).shape == Shape([3, None])
 
 
-def test_an_unknown_element_type_is_taken_from_the_other_input() -> None:
-    unknown = typed([2], ElementType.dynamic)
-    assert make("Add").infer(unknown, typed([2])).element_type is F32
-    assert make("Add").infer(typed([2]), unknown).element_type is F32
+def test_unknown_element_type_comes_from_other_input() -> None:
+    unknown = make_type([2], ElementType.dynamic)
+    assert make("Add").infer(unknown, make_type([2])).element_type is F32
+    assert make("Add").infer(make_type([2]), unknown).element_type is F32
     assert make("Less").infer(unknown, unknown).element_type is ElementType.boolean
 
 
@@ -166,13 +166,13 @@ def test_an_unknown_element_type_is_taken_from_the_other_input() -> None:
 )
 def test_element_types_are_refused(type: str, opset: int, kinds: tuple[str, ...], code: str, fault: fault_with) -> None:
     faults: list[IRError] = []
-    inputs = [typed([], ElementType[kind]) for kind in kinds]
+    inputs = [make_type([], ElementType[element_type]) for element_type in kinds]
     assert not make(type, opset).check_inputs(inputs, faults.append)
     assert faults[0].code == code
     assert faults[0] == fault
 
 
-def test_a_word_that_is_no_way_of_broadcasting() -> None:
+def test_invalid_broadcast_mode() -> None:
     fault = attribute_error("Add", auto_broadcast="bidirectional")
     assert fault.code == "IR302"
     assert fault == fault_with("auto_broadcast", actual="'bidirectional'", expected=mentions("none", "numpy", "pdpd"))
@@ -183,28 +183,28 @@ OF_FLOATS = [cls for cls in UNARY if F32 in cls.inputs[0].types]
 SHORT = ("bf16", "f16", "f8e4m3", "f8e5m2", "f4e2m1")
 
 
-@pytest.mark.parametrize(("cls", "kind"), list(product(OF_FLOATS, SHORT)), ids=str)
-def test_short_floats_are_rounded_once_from_f32(cls: type[Unary], kind: str) -> None:
+@pytest.mark.parametrize(("cls", "element_type"), list(product(OF_FLOATS, SHORT)), ids=str)
+def test_short_floats_are_rounded_once_from_f32(cls: type[Unary], element_type: str) -> None:
     """The definition: exact arguments in f32, then one conversion."""
     operator = cls.parse({"alpha": "1.0"}, raise_error)
     assert operator is not None
-    data = array(kind, 0.5, 1, 1.5, 3, -0.5, -1, -3)
+    data = array(element_type, 0.5, 1, 1.5, 3, -0.5, -1, -3)
     result = evaluate(operator, data)
     assert result.dtype == data.dtype
     wide = evaluate(operator, data.astype(np.float32))
     with np.errstate(all="ignore"):
-        assert_array_equal(result.astype(np.float32), convert(wide, ElementType[kind]).astype(np.float32))
+        assert_array_equal(result.astype(np.float32), convert(wide, ElementType[element_type]).astype(np.float32))
 
 
-@pytest.mark.parametrize("kind", SHORT)
-def test_sums_of_short_floats_are_rounded_once(kind: str) -> None:
-    a, b = array(kind, 1, 1.5, 3, 4), array(kind, 0.5, 2, -1.5, 6)
+@pytest.mark.parametrize("element_type", SHORT)
+def test_sums_of_short_floats_are_rounded_once(element_type: str) -> None:
+    a, b = array(element_type, 1, 1.5, 3, 4), array(element_type, 0.5, 2, -1.5, 6)
     exact = a.astype(np.float64) * b.astype(np.float64)
     assert_array_equal(evaluate(make("Multiply"), a, b).astype(np.float64), exact.astype(a.dtype).astype(np.float64))
 
 
 @pytest.mark.parametrize(
-    ("kind", "a", "b", "total", "product"),
+    ("element_type", "a", "b", "total", "product"),
     [
         ("i4", (7, -8, 3), (1, -1, 2), (-8, 7, 5), (7, -8, 6)),
         ("u4", (15, 3, 9), (1, 4, 2), (0, 7, 11), (15, 12, 2)),
@@ -214,15 +214,15 @@ def test_sums_of_short_floats_are_rounded_once(kind: str) -> None:
     ],
 )
 def test_integers_wrap(
-    kind: str, a: tuple[int, ...], b: tuple[int, ...], total: tuple[int, ...], product: tuple[int, ...]
+    element_type: str, a: tuple[int, ...], b: tuple[int, ...], total: tuple[int, ...], product: tuple[int, ...]
 ) -> None:
     for type, expected in (("Add", total), ("Multiply", product)):
-        result = evaluate(make(type), array(kind, *a), array(kind, *b))
-        assert result.dtype == ElementType[kind].dtype
+        result = evaluate(make(type), array(element_type, *a), array(element_type, *b))
+        assert result.dtype == ElementType[element_type].dtype
         assert result.astype(int).tolist() == list(expected)
 
 
-def test_integers_end_at_their_range_where_a_real_function_leaves_it() -> None:
+def test_integers_saturate_beyond_real_range() -> None:
     assert evaluate(make("Exp"), array("u8", 0, 1, 5, 6)).tolist() == [1, 3, 148, 255]
     assert evaluate(make("Exp"), array("i64", 2, 100)).tolist() == [7, 2**63 - 1]
     assert evaluate(make("Sinh"), array("i8", -3, -9, 9)).tolist() == [-10, -128, 127]
@@ -234,15 +234,15 @@ def test_integers_end_at_their_range_where_a_real_function_leaves_it() -> None:
 def test_large_tensors_are_computed_in_parts_and_whole(size: int) -> None:
     data = np.linspace(-5, 5, size, dtype=np.float32)
     for type, opset in (("Sigmoid", 1), ("Mish", 4), ("Erf", 1)):
-        whole = evaluate(make(type, opset), data)
+        complete = evaluate(make(type, opset), data)
         for part in (slice(0, 7), slice(CHUNK_ELEMENTS - 9, CHUNK_ELEMENTS + 9), slice(size - 3, size)):
-            assert_array_equal(whole[part], evaluate(make(type, opset), data[part]))
+            assert_array_equal(complete[part], evaluate(make(type, opset), data[part]))
 
 
 @pytest.mark.parametrize("cls", UNARY, ids=str)
 def test_order_of_memory_does_not_matter(cls: type[Unary]) -> None:
-    kind = ElementType.f32 if ElementType.f32 in cls.inputs[0].types else ElementType.i32
-    data = np.array([[1, 2, 3], [4, 5, 6]], kind.dtype)
+    element_type = ElementType.f32 if ElementType.f32 in cls.inputs[0].types else ElementType.i32
+    data = np.array([[1, 2, 3], [4, 5, 6]], element_type.dtype)
     operator = cls.parse({"alpha": "1.0"}, raise_error)
     assert operator is not None
     for odd in (np.asfortranarray(data), np.repeat(data, 2, axis=1)[:, ::2], data[::-1][::-1]):
@@ -270,12 +270,12 @@ def values(interval: tuple[int, int]) -> range:
 @given(a=st.tuples(st.integers(-6, 6), st.integers(0, 4)), b=st.tuples(st.integers(-6, 6), st.integers(0, 4)))
 def test_bounds_hold_every_value(type: str, a: tuple[int, int], b: tuple[int, int]) -> None:
     operator = make(type)
-    found = bounds_of(operator, pair(a), pair(b))
-    if found is None:
+    bounds = bounds_of(operator, pair(a), pair(b))
+    if bounds is None:
         # Only an undefined result may stand in the way.
         assert type in ("Divide", "Mod", "FloorMod", "Power")
         return
-    lower, upper = found
+    lower, upper = bounds
     results = []
     for x, y in product(values(a), values(b)):
         if (y == 0 and type in ("Divide", "Mod", "FloorMod")) or (x == 0 and y < 0 and type == "Power"):
@@ -293,10 +293,10 @@ def test_bounds_hold_every_value(type: str, a: tuple[int, int], b: tuple[int, in
 @given(data=st.tuples(st.integers(-6, 6), st.integers(0, 6)))
 def test_bounds_of_one_input_are_tight(type: str, data: tuple[int, int]) -> None:
     operator = make(type, OPSET.get(type, 1))
-    found = bounds_of(operator, pair(data))
-    assert found is not None
+    bounds = bounds_of(operator, pair(data))
+    assert bounds is not None
     results = [int(evaluate(operator, array("i64", x))[0]) for x in values(data)]
-    assert (int(found[0][0]), int(found[1][0])) == (min(results), max(results))
+    assert (int(bounds[0][0]), int(bounds[1][0])) == (min(results), max(results))
 
 
 OPEN = 2**63 - 1
@@ -330,9 +330,9 @@ OPEN = 2**63 - 1
     ],
 )
 def test_bounds_of_the_unbounded(type: str, a: tuple[int, int], b: tuple[int, int], expected: tuple[int, int]) -> None:
-    found = bounds_of(make(type), *[(array("i64", low), array("i64", high)) for low, high in (a, b)])
-    assert found is not None
-    assert (int(found[0][0]), int(found[1][0])) == expected
+    bounds = bounds_of(make(type), *[(array("i64", low), array("i64", high)) for low, high in (a, b)])
+    assert bounds is not None
+    assert (int(bounds[0][0]), int(bounds[1][0])) == expected
 
 
 @pytest.mark.parametrize(
@@ -347,9 +347,9 @@ def test_bounds_of_the_unbounded(type: str, a: tuple[int, int], b: tuple[int, in
 )
 def test_bounds_are_broadcast(type: str, expected: tuple[list[int], list[int]]) -> None:
     lower, upper = array("i64", 2, 0, 3), array("i64", 8, OPEN, 3)
-    found = bounds_of(make(type), (lower, upper), (np.array(2), np.array(3)))
-    assert found is not None
-    assert tuple(np.asarray(bound).astype(np.int64).tolist() for bound in found) == expected
+    bounds = bounds_of(make(type), (lower, upper), (np.array(2), np.array(3)))
+    assert bounds is not None
+    assert tuple(np.asarray(bound).astype(np.int64).tolist() for bound in bounds) == expected
 
 
 def test_versions_resolve_to_their_class() -> None:
@@ -378,20 +378,20 @@ def test_large_tensors_are_split_without_a_difference(shapes, threads):
 def test_functions_give_the_same_on_any_number_of_threads(type_name):
     data = np.random.default_rng(0).standard_normal((7, 100_003)).astype(np.float32)
     function = resolve(type_name, "opset8").parse({}, raise_error)
-    one = function.evaluate(data)
+    expected = function.evaluate(data)
     token = THREADS.set(4)
     try:
-        np.testing.assert_array_equal(function.evaluate(data), one)
+        np.testing.assert_array_equal(function.evaluate(data), expected)
     finally:
         THREADS.reset(token)
 
 
 UNARY_OF_TYPES = [
-    pytest.param(cls, kind, id=f"{cls.__name__}-{kind}")
+    pytest.param(cls, element_type, id=f"{cls.__name__}-{element_type}")
     for cls in registered()
     if issubclass(cls, Unary)
-    for kind in (ElementType.f32, ElementType.f16, ElementType.i32, ElementType.u8)
-    if kind in cls.inputs[0].types
+    for element_type in (ElementType.f32, ElementType.f16, ElementType.i32, ElementType.u8)
+    if element_type in cls.inputs[0].types
 ]
 
 
@@ -402,43 +402,45 @@ def test_the_kernel_of_a_plan_does_the_same(cls: type[Unary], element_type: Elem
     values = {"alpha": 0.5, "min": -1.5, "max": 2.25}
     operator = cls(**{field.name: values[field.name] for field in cls.fields() if field.is_required})
     data = np.random.default_rng(0).uniform(-4, 4, (size, 1)).astype(element_type.dtype)
-    given = data.copy()
+    original = data.copy()
     with np.errstate(all="ignore"):
-        wanted = operator.evaluate(data)
+        expected = operator.evaluate(data)
         kernel = operator.kernel(TensorType.of(data))
-        assert_array_equal(kernel(data), wanted, strict=True)
-        assert_array_equal(data, given)
+        assert_array_equal(kernel(data), expected, strict=True)
+        assert_array_equal(data, original)
         if cls.inplace_inputs:
             out = kernel(data, out=data)
             assert out is data
-            assert_array_equal(out, wanted, strict=True)
+            assert_array_equal(out, expected, strict=True)
 
 
 @pytest.mark.broad(keep=120)
 @pytest.mark.parametrize("size", [2, 40])
 @pytest.mark.parametrize(
-    ("cls", "kind"),
+    ("cls", "element_type"),
     [
-        pytest.param(cls, kind, id=f"{cls.__name__}-{kind}")
+        pytest.param(cls, element_type, id=f"{cls.__name__}-{element_type}")
         for cls in registered()
         if cls.inplace_inputs and ".movement." not in cls.__module__
-        for kind in (ElementType.f32, ElementType.f16, ElementType.i32, ElementType.boolean)
-        if kind in cls.inputs[0].types
+        for element_type in (ElementType.f32, ElementType.f16, ElementType.i32, ElementType.boolean)
+        if element_type in cls.inputs[0].types
     ],
 )
-def test_images_with_their_channels_side_by_side_are_written_over(cls: type[Op], kind: ElementType, size: int) -> None:
+def test_images_with_their_channels_side_by_side_are_written_over(
+    cls: type[Op], element_type: ElementType, size: int
+) -> None:
     values = {"alpha": 0.5, "min": -1.5, "max": 2.25}
     operator = cls(**{field.name: values[field.name] for field in cls.fields() if field.is_required})
     random = np.random.default_rng(0)
-    images = random.uniform(-4, 4, (2, size, size, 30)).astype(kind.dtype).transpose(0, 3, 1, 2)
-    further = [random.uniform(1, 4, (30, 1, 1)).astype(kind.dtype)] if len(cls.inputs) > 1 else []
+    images = random.uniform(-4, 4, (2, size, size, 30)).astype(element_type.dtype).transpose(0, 3, 1, 2)
+    further = [random.uniform(1, 4, (30, 1, 1)).astype(element_type.dtype)] if len(cls.inputs) > 1 else []
     further = [] if cls.inputs[-1].optional else further
     kernel = operator.kernel(*[TensorType.of(array) for array in (images, *further)])
     with np.errstate(all="ignore"):
-        wanted = kernel(np.ascontiguousarray(images), *further)
-        found = kernel(images, *further, out=images)
-    assert found is images
-    assert_array_equal(found, wanted)
+        expected = kernel(np.ascontiguousarray(images), *further)
+        actual = kernel(images, *further, out=images)
+    assert actual is images
+    assert_array_equal(actual, expected)
 
 
 @pytest.mark.parametrize(("a", "b"), [((8, 20, 1), (8, 1, 30)), ((8, 20, 30), (8, 1, 30)), ((8, 20, 30), (8, 20, 30))])
@@ -446,17 +448,17 @@ def test_pairs_of_transposed_inputs_lie_by_rows(a: tuple[int, ...], b: tuple[int
     """Where one input has all elements the result lies as it does."""
     left, right = (np.random.default_rng(0).random(shape[::-1], np.float32).T for shape in (a, b))
     kernel = make("Add").kernel(TensorType.of(left), TensorType.of(right))
-    found = kernel(left, right)
-    assert_array_equal(found, np.ascontiguousarray(left) + np.ascontiguousarray(right))
-    assert (found if found.shape not in (a, b) else found.T).flags.c_contiguous
-    out = np.empty(found.shape, np.float32)
+    result = kernel(left, right)
+    assert_array_equal(result, np.ascontiguousarray(left) + np.ascontiguousarray(right))
+    assert (result if result.shape not in (a, b) else result.T).flags.c_contiguous
+    out = np.empty(result.shape, np.float32)
     assert kernel(left, right, out=out) is out
-    assert_array_equal(out, found)
+    assert_array_equal(out, result)
 
 
-@pytest.mark.parametrize(("name", "kind"), [("Add", np.int32), ("Less", np.float32), ("LogicalAnd", np.bool_)])
-def test_scalars_are_calculated_by_one_call(name: str, kind: type) -> None:
-    left, right = np.array(0, kind), np.array(1, kind)
+@pytest.mark.parametrize(("name", "dtype"), [("Add", np.int32), ("Less", np.float32), ("LogicalAnd", np.bool_)])
+def test_scalars_are_calculated_by_one_call(name: str, dtype: type) -> None:
+    left, right = np.array(0, dtype), np.array(1, dtype)
     operator = make(name)
     kernel = operator.kernel(TensorType.of(left), TensorType.of(right))
     assert kernel != operator.evaluate

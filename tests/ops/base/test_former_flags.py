@@ -34,17 +34,17 @@ VALUES = {
 }
 
 
-def made(former: str, *bases: type) -> Any:
-    """A subclass of Same that sets the flag, made without its warning."""
-    with pytest.warns(DeprecationWarning, match=rf"\b{former}\b.*\b{FORMER_FLAGS[former]}\b") as found:
+def make_flagged_class(former: str, *bases: type) -> Any:
+    """A subclass of Same that sets the flag, created without its warning."""
+    with pytest.warns(DeprecationWarning, match=rf"\b{former}\b.*\b{FORMER_FLAGS[former]}\b") as warnings:
         cls = type("Own", (*bases, Same), {} if bases else {former: VALUES[former]})
-    assert found[0].filename == __file__
+    assert warnings[0].filename == __file__
     return cls
 
 
 @pytest.mark.parametrize("former", FORMER_FLAGS)
 def test_a_flag_set_under_its_former_name(former: str) -> None:
-    cls = made(former)
+    cls = make_flagged_class(former)
     assert getattr(cls, FORMER_FLAGS[former]) == getattr(cls(), FORMER_FLAGS[former]) == VALUES[former]
     assert not getattr(Same, FORMER_FLAGS[former])
 
@@ -53,13 +53,13 @@ def test_a_flag_set_under_its_former_name(former: str) -> None:
 def test_a_flag_read_under_its_former_name(former: str) -> None:
     cls = type("Own", (Same,), {FORMER_FLAGS[former]: VALUES[former]})
     for owner in (cls, cls()):
-        with pytest.warns(DeprecationWarning, match=FORMER_FLAGS[former]) as found:
+        with pytest.warns(DeprecationWarning, match=FORMER_FLAGS[former]) as warnings:
             assert getattr(owner, former) == VALUES[former]
-        assert found[0].filename == __file__
+        assert warnings[0].filename == __file__
 
 
 def test_a_flag_of_a_mix_in() -> None:
-    cls = made("moves", type("Mover", (), {"moves": True}))
+    cls = make_flagged_class("moves", type("Mover", (), {"moves": True}))
     assert cls.is_data_movement
 
 
@@ -79,14 +79,14 @@ def test_a_flag_that_is_a_property() -> None:
     assert type("Always", (Sometimes,), {"is_exact": True})().is_data_movement is True
 
 
-def test_an_attribute_of_the_layer_may_have_such_a_name() -> None:
+def test_layer_attribute_may_have_a_former_flag_name() -> None:
     class Shifted(Same):
         """data, shifted."""
 
         moves: Int
         jumps: Int = 2
 
-    found = Shifted(moves=3)
-    assert (found.moves, found.jumps) == (3, 2)
-    assert not found.is_data_movement
+    operator = Shifted(moves=3)
+    assert (operator.moves, operator.jumps) == (3, 2)
+    assert not operator.is_data_movement
     assert [field.is_required for field in Shifted.fields()] == [True, False]

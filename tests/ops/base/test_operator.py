@@ -26,6 +26,6 @@ ANY = TensorType(ElementType.f32, Shape.unknown())
 def test_how_many_inputs_are_expected(
     type_name: str, attributes: dict[str, object], count: int, fault: fault_with
 ) -> None:
-    found: list[IRError] = []
-    assert not make(type_name, **attributes).check_inputs([ANY] * count, found.append)
-    assert list(found) == [fault]
+    errors: list[IRError] = []
+    assert not make(type_name, **attributes).check_inputs([ANY] * count, errors.append)
+    assert list(errors) == [fault]

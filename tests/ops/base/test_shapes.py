@@ -12,23 +12,23 @@ from ir_exec.errors import ElementTypeError, EvaluationError
 from ir_exec.ops import Op
 from ir_exec.types import Array, Shape, TensorType
 from tests.helpers.facts import naming
-from tests.helpers.operators import bounds_of, inferred, make, outputs
+from tests.helpers.operators import bounds_of, infer_types, make, outputs
 from tests.helpers.recurrent_cases import GATES, STATES
-from tests.helpers.values import floats, ints, numbered, scalar, typed
+from tests.helpers.values import floats, ints, iota, make_type, scalar
 
 INDEX, VALUE = Code.index_out_of_range, Code.bad_value
 
-TABLE = numbered(4, 2)
-WITH_STEPS = numbered(2, 3, 5)
+TABLE = iota(4, 2)
+WITH_STEPS = iota(2, 3, 5)
 
 
-def sequence(kind: str, *lengths: int) -> tuple[Op, list[Array], int]:
+def sequence(cell: str, *lengths: int) -> tuple[Op, list[Array], int]:
     """A sequence of these lengths, of three steps at most, and the position of the lengths."""
-    gates, states = GATES[kind], STATES[kind]
-    inputs = [WITH_STEPS, *[numbered(2, 1, 4)] * states, ints(*lengths)]
-    weights = [numbered(1, gates * 4, 5), numbered(1, gates * 4, 4), numbered(1, gates * 4)]
-    activations = {"RNN": "tanh", "GRU": "sigmoid,tanh", "LSTM": "sigmoid,tanh,tanh"}[kind]
-    operator = make(f"{kind}Sequence", 5, hidden_size=4, direction="forward", activations=activations)
+    gates, states = GATES[cell], STATES[cell]
+    inputs = [WITH_STEPS, *[iota(2, 1, 4)] * states, ints(*lengths)]
+    weights = [iota(1, gates * 4, 5), iota(1, gates * 4, 4), iota(1, gates * 4)]
+    activations = {"RNN": "tanh", "GRU": "sigmoid,tanh", "LSTM": "sigmoid,tanh,tanh"}[cell]
+    operator = make(f"{cell}Sequence", 5, hidden_size=4, direction="forward", activations=activations)
     return operator, [*inputs, *weights], 1 + states
 
 
@@ -45,12 +45,12 @@ FAULTS: dict[str, tuple[Op, list[Array], set[int], Code]] = {
     "a negative shift": (make("BitwiseLeftShift", 15), [ints(1, 2), ints(3, -1)], {1}, VALUE),
     "a shift by all bits": (make("BitwiseRightShift", 15), [ints(1, 2), ints(3, 64)], {1}, VALUE),
     **{
-        f"{kind} of length {length}": (*sequence(kind, 1, length)[:2], {sequence(kind, 1)[2]}, VALUE)
-        for kind in ("RNN", "GRU", "LSTM")
+        f"{cell} of length {length}": (*sequence(cell, 1, length)[:2], {sequence(cell, 1)[2]}, VALUE)
+        for cell in ("RNN", "GRU", "LSTM")
         for length in (-1, 4)
     },
-    "a negative length to reverse": (make("ReverseSequence"), [numbered(2, 3), ints(1, -1)], {1}, VALUE),
-    "a length to reverse": (make("ReverseSequence"), [numbered(2, 3), ints(1, 4)], {1}, VALUE),
+    "a negative length to reverse": (make("ReverseSequence"), [iota(2, 3), ints(1, -1)], {1}, VALUE),
+    "a length to reverse": (make("ReverseSequence"), [iota(2, 3), ints(1, 4)], {1}, VALUE),
     "a row of packed bags": (make("EmbeddingBagPackedSum", 3), [TABLE, ints([0, 4])], {1}, INDEX),
     "a negative row": (make("EmbeddingBagPacked", 15), [TABLE, ints([0, -1])], {1}, INDEX),
     "a row of bags": (OFFSETS, [TABLE, ints(0, 4), ints(0)], {1}, INDEX),
@@ -73,11 +73,11 @@ FAULTS: dict[str, tuple[Op, list[Array], set[int], Code]] = {
 each = pytest.mark.parametrize("what", FAULTS)
 
 
-def types_of(inputs: list[Array], known: set[int], *, dims: Any = None) -> list[TensorType]:
+def types_of(inputs: list[Array], constants: set[int], *, dims: Any = None) -> list[TensorType]:
     """Types with the values of these inputs alone; the others have the shape that `dims` makes of theirs."""
     return [
         TensorType.of(array)
-        if position in known
+        if position in constants
         else TensorType.of(array).with_shape(Shape(array.shape) if dims is None else dims(array))
         for position, array in enumerate(inputs)
     ]
@@ -88,16 +88,20 @@ def test_a_check_says_what_the_run_would(what: str) -> None:
     operator, inputs, wrong, code = FAULTS[what]
     with pytest.raises(EvaluationError) as error:
         outputs(operator, *inputs)
-    (found,) = operator.check_values(*types_of(inputs, wrong))
-    assert (found.code, found.severity, found.location.port) == (code, "error", error.value.location.port)
+    (diagnostics,) = operator.check_values(*types_of(inputs, wrong))
+    assert (diagnostics.code, diagnostics.severity, diagnostics.location.port) == (
+        code,
+        "error",
+        error.value.location.port,
+    )
     assert error.value.code == code
 
 
 @each
-def test_nothing_is_said_of_what_only_the_run_knows(what: str) -> None:
+def test_runtime_dependent_faults_are_not_reported(what: str) -> None:
     operator, inputs, wrong, _ = FAULTS[what]
-    for one in wrong:
-        assert operator.check_values(*types_of(inputs, wrong - {one})) == []
+    for position in wrong:
+        assert operator.check_values(*types_of(inputs, wrong - {position})) == []
 
 
 @each
@@ -107,7 +111,9 @@ def test_nothing_is_said_of_what_only_the_run_knows(what: str) -> None:
 def test_open_dims_are_no_faults(what: str, dims: Any) -> None:
     """What is too large for the data of the case may fit other data; what is negative, falls or is 0 never does."""
     operator, inputs, wrong, _ = FAULTS[what]
-    never_fits = any((inputs[one] < 0).any() for one in wrong) or "fall" in what or "shift" in what or " 0" in what
+    never_fits = (
+        any((inputs[position] < 0).any() for position in wrong) or "fall" in what or "shift" in what or " 0" in what
+    )
     never_fits |= what in ("a segment", "a segment of too few", "more labels than steps")
     assert len(operator.check_values(*types_of(inputs, wrong, dims=dims))) == never_fits
 
@@ -129,23 +135,25 @@ def test_zero_divides_floats_and_nothing(type: str) -> None:
 
 
 ONE = (ints(1), ints(2), ints(1))
-TWO = ints(7, 8, kind="i32")
+TWO = ints(7, 8, element_type="i32")
 
 
 @pytest.mark.parametrize(("data", "updates"), [("string", "f32"), ("f32", "string"), ("string", "i64")])
 def test_strings_and_numbers_do_not_mix(data: str, updates: str) -> None:
     slice_of_one = [TensorType.of(number) for number in ONE]
     with pytest.raises(ElementTypeError, match=naming("updates", updates, data, "data")) as error:
-        make("SliceScatter", 15).infer(typed("3", data), typed("1", updates), *slice_of_one)
+        make("SliceScatter", 15).infer(make_type("3", data), make_type("1", updates), *slice_of_one)
     assert error.value.code == Code.element_types_differ
-    types = (typed("2", data), typed("2", "i64"), typed("2,2", "i64"), typed("", updates))
+    types = (make_type("2", data), make_type("2", "i64"), make_type("2,2", "i64"), make_type("", updates))
     with pytest.raises(ElementTypeError, match=naming("default_value", updates, data)):
         make("SparseFillEmptyRows", 16).infer(*types)
 
 
 def test_an_unknown_type_may_be_any() -> None:
     slice_of_one = [TensorType.of(number) for number in ONE]
-    (output,) = inferred(make("SliceScatter", 15), typed("3", "dynamic"), typed("1", "string"), *slice_of_one)
+    (output,) = infer_types(
+        make("SliceScatter", 15), make_type("3", "dynamic"), make_type("1", "string"), *slice_of_one
+    )
     assert not output.element_type.is_known
 
 
@@ -157,6 +165,6 @@ def test_bounds_that_do_not_fit_are_not_converted(
     lower: Array, upper: Array, expected: tuple[list[int], list[int]] | None
 ) -> None:
     slice_of_one = [(number, number) for number in ONE]
-    found = bounds_of(make("SliceScatter", 15), (TWO, TWO), (lower, upper), *slice_of_one)
-    assert (found and tuple(bound.tolist() for bound in found)) == expected
-    assert found is None or found[0].dtype == np.int32
+    bounds = bounds_of(make("SliceScatter", 15), (TWO, TWO), (lower, upper), *slice_of_one)
+    assert (bounds and tuple(bound.tolist() for bound in bounds)) == expected
+    assert bounds is None or bounds[0].dtype == np.int32

@@ -11,7 +11,7 @@ from ir_exec.types import ElementType, Shape, TensorType
 from tests.conformance.build import IRFile
 from tests.conformance.oracle import Oracle, Refused
 from tests.helpers.ir_text import layer, net, port
-from tests.helpers.operators import inferred, make
+from tests.helpers.operators import infer_types, make
 
 
 def openvino(oracle: Oracle, operator: Op, opset: int, attributes: dict[str, object], shapes: list[str]) -> list[Shape]:
@@ -23,13 +23,15 @@ def openvino(oracle: Oracle, operator: Op, opset: int, attributes: dict[str, obj
     ]
     data = " ".join(f'{name}="{value}"' for name, value in attributes.items())
     inputs, outputs = [port(i) for i in range(count)], [port(count + i) for i in range(last)]
-    kind = operator.type_name
-    layers.append(layer(count, kind, name="layer", opset=f"opset{opset}", data=data, inputs=inputs, outputs=outputs))
+    operator_type = operator.type_name
+    layers.append(
+        layer(count, operator_type, name="layer", opset=f"opset{opset}", data=data, inputs=inputs, outputs=outputs)
+    )
     layers += [layer(count + 1 + i, "Result", inputs=[port(0)]) for i in range(last)]
     edges = [(i, 0, count, i) for i in range(count)] + [(count, count + i, count + 1 + i, 0) for i in range(last)]
     answer = oracle.types(IRFile(net(layers, edges), b"", ()))
     assert not isinstance(answer, Refused), answer.reason
-    return [kind.shape for node in answer if node.name == "layer" for kind in node.outputs]
+    return [output.shape for node in answer if node.name == "layer" for output in node.outputs]
 
 
 DATA = ["?,?,?,?", "1..3,4,5..9,7..", "2,4,..6,3..30", "2,4,9,1..8", "2,4,7,8", "..."]
@@ -55,8 +57,8 @@ def test_intervals_of_convolutions(type: str, oracle: Oracle) -> None:
             attributes |= {"output_padding": "0,1"}
         operator = make(type, 1, **attributes)
         types = [TensorType(ElementType.f32, Shape.parse(text)) for text in (data, kernel)]
-        wanted = openvino(oracle, operator, 1, attributes, [data, kernel])
-        assert [kind.shape for kind in inferred(operator, *types)] == wanted, (data, kernel, attributes)
+        expected = openvino(oracle, operator, 1, attributes, [data, kernel])
+        assert [output.shape for output in infer_types(operator, *types)] == expected, (data, kernel, attributes)
 
 
 @pytest.mark.parametrize(("type", "opset"), [("MaxPool", 1), ("MaxPool", 14), ("AvgPool", 14), ("AvgPool", 16)])
@@ -67,5 +69,5 @@ def test_intervals_of_pooling(type: str, opset: int, oracle: Oracle) -> None:
         attributes |= {"exclude-pad": "false"} if type == "AvgPool" else {}
         attributes |= {"dilations": "1,1"} if opset != 1 else {}
         operator = make(type, opset, **attributes)
-        found = [kind.shape for kind in inferred(operator, TensorType(ElementType.f32, Shape.parse(data)))]
-        assert found == openvino(oracle, operator, opset, attributes, [data]), (data, attributes)
+        actual = [output.shape for output in infer_types(operator, TensorType(ElementType.f32, Shape.parse(data)))]
+        assert actual == openvino(oracle, operator, opset, attributes, [data]), (data, attributes)

@@ -17,29 +17,31 @@ from tests.helpers.chunks import in_chunks
 from tests.helpers.convolution_problems import problems
 from tests.helpers.drawing import draw_wider
 from tests.helpers.facts import fault_with, mentions
-from tests.helpers.operators import assert_holds, refused
-from tests.helpers.values import typed
+from tests.helpers.operators import assert_holds, inference_error
+from tests.helpers.values import make_type
 
 
-def transposed(data: Array, filters: Array, steps: list[tuple[int, int, int]], sizes: tuple[int, ...]) -> Array:
+def transposed_convolution(
+    data: Array, filters: Array, steps: list[tuple[int, int, int]], sizes: tuple[int, ...]
+) -> Array:
     """By its definition: filters [groups, C, O, kernel...]."""
     groups, channels, outputs, *kernel = filters.shape
     result = np.zeros((data.shape[0], groups * outputs, *sizes))
     for b, g, c, o in np.ndindex(data.shape[0], groups, channels, outputs):
         for window, element in product(np.ndindex(*data.shape[2:]), np.ndindex(*kernel)):
-            place = [
+            position = [
                 i * stride + k * dilation - pad
                 for i, k, (stride, dilation, pad) in zip(window, element, steps, strict=True)
             ]
-            if all(0 <= x < size for x, size in zip(place, sizes, strict=True)):
+            if all(0 <= x < size for x, size in zip(position, sizes, strict=True)):
                 value = data[(b, g * channels + c, *window)]
-                result[(b, g * outputs + o, *place)] += value * filters[(g, c, o, *element)]
+                result[(b, g * outputs + o, *position)] += value * filters[(g, c, o, *element)]
     return result
 
 
 @given(problem=problems(), more=st.integers(0, 2), named=st.booleans(), widening=st.data())
 @settings(max_examples=80)
-def test_transposed_convolution_is_the_sum_that_defines_it(
+def test_transposed_convolution_equals_definition(
     problem: dict[str, Any], more: int, named: bool, widening: st.DataObject
 ) -> None:
     data, steps, mode = problem["data"], problem["steps"], problem["auto_pad"]
@@ -61,19 +63,21 @@ def test_transposed_convolution_is_the_sum_that_defines_it(
         sizes = tuple(max(size - 1, 1) for size in full)
         arrays.append(np.array(sizes))
         if mode.startswith("same"):
-            surplus = [max(size - wanted + more, 0) for size, wanted in zip(full, sizes, strict=True)]
+            surplus = [max(size - expected + more, 0) for size, expected in zip(full, sizes, strict=True)]
             begins = [total // 2 if mode == "same_lower" else total - total // 2 for total in surplus]
     if min(sizes) < 0:
         with pytest.raises(ShapeError) as error:
             operator.infer(*[TensorType.of(array) for array in arrays])
         assert error.value.code == "IR505"
         return
-    wanted = transposed(data, filters, list(zip(steps["strides"], steps["dilations"], begins, strict=True)), sizes)
+    expected = transposed_convolution(
+        data, filters, list(zip(steps["strides"], steps["dilations"], begins, strict=True)), sizes
+    )
     with pytest.MonkeyPatch.context() as patch:
         in_chunks(patch, "INTERMEDIATE_ELEMENTS", problem["block"])
         in_chunks(patch, "LEAST_WINDOWS", 1)
         in_chunks(patch, "CHUNK_ELEMENTS", problem["block"])
-        assert np.array_equal(operator.evaluate(*arrays), wanted)
+        assert np.array_equal(operator.evaluate(*arrays), expected)
     wider = [TensorType(ElementType.f32, draw_wider(widening.draw, array.shape)) for array in arrays[:2]]
     assert_holds(operator, wider + [TensorType.of(array) for array in arrays[2:]], arrays)
 
@@ -87,8 +91,8 @@ def test_transposed_convolution_is_the_sum_that_defines_it(
     ],
 )
 def test_an_output_shape_that_cannot_be(output_shape: TensorType, code: str, fault: fault_with) -> None:
-    found = refused(ConvolutionBackpropData(), typed("1,2,4,4"), typed("2,3,2,2"), output_shape)
-    assert found == (code, fault)
+    error = inference_error(ConvolutionBackpropData(), make_type("1,2,4,4"), make_type("2,3,2,2"), output_shape)
+    assert error == (code, fault)
 
 
 @pytest.mark.parametrize("sizes", [[3], [3, -1], [3, 4, 5]])
@@ -102,10 +106,10 @@ def test_an_output_shape_that_only_the_run_knows(sizes: list[int]) -> None:
 
 def test_bounds_of_an_output_shape_are_dims() -> None:
     bounds = TensorType(ElementType.i64, Shape([2])).with_bounds(np.array([2, 0]), np.array([5, 2**63 - 1]))
-    found = ConvolutionBackpropData().infer(typed("1,2,?,?"), typed("2,3,2,2"), bounds)
-    assert found == typed("1,3,2..5,?")
-    found = ConvolutionBackpropData().infer(typed("..."), typed("..."), typed("3", "i64"))
-    assert found == typed("?,?,?,?,?")
+    output_type = ConvolutionBackpropData().infer(make_type("1,2,?,?"), make_type("2,3,2,2"), bounds)
+    assert output_type == make_type("1,3,2..5,?")
+    output_type = ConvolutionBackpropData().infer(make_type("..."), make_type("..."), make_type("3", "i64"))
+    assert output_type == make_type("?,?,?,?,?")
 
 
 @pytest.mark.parametrize(("block", "least"), [(1, 1), (20, 1), (2**18, 128)])
@@ -122,8 +126,8 @@ def test_windows_side_by_side(monkeypatch: pytest.MonkeyPatch, kernel: tuple[int
         strides=kernel, dilations=(1,) * rank, pads_begin=(0,) * rank, pads_end=(0,) * rank
     )
     sizes = tuple(count * size for count, size in zip(counts, kernel, strict=True))
-    wanted = transposed(data, filters, [(size, 1, 0) for size in kernel], sizes)
-    assert np.array_equal(operator.evaluate(data, filters), wanted)
+    expected = transposed_convolution(data, filters, [(size, 1, 0) for size in kernel], sizes)
+    assert np.array_equal(operator.evaluate(data, filters), expected)
 
 
 def test_an_infinite_filter_reaches_its_own_elements_alone() -> None:
@@ -131,9 +135,9 @@ def test_an_infinite_filter_reaches_its_own_elements_alone() -> None:
     filters = np.ones((2, 1, 1, 2, 2), np.float32)
     filters[0, 0, 0, 0, 1] = np.inf
     operator = GroupConvolutionBackpropData(strides=(1, 1), dilations=(1, 1), pads_begin=(0, 0), pads_end=(0, 0))
-    wanted = transposed(data, filters, [(1, 1, 0)] * 2, (3, 4))
-    assert np.isfinite(wanted).sum() == 18
-    assert np.array_equal(operator.evaluate(data, filters), wanted)
+    expected = transposed_convolution(data, filters, [(1, 1, 0)] * 2, (3, 4))
+    assert np.isfinite(expected).sum() == 18
+    assert np.array_equal(operator.evaluate(data, filters), expected)
 
 
 def test_infinite_data_reach_their_own_elements_alone() -> None:
@@ -142,9 +146,9 @@ def test_infinite_data_reach_their_own_elements_alone() -> None:
     # Of three elements of a kernel two add to the even elements of the result, and one to the odd ones.
     filters = np.ones((2, 1, 1, 3, 3), np.float32)
     operator = GroupConvolutionBackpropData(strides=(2, 2), dilations=(1, 1), pads_begin=(0, 0), pads_end=(0, 0))
-    wanted = transposed(data, filters, [(2, 1, 0)] * 2, (5, 7))
-    assert np.isfinite(wanted).sum() == 61
-    assert np.array_equal(operator.evaluate(data, filters), wanted)
+    expected = transposed_convolution(data, filters, [(2, 1, 0)] * 2, (5, 7))
+    assert np.isfinite(expected).sum() == 61
+    assert np.array_equal(operator.evaluate(data, filters), expected)
 
 
 @pytest.mark.parametrize("block", [1, 40, 2**18])
@@ -160,5 +164,5 @@ def test_groups_of_one_channel(
         strides=(stride,) * 2, dilations=(dilation,) * 2, pads_begin=(pad,) * 2, pads_end=(pad,) * 2
     )
     sizes = tuple((count - 1) * stride + (k - 1) * dilation + 1 - 2 * pad for count, k in ((4, 4), (5, 3)))
-    wanted = transposed(data, filters, [(stride, dilation, pad)] * 2, sizes)
-    assert np.array_equal(operator.evaluate(data, filters), wanted)
+    expected = transposed_convolution(data, filters, [(stride, dilation, pad)] * 2, sizes)
+    assert np.array_equal(operator.evaluate(data, filters), expected)

@@ -12,8 +12,8 @@ from ir_exec.ops.convolution.deformable import DeformableConvolution1, Deformabl
 from ir_exec.types import Shape
 from tests.helpers.chunks import in_chunks
 from tests.helpers.facts import fault_with
-from tests.helpers.operators import refused
-from tests.helpers.values import typed
+from tests.helpers.operators import inference_error
+from tests.helpers.values import make_type
 
 CHANNELS = "the channels of {} and the elements of windows must be equal, found {} and {}"
 
@@ -45,15 +45,15 @@ CHANNELS = "the channels of {} and the elements of windows must be equal, found 
 )
 def test_deformable_convolution_refuses(shapes: tuple[str, ...], attributes: dict[str, Any], fault: fault_with) -> None:
     operator = DeformableConvolution8(**attributes)
-    assert refused(operator, *[typed(text) for text in shapes]) == ("IR502", fault)
+    assert inference_error(operator, *[make_type(text) for text in shapes]) == ("IR502", fault)
 
 
 def test_deformable_convolution_with_little_known() -> None:
     operator = DeformableConvolution1(pads_begin=(1, 1), pads_end=(1, 1))
-    unknown = typed("...")
+    unknown = make_type("...")
     assert operator.infer(unknown, unknown, unknown).shape == Shape.unknown()
-    found = operator.infer(typed("?,4,8,?"), typed("2,?,?,?"), typed("3,4,3,3"))
-    assert found == typed("2,3,8,1..")
+    output_type = operator.infer(make_type("?,4,8,?"), make_type("2,?,?,?"), make_type("3,4,3,3"))
+    assert output_type == make_type("2,3,8,1..")
 
 
 def test_offsets_that_are_no_numbers_lie_outside() -> None:
@@ -70,9 +70,9 @@ def test_products_of_places_are_those_of_samples(monkeypatch: pytest.MonkeyPatch
     random = np.random.default_rng(0)
     arrays = [random.standard_normal(shape) for shape in ((2, 6, 5, 7), (2, 24, 4, 6), (4, 6, 2, 2), (2, 12, 4, 6))]
     operator = DeformableConvolution8(pads_begin=(0, 0), deformable_group=3, bilinear_interpolation_pad=beyond)
-    found = operator.evaluate(*arrays)
+    result = operator.evaluate(*arrays)
     in_chunks(monkeypatch, "WORKING_ELEMENTS", 0)
-    np.testing.assert_allclose(found, operator.evaluate(*arrays), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(result, operator.evaluate(*arrays), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("size", [(0, 3), (3, 0), (0, 0)])
@@ -88,11 +88,11 @@ def test_an_image_without_elements_is_all_padding(size: tuple[int, int]) -> None
         assert np.array_equal(operator.evaluate(data, offsets, filters), np.zeros((1, 1, *counts)))
 
 
-@pytest.mark.parametrize(("place", "name"), [(0, "data"), (1, "offsets"), (2, "filters"), (3, "mask")])
+@pytest.mark.parametrize(("position", "name"), [(0, "data"), (1, "offsets"), (2, "filters"), (3, "mask")])
 @pytest.mark.parametrize("rank", [3, 5])
-def test_ranks_other_than_four(place: int, name: str, rank: int) -> None:
-    types = [typed("...")] * 4
-    types[place] = typed(",".join("?" * rank))
+def test_ranks_other_than_four(position: int, name: str, rank: int) -> None:
+    types = [make_type("...")] * 4
+    types[position] = make_type(",".join("?" * rank))
     with pytest.raises(ShapeError) as error:
         DeformableConvolution8().infer(*types)
     assert (error.value.code, error.value.location.port) == ("IR501", name)

@@ -9,7 +9,7 @@ from ir_exec.errors import EvaluationError, InvalidAttributeError, ShapeError
 from ir_exec.ops import Op
 from tests.helpers.facts import naming
 from tests.helpers.operators import make
-from tests.helpers.values import typed
+from tests.helpers.values import make_type
 
 PROPOSALS = {"min_size": 1, "nms_threshold": 0.5, "pre_nms_count": 9, "post_nms_count": 4}
 
@@ -26,9 +26,9 @@ def test_proposals_of_shapes_that_do_not_fit() -> None:
         (("3", "3,4,2,4", "2,8,3,4", "2,2,3,4"), "IR501"),
     ):
         with pytest.raises(ShapeError) as caught:
-            operator.infer(*(typed(shape) for shape in shapes))
+            operator.infer(*(make_type(shape) for shape in shapes))
         assert caught.value.code == code
-    rois, scores, numbers = operator.infer(*(typed(s) for s in ("2,3", "...", "?,8,3,4", "?,2,?,4")))
+    rois, scores, numbers = operator.infer(*(make_type(s) for s in ("2,3", "...", "?,8,3,4", "?,2,?,4")))
     assert (str(rois), str(scores), str(numbers)) == ("f32[..8,4]", "f32[..8]", "i64[2]")
 
 
@@ -37,11 +37,11 @@ def test_proposals_with_a_threshold_that_shrinks() -> None:
     # The second overlaps the first by 5/7, the third overlaps both by less than one half.
     anchors = np.array([[0, 0, 12, 10], [2, 0, 14, 10], [9, 0, 21, 10]], np.float32).reshape(1, 1, 3, 4)
     inputs = (np.array([[50, 50, 1]], np.float32), anchors, np.zeros((1, 12, 1, 1), np.float32), scores)
-    for eta, kept in ((1.0, [0, 1, 2]), (0.8, [0, 2])):
+    for eta, retained in ((1.0, [0, 1, 2]), (0.8, [0, 2])):
         operator = make("GenerateProposals", 9, **{**PROPOSALS, "nms_threshold": 0.75, "nms_eta": eta})
         rois, _, numbers = operator.evaluate(*inputs)
-        assert rois.tolist() == anchors[0, 0, kept].tolist()
-        assert numbers.tolist() == [len(kept)]
+        assert rois.tolist() == anchors[0, 0, retained].tolist()
+        assert numbers.tolist() == [len(retained)]
 
 
 def test_attributes_that_cannot_be() -> None:
@@ -83,5 +83,5 @@ def test_proposals_of_other_anchors() -> None:
         ("1,4,2,2", "1,8,2,2", "5"),
     ):
         with pytest.raises(ShapeError) as caught:
-            proposal().infer(typed(scores), typed(moves), typed(image))
+            proposal().infer(make_type(scores), make_type(moves), make_type(image))
         assert caught.value.code == "IR502"

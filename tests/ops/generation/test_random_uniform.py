@@ -19,8 +19,8 @@ def uniform(**attributes: object) -> RandomUniform:
     return RandomUniform(**({"output_type": ElementType.f32} | attributes))
 
 
-def limits(low: float, high: float, kind: str = "f32") -> tuple[Array, Array]:
-    dtype = ElementType[kind].dtype
+def limits(low: float, high: float, element_type: str = "f32") -> tuple[Array, Array]:
+    dtype = ElementType[element_type].dtype
     return np.array(low, dtype), np.array(high, dtype)
 
 
@@ -113,8 +113,8 @@ def runs(alignment: str, count: int) -> tuple[ir_exec.CompiledModel, list[Array]
 
 def test_every_run_goes_on_as_in_openvino() -> None:
     """The second and third lines are what OpenVINO 2026.4.1 gave in its second and third inference."""
-    compiled, found = runs("tensorflow", 3)
-    wanted = [
+    compiled, actual = runs("tensorflow", 3)
+    expected = [
         [768.5678100585938, 967.840576171875, 62.479854583740234, 960.3753051757812, 932.0179443359375, 793.5576171875],
         [
             173.0958251953125,
@@ -126,14 +126,14 @@ def test_every_run_goes_on_as_in_openvino() -> None:
         ],
         [786.7305297851562, 695.0857543945312, 274.48486328125, 19.758583068847656, 537.43505859375, 564.5587158203125],
     ]
-    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    np.testing.assert_allclose(actual, expected, rtol=1e-6)
     compiled.reset_state()
-    assert np.array_equal(compiled()[0], found[0])
+    assert np.array_equal(compiled()[0], actual[0])
 
 
 def test_pytorch_gives_the_same_in_every_run() -> None:
-    _, found = runs("pytorch", 2)
-    assert np.array_equal(found[0], found[1])
+    _, result = runs("pytorch", 2)
+    assert np.array_equal(result[0], result[1])
 
 
 def test_iterations_draw_different_numbers() -> None:
@@ -151,12 +151,12 @@ def test_iterations_draw_different_numbers() -> None:
         global_seed=1,
         op_seed=2,
     )
-    made = body.result(body.op("Add", value, drawn))
+    result = body.result(body.op("Add", value, drawn))
     goes_on = body.result(body.const(np.array(True)))
     ties = [
         tied_input(2, value),
         tied_output(-1, goes_on, purpose="execution_condition"),
-        tied_output(3, made, axis=0),
+        tied_output(3, result, axis=0),
     ]
     (output,) = net.loop(1, "Loop", [trips, start, x], body, ties)
     net.result(output)

@@ -14,14 +14,14 @@ from ir_exec.types import Array, TensorType
 from tests.helpers.chunks import in_chunks
 from tests.helpers.facts import facts, fault_with
 from tests.helpers.operators import evaluate
-from tests.helpers.values import typed
+from tests.helpers.values import make_type
 
 
 @pytest.mark.parametrize(
     ("operator", "inputs", "expected"),
     [
-        (GridSample(), (typed("2..3,4,5,6", "i8"), typed("1..2,?,8,2")), "i8[2,4,?,8]"),
-        (GridSample(), (typed("..."), typed("...")), "f32[?,?,?,?]"),
+        (GridSample(), (make_type("2..3,4,5,6", "i8"), make_type("1..2,?,8,2")), "i8[2,4,?,8]"),
+        (GridSample(), (make_type("..."), make_type("...")), "f32[?,?,?,?]"),
     ],
 )
 def test_shapes_from_bounds(operator: Op, inputs: tuple[TensorType, ...], expected: str) -> None:
@@ -31,11 +31,11 @@ def test_shapes_from_bounds(operator: Op, inputs: tuple[TensorType, ...], expect
 @pytest.mark.parametrize(
     ("operator", "inputs", "code", "fault"),
     [
-        (GridSample(), (typed("1,2,3,4"), typed("1,2,3,3")), "IR502",
+        (GridSample(), (make_type("1,2,3,4"), make_type("1,2,3,3")), "IR502",
          fault_with("axis", "grid", 2, actual="3 and 2", expected="equal dims")),
-        (GridSample(), (typed("1,2,3,4"), typed("2,2,3,2")), "IR502",
+        (GridSample(), (make_type("1,2,3,4"), make_type("2,2,3,2")), "IR502",
          fault_with("data", "grid", actual="1 and 2", expected="equal dims")),
-        (GridSample(), (typed("1,2,3"), typed("2,2,3,2")), "IR501",
+        (GridSample(), (make_type("1,2,3"), make_type("2,2,3,2")), "IR501",
          fault_with("data", "[1,2,3]", actual=3, expected=4)),
     ],
 )  # fmt: skip
@@ -58,9 +58,9 @@ NUMBERS = st.sampled_from([0.0, 1.0, -2.5, 3.7, 40.0, np.nan, np.inf, -np.inf, 1
 def test_no_place_breaks_anything(places: list[tuple[float, float]], mode: str, padding: str, align: bool) -> None:
     data = np.random.default_rng(0).random((1, 2, 4, 5)).astype(np.float32)
     operator = GridSample(mode=mode, padding_mode=padding, align_corners=align)
-    found = evaluate(operator, data, np.array([[places]], np.float32))
+    result = evaluate(operator, data, np.array([[places]], np.float32))
     if mode == "nearest":
-        assert np.isin(found, [*data.ravel(), 0]).all()
+        assert np.isin(result, [*data.ravel(), 0]).all()
 
 
 def test_an_empty_image_has_nothing_to_read() -> None:
@@ -80,9 +80,9 @@ def test_an_empty_image_has_nothing_to_read() -> None:
 )
 def test_nearest_copies_every_digit(data: Array) -> None:
     grid = np.array([[-1, 0], [1 / 3, 0], [-1 / 3, 0], [1, 0]], np.float32).reshape(1, 1, 4, 2)
-    found = evaluate(GridSample(mode="nearest", align_corners=True), data.reshape(1, 1, 1, 4), grid)
-    assert found.dtype == data.dtype
-    assert found.ravel().tolist() == data[[0, 2, 1, 3]].tolist()
+    result = evaluate(GridSample(mode="nearest", align_corners=True), data.reshape(1, 1, 1, 4), grid)
+    assert result.dtype == data.dtype
+    assert result.ravel().tolist() == data[[0, 2, 1, 3]].tolist()
 
 
 @pytest.mark.parametrize("mode", ["nearest", "bilinear", "bicubic"])
@@ -94,7 +94,7 @@ def test_pieces_and_copies_change_nothing(monkeypatch: pytest.MonkeyPatch, mode:
     operator = GridSample(mode=mode, padding_mode=padding_mode)
     # Images are copied for many points, and read where they are for a few.
     for grid in (points, points[:, :1, :2]):
-        wanted = np.concatenate([operator.evaluate(data[n : n + 1], grid[n : n + 1]) for n in range(3)])
+        expected = np.concatenate([operator.evaluate(data[n : n + 1], grid[n : n + 1]) for n in range(3)])
         for chunk in (1, 20, 100, 10**6):
             in_chunks(monkeypatch, "CHUNK_ELEMENTS", chunk)
-            assert np.array_equal(operator.evaluate(data, grid), wanted)
+            assert np.array_equal(operator.evaluate(data, grid), expected)

@@ -19,12 +19,12 @@ def growing(times: int, axis: int) -> NetworkText:
     body = NetworkText(net)
     grown = body.parameter("...")
     goes_on = body.result(body.const(np.array(True)))
-    given = body.result(grown)
+    result = body.result(grown)
     following = body.result(body.op("Unsqueeze", grown, body.const(np.array([0]))))
     ties = [
         tied_input(2, grown),
         tied_output(-1, goes_on, purpose="execution_condition"),
-        tied_output(3, given, axis=axis),
+        tied_output(3, result, axis=axis),
     ]
     (parts,) = net.loop(1, "Loop", inputs, body, ties, [(following, grown)])
     net.result(parts)
@@ -38,8 +38,8 @@ def outputs_of(net: NetworkText, start: np.ndarray) -> list[np.ndarray]:
 
 
 def test_one_scalar_becomes_a_vector() -> None:
-    (found,) = outputs_of(growing(1, 0), np.array(7, np.float32))
-    assert found.tolist() == [7]
+    (result,) = outputs_of(growing(1, 0), np.array(7, np.float32))
+    assert result.tolist() == [7]
 
 
 @pytest.mark.parametrize("start", [np.array(7, np.float32), np.array([7], np.float32)])

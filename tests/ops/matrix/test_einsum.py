@@ -16,7 +16,7 @@ from ir_exec.ops.matrix import einsum
 from ir_exec.ops.matrix.einsum import Einsum
 from ir_exec.types import Array, Shape, TensorType
 from tests.helpers.facts import fault_with, mentions
-from tests.helpers.values import typed
+from tests.helpers.values import make_type
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_the_equation_must_be_there() -> None:
 
 def test_one_input_for_each_subscript() -> None:
     with pytest.raises(GraphError) as error:
-        Einsum(equation="ij,jk").infer(typed("2,3"))
+        Einsum(equation="ij,jk").infer(make_type("2,3"))
     fault = fault_with("equation", "ij,jk", actual=2, expected=1)
     assert (error.value.code, error.value) == ("IR106", fault)
 
@@ -69,7 +69,7 @@ def test_one_input_for_each_subscript() -> None:
 )
 def test_shapes_that_do_not_fit(equation: str, shapes: list[str], code: str, fault: fault_with) -> None:
     with pytest.raises(ShapeError) as error:
-        Einsum(equation=equation).infer(*map(typed, shapes))
+        Einsum(equation=equation).infer(*map(make_type, shapes))
     assert (error.value.code, error.value) == (code, fault)
 
 
@@ -90,7 +90,7 @@ def test_shapes_that_do_not_fit(equation: str, shapes: list[str], code: str, fau
     ],
 )
 def test_dynamic_shapes(equation: str, shapes: list[str], expected: str) -> None:
-    assert Einsum(equation=equation).infer(*map(typed, shapes)).shape == Shape.parse(expected)
+    assert Einsum(equation=equation).infer(*map(make_type, shapes)).shape == Shape.parse(expected)
 
 
 @pytest.mark.parametrize(("equation", "expected"), [("ii", 15.0), ("iij", [15.0, 0.0]), ("jii", [15.0, 0.0])])
@@ -106,8 +106,8 @@ def test_the_implicit_output_has_no_repeated_label(equation: str, expected: obje
 def summations(draw: st.DrawFn) -> tuple[str, list[Array]]:
     sizes = {label: draw(st.integers(0, 3)) for label in "abcd"}
     subscripts = draw(st.lists(st.text("abcd", max_size=3), min_size=1, max_size=3))
-    known = sorted(set("".join(subscripts)))
-    output = "".join(draw(st.permutations(known))[: draw(st.integers(0, len(known)))])
+    symbols = sorted(set("".join(subscripts)))
+    output = "".join(draw(st.permutations(symbols))[: draw(st.integers(0, len(symbols)))])
     generator = np.random.default_rng(draw(st.integers(0, 99)))
     arrays = [generator.integers(-3, 4, [sizes[label] for label in subscript]) for subscript in subscripts]
     return f"{','.join(subscripts)}->{output}", arrays
@@ -133,19 +133,19 @@ def test_the_same_as_a_plain_loop(summation: tuple[str, list[Array]]) -> None:
         expected[tuple(at[label] for label in output)] += term
     operator = Einsum(equation=equation)
     assert operator.infer(*map(TensorType.of, arrays)).shape == expected.shape
-    found = operator.evaluate(*arrays)
-    assert found.dtype == np.int64
-    assert np.array_equal(found, expected)
+    actual = operator.evaluate(*arrays)
+    assert actual.dtype == np.int64
+    assert np.array_equal(actual, expected)
 
 
 def test_the_order_of_products_keeps_intermediates_small() -> None:
     # From left to right, the outer product of both vectors would take 10^10 elements.
     vector = np.ones(100_000, np.float32)
-    found = Einsum(equation="i,j,i,j->").evaluate(vector, vector, vector, vector)
-    assert found == 1e10
+    result = Einsum(equation="i,j,i,j->").evaluate(vector, vector, vector, vector)
+    assert result == 1e10
 
 
-def test_the_order_of_many_products_is_found_in_a_time_that_grows_with_their_number(
+def test_product_order_search_time_is_bounded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A chain of 160 matrices; pairing all of them again for each product would look at 700,000 pairs."""
@@ -156,20 +156,20 @@ def test_the_order_of_many_products_is_found_in_a_time_that_grows_with_their_num
     letters = string.ascii_letters
     subscripts = [letters[i % 52] + letters[(i + 1) % 52] for i in range(160)]
     turn = np.array([[0, 1], [1, 0]], np.float32)
-    found = Einsum(equation=f"{','.join(subscripts[:50])}->{subscripts[0][0]}{subscripts[49][1]}").evaluate(
+    result = Einsum(equation=f"{','.join(subscripts[:50])}->{subscripts[0][0]}{subscripts[49][1]}").evaluate(
         *[turn] * 50
     )
-    assert found.tolist() == np.eye(2).tolist()
-    found = Einsum(equation=f"{','.join(subscripts)}->").evaluate(*[np.eye(2, dtype=np.float32)] * 160)
-    assert found == 2
+    assert result.tolist() == np.eye(2).tolist()
+    result = Einsum(equation=f"{','.join(subscripts)}->").evaluate(*[np.eye(2, dtype=np.float32)] * 160)
+    assert result == 2
     assert len(looked_at) < (50 + 160) * einsum.MOST_PAIRED**2 / 2
 
 
-def test_what_a_product_takes_is_counted_before_it_is_made() -> None:
+def test_product_memory_is_counted_in_advance() -> None:
     vectors = [np.ones(1000, np.float32)] * 3
-    around = LIMITS.set(Limits(Budget(10**6)))
+    token = LIMITS.set(Limits(Budget(10**6)))
     try:
         with pytest.raises(ResourceError):
             Einsum(equation="i,j,k->ijk").evaluate(*vectors)
     finally:
-        LIMITS.reset(around)
+        LIMITS.reset(token)

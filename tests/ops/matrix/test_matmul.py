@@ -13,7 +13,7 @@ from ir_exec.ops.matrix.matmul import MatMul
 from ir_exec.types import Array, ElementType, Shape, TensorType
 from tests.helpers.facts import fault_with
 from tests.helpers.network_text import NetworkText
-from tests.helpers.values import typed
+from tests.helpers.values import make_type
 
 
 @pytest.mark.parametrize(
@@ -54,13 +54,13 @@ from tests.helpers.values import typed
 )
 def test_errors(a: str, b: str, turns: tuple[bool, bool], code: str, fault: fault_with) -> None:
     with pytest.raises(ShapeError) as error:
-        MatMul(transpose_a=turns[0], transpose_b=turns[1]).infer(typed(a), typed(b))
+        MatMul(transpose_a=turns[0], transpose_b=turns[1]).infer(make_type(a), make_type(b))
     assert (error.value.code, error.value) == (code, fault)
 
 
 def test_both_inputs_share_one_element_type() -> None:
     with pytest.raises(ElementTypeError) as error:
-        MatMul().check_inputs([typed("2,3"), typed("3,4", ElementType.f16)], raise_error)
+        MatMul().check_inputs([make_type("2,3"), make_type("3,4", ElementType.f16)], raise_error)
     assert (error.value.code, error.value) == ("IR402", fault_with("b", actual="f16", expected="f32"))
 
 
@@ -85,12 +85,12 @@ def test_both_inputs_share_one_element_type() -> None:
     ],
 )
 def test_dynamic_shapes(a: str, b: str, expected: str) -> None:
-    assert MatMul().infer(typed(a), typed(b)).shape == Shape.parse(expected)
+    assert MatMul().infer(make_type(a), make_type(b)).shape == Shape.parse(expected)
 
 
 def test_the_known_element_type_is_the_output_s() -> None:
     unknown = TensorType(ElementType.dynamic, Shape([2, 3]))
-    assert MatMul().infer(unknown, typed("3,4")).element_type is ElementType.f32
+    assert MatMul().infer(unknown, make_type("3,4")).element_type is ElementType.f32
 
 
 @st.composite
@@ -116,14 +116,14 @@ def test_the_same_as_a_plain_loop(pair: tuple[Array, Array], dtype: str) -> None
     wide_a = np.broadcast_to(a, batch + a.shape[-2:])
     wide_b = np.broadcast_to(b, batch + b.shape[-2:])
     expected = np.zeros((*batch, a.shape[-2], b.shape[-1]))
-    for *place, i, j in np.ndindex(expected.shape):
-        at = tuple(place)
+    for *leading, i, j in np.ndindex(expected.shape):
+        at = tuple(leading)
         expected[(*at, i, j)] = sum(int(wide_a[(*at, i, k)]) * int(wide_b[(*at, k, j)]) for k in range(a.shape[-1]))
     if dtype == "int8":
         expected = expected.clip(-128, 127)
-    found = MatMul().evaluate(a.astype(dtype), b.astype(dtype))
-    assert found.dtype == dtype
-    assert np.array_equal(found, expected)
+    actual = MatMul().evaluate(a.astype(dtype), b.astype(dtype))
+    assert actual.dtype == dtype
+    assert np.array_equal(actual, expected)
 
 
 def test_a_constant_matrix_may_be_kept_transposed() -> None:
@@ -146,6 +146,6 @@ def test_a_constant_matrix_with_every_transpose(*, transpose_a: bool, transpose_
     flags = {"transpose_a": str(transpose_a).lower(), "transpose_b": str(transpose_b).lower()}
     net.result(net.op("MatMul", net.parameter("?,?"), net.const(b.T.copy() if transpose_b else b), **flags))
     file = net.file()
-    (found,) = ir_exec.compile_model(file.xml, weights=file.weights)([a.T.copy() if transpose_a else a]).values()
+    (actual,) = ir_exec.compile_model(file.xml, weights=file.weights)([a.T.copy() if transpose_a else a]).values()
     expected = [[sum(a[i, k] * b[k, j] for k in range(3)) for j in range(4)] for i in range(2)]
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(actual, expected)

@@ -12,18 +12,18 @@ from ir_exec.types import Array, ElementType
 from tests.helpers.chunks import in_chunks
 from tests.helpers.facts import facts, naming
 from tests.helpers.operators import make, run
-from tests.helpers.values import typed
+from tests.helpers.values import make_type
 
 
 @st.composite
 def beams(draw: st.DrawFn) -> tuple[Array, Array, Array, Array]:
     steps, batch, width = draw(st.integers(0, 5)), draw(st.integers(0, 3)), draw(st.integers(1, 4))
-    kind = draw(st.sampled_from(["i32", "i64", "u8", "f32", "f16", "bf16"]))
+    element_type = draw(st.sampled_from(["i32", "i64", "u8", "f32", "f16", "bf16"]))
 
     def array(low: int, high: int, *shape: int) -> Array:
         size = int(np.prod(shape))
         values = draw(st.lists(st.integers(low, high), min_size=size, max_size=size))
-        return np.array(values, np.int64).reshape(shape).astype(ElementType[kind].dtype)
+        return np.array(values, np.int64).reshape(shape).astype(ElementType[element_type].dtype)
 
     shape = (steps, batch, width)
     return array(0, 4, *shape), array(0, width - 1, *shape), array(0, 7, batch), array(0, 4)
@@ -34,24 +34,24 @@ def beams(draw: st.DrawFn) -> tuple[Array, Array, Array, Array]:
 def test_GatherTree_is_the_pseudocode_of_its_specification(case: tuple[Array, Array, Array, Array]) -> None:
     step_ids, parent_ids, max_seq_len, end_token = case
     steps, batches, width = step_ids.shape
-    wanted = np.full(step_ids.shape, end_token[()])
+    expected = np.full(step_ids.shape, end_token[()])
     for batch in range(batches):
         for beam in range(width):
             length = min(steps, int(max_seq_len[batch]))
             if not length:
                 continue
             parent = int(parent_ids[length - 1, batch, beam])
-            wanted[length - 1, batch, beam] = step_ids[length - 1, batch, beam]
+            expected[length - 1, batch, beam] = step_ids[length - 1, batch, beam]
             for level in reversed(range(length - 1)):
-                wanted[level, batch, beam] = step_ids[level, batch, parent]
+                expected[level, batch, beam] = step_ids[level, batch, parent]
                 parent = int(parent_ids[level, batch, parent])
             finished = False
             for time in range(length):
                 if finished:
-                    wanted[time, batch, beam] = end_token
-                elif wanted[time, batch, beam] == end_token:
+                    expected[time, batch, beam] = end_token
+                elif expected[time, batch, beam] == end_token:
                     finished = True
-    assert np.array_equal(run(make("GatherTree", 1), step_ids, parent_ids, max_seq_len, end_token), wanted)
+    assert np.array_equal(run(make("GatherTree", 1), step_ids, parent_ids, max_seq_len, end_token), expected)
 
 
 def test_parents_that_are_no_beams() -> None:
@@ -67,7 +67,7 @@ def test_parents_that_are_no_beams() -> None:
     assert operator.evaluate(steps, parents, lengths, end)[:, 1].tolist() == [[0, 0], [9, 9], [9, 9]]
 
 
-def test_a_parent_that_is_no_number_is_no_beam() -> None:
+def test_nan_parent_is_no_beam() -> None:
     steps, lengths = np.zeros((3, 1, 2), np.float32), np.array([3], np.float32)
     parents = np.array([0, 0, np.nan, 0, 0, 0], np.float32).reshape(3, 1, 2)
     with pytest.raises(EvaluationError) as caught, np.errstate(all="ignore"):
@@ -80,23 +80,23 @@ def test_beams_of_some_batches_at_a_time(monkeypatch: pytest.MonkeyPatch) -> Non
     operator = make("GatherTree", 1)
     step_ids, parent_ids = rng.integers(0, 9, (5, 7, 3)), rng.integers(0, 3, (5, 7, 3))
     lengths, end = rng.integers(0, 6, 7), np.array(1)
-    wanted = operator.evaluate(step_ids, parent_ids, lengths, end)
+    expected = operator.evaluate(step_ids, parent_ids, lengths, end)
     parent_ids[4, 6, 2] = 3
     lengths[6] = 5
     for followed in (1, 30, 45, 1000):
         in_chunks(monkeypatch, "CHUNK_ELEMENTS", followed)
-        assert np.array_equal(operator.evaluate(step_ids[:, :6], parent_ids[:, :6], lengths[:6], end), wanted[:, :6])
+        assert np.array_equal(operator.evaluate(step_ids[:, :6], parent_ids[:, :6], lengths[:6], end), expected[:, :6])
         with pytest.raises(EvaluationError, match=naming("3", "4", "6")):
             operator.evaluate(step_ids, parent_ids, lengths, end)
 
 
 def test_lengths_of_any_number() -> None:
     steps = np.arange(4, dtype=np.float32).reshape(4, 1, 1)
-    for length, kept in [(np.inf, 4), (1e30, 4), (2.9, 2), (-1.0, 0), (-np.inf, 0), (np.nan, 0)]:
+    for length, retained in [(np.inf, 4), (1e30, 4), (2.9, 2), (-1.0, 0), (-np.inf, 0), (np.nan, 0)]:
         with np.errstate(all="ignore"):
             lengths = np.array([length], np.float32)
-            found = make("GatherTree", 1).evaluate(steps, steps * 0, lengths, np.array(-1, np.float32))
-        assert found.ravel().tolist() == [0, 1, 2, 3][:kept] + [-1] * (4 - kept)
+            result = make("GatherTree", 1).evaluate(steps, steps * 0, lengths, np.array(-1, np.float32))
+        assert result.ravel().tolist() == [0, 1, 2, 3][:retained] + [-1] * (4 - retained)
 
 
 def test_GatherTree_shapes_that_contradict() -> None:
@@ -108,5 +108,5 @@ def test_GatherTree_shapes_that_contradict() -> None:
         (("[4,2,3]", "[4,2,3]", "[2]", "[1]"), "end_token"),
     ]:
         with pytest.raises(ShapeError) as caught:
-            operator.infer(*(typed(shape, "i32") for shape in shapes))
+            operator.infer(*(make_type(shape, "i32") for shape in shapes))
         assert caught.value.location.port == port

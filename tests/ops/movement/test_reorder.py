@@ -13,13 +13,13 @@ from ir_exec.errors import ElementTypeError, EvaluationError, IRError, ShapeErro
 from ir_exec.ops.movement.reorder import Reverse, ReverseSequence, Roll
 from ir_exec.types import ElementType, Shape, TensorType
 from tests.helpers.facts import fault_with, mentions
-from tests.helpers.values import ints, known, typed
+from tests.helpers.values import constant, ints, make_type
 
 CUBE = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
 
-def vector(length: int | None, kind: ElementType = ElementType.i64) -> TensorType:
-    return TensorType(kind, Shape([length]))
+def vector(length: int | None, element_type: ElementType = ElementType.i64) -> TensorType:
+    return TensorType(element_type, Shape([length]))
 
 
 ONE = TensorType.of(np.array(1))
@@ -29,84 +29,84 @@ ONE = TensorType.of(np.array(1))
     ("infer", "error", "code", "port", "fault"),
     [
         (
-            lambda: Roll().infer(typed("2,3"), known([1]), ONE),
+            lambda: Roll().infer(make_type("2,3"), constant([1]), ONE),
             ShapeError,
             "IR501",
             "axes",
             fault_with("shift", actual="[1] and []", expected="equal shapes"),
         ),
         (
-            lambda: Roll().infer(typed("2,3"), known([1]), known([0, 1])),
+            lambda: Roll().infer(make_type("2,3"), constant([1]), constant([0, 1])),
             ShapeError,
             "IR502",
             "axes",
             fault_with("shift", actual="[1] and [2]", expected="equal shapes"),
         ),
         (
-            lambda: Roll().infer(typed("2,3"), typed("1,1"), known([0])),
+            lambda: Roll().infer(make_type("2,3"), make_type("1,1"), constant([0])),
             ShapeError,
             "IR501",
             "shift",
             fault_with("shift", "[1,1]", actual=2, expected="0 or 1"),
         ),
         (
-            lambda: Roll().infer(typed("2,3"), ONE, known([0, 2])),
+            lambda: Roll().infer(make_type("2,3"), ONE, constant([0, 2])),
             ShapeError,
             "IR503",
             None,
             fault_with(actual=2, expected="-2 to 1"),
         ),
         (
-            lambda: Reverse(mode="index").infer(typed("2,3"), known([-3])),
+            lambda: Reverse(mode="index").infer(make_type("2,3"), constant([-3])),
             ShapeError,
             "IR503",
             None,
             fault_with("axis", 2, actual=-3, expected="-2 to 1"),
         ),
         (
-            lambda: Reverse(mode="mask").infer(typed("2,3"), vector(3, ElementType.boolean)),
+            lambda: Reverse(mode="mask").infer(make_type("2,3"), vector(3, ElementType.boolean)),
             ShapeError,
             "IR502",
             "axis",
             fault_with("data", "axis", actual="2 and 3", expected="equal dims"),
         ),
         (
-            lambda: Reverse(mode="mask").infer(typed("2,3"), known([0, 1])),
+            lambda: Reverse(mode="mask").infer(make_type("2,3"), constant([0, 1])),
             ElementTypeError,
             "IR401",
             "axis",
             fault_with("axis", actual="i64", expected=mentions()),
         ),
         (
-            lambda: Reverse(mode="index").infer(typed("2,3"), vector(2, ElementType.boolean)),
+            lambda: Reverse(mode="index").infer(make_type("2,3"), vector(2, ElementType.boolean)),
             ElementTypeError,
             "IR401",
             "axis",
             fault_with("axis", actual="boolean", expected=mentions()),
         ),
         (
-            lambda: ReverseSequence().infer(typed("2"), known([1, 1])),
+            lambda: ReverseSequence().infer(make_type("2"), constant([1, 1])),
             ShapeError,
             "IR501",
             "data",
             fault_with("data", actual=1, expected="2 or more"),
         ),
         (
-            lambda: ReverseSequence().infer(typed("2,3"), known([1, 1, 1])),
+            lambda: ReverseSequence().infer(make_type("2,3"), constant([1, 1, 1])),
             ShapeError,
             "IR502",
             "seq_lengths",
             fault_with("batch_axis", "data", "seq_lengths", actual="2 and 3", expected="equal dims"),
         ),
         (
-            lambda: ReverseSequence(seq_axis=2).infer(typed("2,3"), known([1, 1])),
+            lambda: ReverseSequence(seq_axis=2).infer(make_type("2,3"), constant([1, 1])),
             ShapeError,
             "IR503",
             None,
             fault_with("seq_axis", actual=2, expected="-2 to 1"),
         ),
         (
-            lambda: ReverseSequence(batch_axis=-1).infer(typed("2,3"), known([1, 1, 1])),
+            lambda: ReverseSequence(batch_axis=-1).infer(make_type("2,3"), constant([1, 1, 1])),
             ShapeError,
             "IR503",
             None,
@@ -123,8 +123,8 @@ def test_errors(
 
 
 def test_the_length_of_the_sequences_tells_the_batch() -> None:
-    assert ReverseSequence().infer(typed("?,?"), vector(3)) == typed("3,?")
-    assert ReverseSequence().infer(typed("..."), vector(3)) == typed("...")
+    assert ReverseSequence().infer(make_type("?,?"), vector(3)) == make_type("3,?")
+    assert ReverseSequence().infer(make_type("..."), vector(3)) == make_type("...")
 
 
 def test_axes_that_come_at_run_time() -> None:
@@ -141,8 +141,8 @@ def test_axes_that_come_at_run_time() -> None:
 def test_shifts_beyond_64_bits_in_sum() -> None:
     shifts = ints(*[2**62] * 3)
     assert Roll().evaluate(CUBE, shifts, ints(1, 1, 1)).tolist() == CUBE.tolist()
-    found = Roll().evaluate(CUBE, ints(2**63 - 1, 2**63 - 1), ints(2, 2))
-    assert found.tolist() == np.concatenate([CUBE[..., 2:], CUBE[..., :2]], 2).tolist()
+    result = Roll().evaluate(CUBE, ints(2**63 - 1, 2**63 - 1), ints(2, 2))
+    assert result.tolist() == np.concatenate([CUBE[..., 2:], CUBE[..., :2]], 2).tolist()
 
 
 def test_reverse_is_a_view() -> None:
@@ -168,17 +168,17 @@ def test_sequences_as_the_specification_describes_them(data: st.DataObject, batc
     lengths = data.draw(st.lists(sizes, min_size=CUBE.shape[batch], max_size=CUBE.shape[batch]))
     expected = CUBE.copy()
     for i, length in enumerate(lengths):
-        one = np.moveaxis(expected, (batch, sequence), (0, 1))[i]
-        one[:length] = one[:length][::-1].copy()
-    found = ReverseSequence(batch_axis=batch - 3, seq_axis=sequence).evaluate(CUBE, ints(*lengths))
-    assert found.tolist() == expected.tolist()
+        row = np.moveaxis(expected, (batch, sequence), (0, 1))[i]
+        row[:length] = row[:length][::-1].copy()
+    actual = ReverseSequence(batch_axis=batch - 3, seq_axis=sequence).evaluate(CUBE, ints(*lengths))
+    assert actual.tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("name", ["u1", "u3", "u4", "u6", "i4", "nf4", "f4e2m1", "string"])
 def test_element_types_that_openvino_cannot_move(name: str) -> None:
     codes = np.array([[1, 0, 0], [1, 1, 0]], np.uint8)
-    kind = ElementType[name]
-    data = codes.astype(str).astype(object) if name == "string" else codes.view(kind.dtype)
+    element_type = ElementType[name]
+    data = codes.astype(str).astype(object) if name == "string" else codes.view(element_type.dtype)
     moved = {
         (1, 0): Roll().evaluate(data, np.array(1), np.array(0)),
         (0, 1): Reverse(mode="index").evaluate(data, ints(1)),
@@ -189,7 +189,7 @@ def test_element_types_that_openvino_cannot_move(name: str) -> None:
         (0, 1): [[0, 0, 1], [0, 1, 1]],
         (2, 2): [[0, 0, 1], [1, 1, 0]],
     }
-    for key, found in moved.items():
-        assert ElementType.of(found) is kind
-        numbers = found.astype(int) if name == "string" else found.view(np.uint8)
+    for key, output in moved.items():
+        assert ElementType.of(output) is element_type
+        numbers = output.astype(int) if name == "string" else output.view(np.uint8)
         assert numbers.tolist() == expected[key]

@@ -18,18 +18,18 @@ from ir_exec.ops import Op
 from ir_exec.types import Array, ElementType, Shape, TensorType
 from tests.helpers.drawing import INDEX_TYPES, draw_data, draw_indices, draw_shape, plain
 from tests.helpers.facts import facts, fault_with, naming
-from tests.helpers.operators import make, run, told
-from tests.helpers.values import known, typed
+from tests.helpers.operators import error_facts, make, run
+from tests.helpers.values import constant, make_type
 
 
 def reduce_exactly(reduction: str, values: list[int]) -> int:
     """Of Python's integers, one after the other; the mean is rounded down."""
-    first, *rest = values
+    first, *remaining = values
     if reduction == "none":
         return values[-1]
     if reduction == "mean":
         return math.floor(sum(values) / len(values))
-    for value in rest:
+    for value in remaining:
         first = {
             "sum": first + value,
             "sub": first - value,
@@ -41,7 +41,7 @@ def reduce_exactly(reduction: str, values: list[int]) -> int:
 
 
 @st.composite
-def updated(draw: st.DrawFn) -> tuple[Array, Array, Array, Array]:
+def elements_updates(draw: st.DrawFn) -> tuple[Array, Array, Array, Array]:
     shape = draw_shape(draw)
     axis = draw(st.integers(0, len(shape) - 1))
     indices_shape = draw_shape(draw, 0, 2) if shape[axis] else (0,)
@@ -51,19 +51,19 @@ def updated(draw: st.DrawFn) -> tuple[Array, Array, Array, Array]:
 
 
 @settings(max_examples=150)
-@given(updated())
+@given(elements_updates())
 def test_ScatterUpdate_is_a_loop(case: tuple[Array, Array, Array, Array]) -> None:
     data, indices, updates, axis = case
     position = int(axis) % data.ndim
-    wanted, numbers = data.copy(), plain(indices)
-    for place in np.ndindex(indices.shape):
+    expected, numbers = data.copy(), plain(indices)
+    for index in np.ndindex(indices.shape):
         to = (slice(None),) * position
-        wanted[(*to, numbers[place])] = updates[to + place]
-    assert np.array_equal(run(make("ScatterUpdate", 3), data, indices, updates, axis), wanted)
+        expected[(*to, numbers[index])] = updates[to + index]
+    assert np.array_equal(run(make("ScatterUpdate", 3), data, indices, updates, axis), expected)
 
 
 @st.composite
-def scattered(draw: st.DrawFn) -> tuple[Array, Array, Array, Array]:
+def nd_updates(draw: st.DrawFn) -> tuple[Array, Array, Array, Array]:
     shape = draw_shape(draw)
     axis = draw(st.integers(0, len(shape) - 1))
     sizes = [draw(st.integers(0, size)) for size in shape]
@@ -79,31 +79,31 @@ def scattered(draw: st.DrawFn) -> tuple[Array, Array, Array, Array]:
 
 
 @settings(max_examples=200)
-@given(scattered(), st.sampled_from(["none", "sum", "prod", "min", "max", "mean"]), st.booleans())
+@given(nd_updates(), st.sampled_from(["none", "sum", "prod", "min", "max", "mean"]), st.booleans())
 def test_ScatterElementsUpdate_is_a_loop(
     case: tuple[Array, Array, Array, Array], reduction: str, use_init_val: bool
 ) -> None:
     data, indices, updates, axis = case
     position, numbers = int(axis[0]) % data.ndim, plain(indices)
     met: dict[tuple[int, ...], list[int]] = defaultdict(list)
-    for place in np.ndindex(indices.shape):
-        to = list(place)
-        to[position] = int(numbers[place]) % data.shape[position]
+    for index in np.ndindex(indices.shape):
+        to = list(index)
+        to[position] = int(numbers[index]) % data.shape[position]
         if use_init_val and tuple(to) not in met:
             met[tuple(to)].append(int(data[tuple(to)]))
-        met[tuple(to)].append(int(updates[place]))
-    wanted = data.copy()
+        met[tuple(to)].append(int(updates[index]))
+    expected = data.copy()
     for to, values in met.items():
-        wanted[to] = reduce_exactly(reduction, values)
+        expected[to] = reduce_exactly(reduction, values)
     for name in ("i32", "i64", "f32", "f64", "f16"):
-        kind = ElementType[name]
-        if (reduction == "mean" and kind.is_float) or (reduction == "prod" and name == "f16"):
+        element_type = ElementType[name]
+        if (reduction == "mean" and element_type.is_float) or (reduction == "prod" and name == "f16"):
             continue
         operator = make("ScatterElementsUpdate", 12, reduction=reduction, use_init_val=use_init_val)
-        found = run(operator, data.astype(kind.dtype), indices, updates.astype(kind.dtype), axis)
-        assert np.array_equal(found, wanted.astype(kind.dtype))
+        actual = run(operator, data.astype(element_type.dtype), indices, updates.astype(element_type.dtype), axis)
+        assert np.array_equal(actual, expected.astype(element_type.dtype))
     if reduction == "none" and (numbers >= 0).all():
-        assert np.array_equal(run(make("ScatterElementsUpdate", 3), data, indices, updates, axis), wanted)
+        assert np.array_equal(run(make("ScatterElementsUpdate", 3), data, indices, updates, axis), expected)
 
 
 @st.composite
@@ -112,9 +112,9 @@ def chosen(draw: st.DrawFn) -> tuple[Array, Array, Array]:
     length = draw(st.integers(0, len(shape)))
     sizes = shape[:length]
     leading = draw_shape(draw, 0, 2) if 0 not in sizes else (0,)
-    kind = draw(st.sampled_from([ElementType.i32, ElementType.i64]))
-    columns = [draw_indices(draw, leading, -size, max(size, 1), kind) for size in sizes]
-    indices = np.stack(columns, -1) if columns else np.zeros((*leading, 0), kind.dtype)
+    element_type = draw(st.sampled_from([ElementType.i32, ElementType.i64]))
+    columns = [draw_indices(draw, leading, -size, max(size, 1), element_type) for size in sizes]
+    indices = np.stack(columns, -1) if columns else np.zeros((*leading, 0), element_type.dtype)
     return draw_data(draw, shape) % 7 - 3, indices, draw_data(draw, leading + shape[length:]) % 11 - 5
 
 
@@ -122,17 +122,19 @@ def chosen(draw: st.DrawFn) -> tuple[Array, Array, Array]:
 @given(chosen(), st.sampled_from(["none", "sum", "sub", "prod", "min", "max"]))
 def test_ScatterNDUpdate_is_a_loop(case: tuple[Array, Array, Array], reduction: str) -> None:
     data, indices, updates = case
-    wanted = data.astype(object)
-    for place in np.ndindex(indices.shape[:-1]):
-        for rest in np.ndindex(data.shape[indices.shape[-1] :]):
-            to = (*indices[place], *rest)
-            wanted[to] = reduce_exactly(reduction, [wanted[to], int(updates[place + rest])])
+    expected = data.astype(object)
+    for index in np.ndindex(indices.shape[:-1]):
+        for offset in np.ndindex(data.shape[indices.shape[-1] :]):
+            to = (*indices[index], *offset)
+            expected[to] = reduce_exactly(reduction, [expected[to], int(updates[index + offset])])
     for name in ("i64", "f64"):
-        kind = ElementType[name].dtype
-        found = run(make("ScatterNDUpdate", 15, reduction=reduction), data.astype(kind), indices, updates.astype(kind))
-        assert np.array_equal(found, wanted.astype(kind))
+        dtype = ElementType[name].dtype
+        actual = run(
+            make("ScatterNDUpdate", 15, reduction=reduction), data.astype(dtype), indices, updates.astype(dtype)
+        )
+        assert np.array_equal(actual, expected.astype(dtype))
     if reduction == "none":
-        assert np.array_equal(run(make("ScatterNDUpdate", 4), data, indices, updates), wanted.astype(data.dtype))
+        assert np.array_equal(run(make("ScatterNDUpdate", 4), data, indices, updates), expected.astype(data.dtype))
 
 
 def test_sums_are_taken_one_after_the_other() -> None:
@@ -140,13 +142,13 @@ def test_sums_are_taken_one_after_the_other() -> None:
     data = generator.normal(size=3).astype(np.float32)
     updates = (generator.normal(size=500) * 10.0 ** generator.integers(-6, 6, 500)).astype(np.float32)
     indices = generator.integers(0, 3, 500)
-    wanted = data.copy()
+    expected = data.copy()
     for index, update in zip(indices, updates, strict=True):
-        wanted[index] += update
+        expected[index] += update
     elements = make("ScatterElementsUpdate", 12, reduction="sum")
-    assert np.array_equal(elements.evaluate(data, indices, updates, np.array(0)), wanted)
+    assert np.array_equal(elements.evaluate(data, indices, updates, np.array(0)), expected)
     slices = make("ScatterNDUpdate", 15, reduction="sum")
-    assert np.array_equal(slices.evaluate(data, indices[:, np.newaxis], updates), wanted)
+    assert np.array_equal(slices.evaluate(data, indices[:, np.newaxis], updates), expected)
 
 
 @pytest.mark.parametrize("reduction", ["sum", "sub", "prod"])
@@ -158,27 +160,27 @@ def test_slices_are_reduced_one_after_the_other(length: int, reduction: str) -> 
     rows = np.concatenate([rng.integers(0, 2, 600), [3]])
     updates = (1 + rng.normal(size=(len(rows), length)) / 100).astype(np.float32)
     apply = {"sum": np.add, "sub": np.subtract, "prod": np.multiply}[reduction]
-    wanted = data.copy()
+    expected = data.copy()
     for row, update in zip(rows, updates, strict=True):
-        wanted[row] = apply(wanted[row], update)
-    found = run(make("ScatterNDUpdate", 15, reduction=reduction), data, rows[:, np.newaxis], updates)
-    assert np.array_equal(found, wanted)
+        expected[row] = apply(expected[row], update)
+    actual = run(make("ScatterNDUpdate", 15, reduction=reduction), data, rows[:, np.newaxis], updates)
+    assert np.array_equal(actual, expected)
 
 
-def test_elements_without_updates_stay_as_they_are() -> None:
+def test_elements_without_updates_are_unchanged() -> None:
     data = np.array([7, np.nan, -0.0, np.inf], np.float16)
     for reduction in ("none", "sum", "prod", "min", "max", "mean"):
         operator = make("ScatterElementsUpdate", 12, reduction=reduction, use_init_val=False)
-        found = operator.evaluate(data, np.array([0]), np.array([2], np.float16), np.array(0))
-        assert found.tobytes()[2:] == data.tobytes()[2:]
-        assert found[0] == 2
+        result = operator.evaluate(data, np.array([0]), np.array([2], np.float16), np.array(0))
+        assert result.tobytes()[2:] == data.tobytes()[2:]
+        assert result[0] == 2
 
 
 def test_the_last_one_wins_however_indices_lie() -> None:
     """NumPy goes through arrays in the order of memory where nobody minds."""
     forward = np.tile([2, 0, 2, 1], 50)
     updates = np.arange(200, dtype=np.float32)
-    wanted = [197.0, 199.0, 198.0]
+    expected = [197.0, 199.0, 198.0]
     for indices in (forward, np.flip(np.flip(forward).copy()), np.repeat(forward, 2)[::2]):
         for values in (updates, np.flip(np.flip(updates).copy())):
             data = np.zeros(3, np.float32)
@@ -187,11 +189,11 @@ def test_the_last_one_wins_however_indices_lie() -> None:
                 (make("ScatterElementsUpdate", 3), (indices, values, np.array(0))),
                 (make("ScatterNDUpdate", 4), (indices[:, np.newaxis], values)),
             ]:
-                assert operator.evaluate(data, *inputs).tolist() == wanted
+                assert operator.evaluate(data, *inputs).tolist() == expected
     table = np.asarray(np.tile([[2, 0], [2, 2], [1, 0]], (20, 1)), order="F")
     rows = np.asarray(np.arange(120.0).reshape(60, 2, 1) * np.ones(4), order="F").astype(np.float32)
-    found = make("ScatterUpdate", 3).evaluate(np.zeros((3, 4), np.float32), table, rows, np.array(0))
-    assert found[:, 0].tolist() == [119, 118, 117]
+    result = make("ScatterUpdate", 3).evaluate(np.zeros((3, 4), np.float32), table, rows, np.array(0))
+    assert result[:, 0].tolist() == [119, 118, 117]
 
 
 FAR = [2**63 - 1, -(2**63), 2**62, 2**32, 2**31, -(2**31) - 1]
@@ -234,85 +236,85 @@ def fault(operator: Op, *types: TensorType) -> tuple[str, IRError, str | None]:
 
 def test_ScatterUpdate_shapes_that_contradict() -> None:
     operator = make("ScatterUpdate", 3)
-    data, indices = typed("[2,3,4]"), typed("[5,6]", "i64")
-    assert fault(operator, data, indices, typed("[2,5,4]"), known(1)) == (
+    data, indices = make_type("[2,3,4]"), make_type("[5,6]", "i64")
+    assert fault(operator, data, indices, make_type("[2,5,4]"), constant(1)) == (
         "IR501",
         fault_with("updates", actual=3, expected="rank(indices) + rank(data) - 1 = 4"),
         "updates",
     )
-    assert fault(operator, data, indices, typed("[2,5,3,4]"), known(1)) == (
+    assert fault(operator, data, indices, make_type("[2,5,3,4]"), constant(1)) == (
         "IR502",
         fault_with(
             "updates", actual="[2,5,3,4]", expected="data.shape[:1] + indices.shape + data.shape[2:] = [2,5,6,4]"
         ),
         "updates",
     )
-    assert fault(operator, data, indices, typed("[...]"), known(3))[0] == "IR503"
-    assert fault(operator, data, indices, typed("[...]"), known([0, 1]))[0] == "IR502"
-    assert fault(operator, typed("[]"), indices, typed("[...]"), known(0))[0] == "IR501"
-    assert str(operator.infer(data, typed("[...]", "i64"), typed("[...]"), known(0)).shape) == "[2,3,4]"
-    assert str(operator.infer(typed("[?,3]"), indices, typed("[?,..9,6]"), known(1))) == "f32[?,3]"
+    assert fault(operator, data, indices, make_type("[...]"), constant(3))[0] == "IR503"
+    assert fault(operator, data, indices, make_type("[...]"), constant([0, 1]))[0] == "IR502"
+    assert fault(operator, make_type("[]"), indices, make_type("[...]"), constant(0))[0] == "IR501"
+    assert str(operator.infer(data, make_type("[...]", "i64"), make_type("[...]"), constant(0)).shape) == "[2,3,4]"
+    assert str(operator.infer(make_type("[?,3]"), indices, make_type("[?,..9,6]"), constant(1))) == "f32[?,3]"
 
 
 def test_ScatterElementsUpdate_shapes_that_contradict() -> None:
     operator = make("ScatterElementsUpdate", 12)
-    data = typed("[2,3]")
-    assert fault(operator, data, typed("[2,4]", "i64"), typed("[2,3]"), known(1)) == (
+    data = make_type("[2,3]")
+    assert fault(operator, data, make_type("[2,4]", "i64"), make_type("[2,3]"), constant(1)) == (
         "IR502",
         fault_with("indices", "updates", actual="[2,4] and [2,3]", expected="equal shapes"),
         "updates",
     )
-    assert fault(operator, data, typed("[2]", "i64"), typed("[2]"), known(1)) == (
+    assert fault(operator, data, make_type("[2]", "i64"), make_type("[2]"), constant(1)) == (
         "IR501",
         fault_with("indices", "[2]", "data", actual=1, expected=2),
         "indices",
     )
-    assert fault(operator, data, typed("[3,9]", "i64"), typed("[...]"), known(-1)) == (
+    assert fault(operator, data, make_type("[3,9]", "i64"), make_type("[...]"), constant(-1)) == (
         "IR502",
         fault_with("axis", 0, "indices", "data", actual=3, expected="at most 2"),
         "indices",
     )
-    assert fault(operator, data, typed("[...]", "i64"), typed("[4..,3]"), known(1))[0] == "IR502"
-    assert str(operator.infer(data, typed("[2,9]", "i64"), typed("[?,?]"), known(1))) == "f32[2,3]"
+    assert fault(operator, data, make_type("[...]", "i64"), make_type("[4..,3]"), constant(1))[0] == "IR502"
+    assert str(operator.infer(data, make_type("[2,9]", "i64"), make_type("[?,?]"), constant(1))) == "f32[2,3]"
 
 
 def test_ScatterNDUpdate_shapes_that_contradict() -> None:
     operator = make("ScatterNDUpdate", 15)
-    data = typed("[2,3]")
-    assert fault(operator, data, typed("[5,3]", "i64"), typed("[...]")) == (
+    data = make_type("[2,3]")
+    assert fault(operator, data, make_type("[5,3]", "i64"), make_type("[...]")) == (
         "IR505",
         fault_with("axis", "indices", actual=3, expected="at most rank(data) = 2"),
         "indices",
     )
-    assert fault(operator, data, typed("[5,1]", "i64"), typed("[5]")) == (
+    assert fault(operator, data, make_type("[5,1]", "i64"), make_type("[5]")) == (
         "IR501",
         fault_with("updates", "[5]", actual=1, expected="indices.shape[:-1] + data.shape[1:] = [5,3]"),
         "updates",
     )
-    assert fault(operator, data, typed("[5,1]", "i64"), typed("[4,3]")) == (
+    assert fault(operator, data, make_type("[5,1]", "i64"), make_type("[4,3]")) == (
         "IR502",
         fault_with("updates", actual="[4,3]", expected="indices.shape[:-1] + data.shape[1:] = [5,3]"),
         "updates",
     )
-    assert fault(operator, data, typed("[2]", "i64"), typed("[2]"))[0] == "IR501"
-    assert fault(operator, typed("[]"), typed("[2]", "i64"), typed("[...]"))[0] == "IR501"
-    assert fault(operator, data, typed("[]", "i64"), typed("[...]"))[2] == "indices"
+    assert fault(operator, data, make_type("[2]", "i64"), make_type("[2]"))[0] == "IR501"
+    assert fault(operator, make_type("[]"), make_type("[2]", "i64"), make_type("[...]"))[0] == "IR501"
+    assert fault(operator, data, make_type("[]", "i64"), make_type("[...]"))[2] == "indices"
     for updates in ("[]", "[1]", "[1,1]", "[?]", "[...]"):
-        assert str(operator.infer(data, typed("[2]", "i64"), typed(updates))) == "f32[2,3]"
-    assert str(operator.infer(data, typed("[5,?]", "i64"), typed("[7]"))) == "f32[2,3]"
+        assert str(operator.infer(data, make_type("[2]", "i64"), make_type(updates))) == "f32[2,3]"
+    assert str(operator.infer(data, make_type("[5,?]", "i64"), make_type("[7]"))) == "f32[2,3]"
 
 
 def test_element_types_that_no_reduction_takes() -> None:
     for name in ("string", "u1", "u3", "u6", "nf4"):
-        data, indices, updates = typed("[3]", name), typed("[2]", "i64"), typed("[2]", name)
-        found = fault(make("ScatterElementsUpdate", 12, reduction="sum"), data, indices, updates, known(0))
-        assert found == ("IR401", fault_with("data", name, "reduction", "sum"), "data")
-        found = fault(make("ScatterNDUpdate", 15, reduction="min"), data, typed("[2,1]", "i64"), updates)
-        assert found == ("IR401", fault_with("data", name, "reduction", "min"), "data")
-        make("ScatterElementsUpdate", 12).infer(data, indices, updates, known(0))
+        data, indices, updates = make_type("[3]", name), make_type("[2]", "i64"), make_type("[2]", name)
+        error = fault(make("ScatterElementsUpdate", 12, reduction="sum"), data, indices, updates, constant(0))
+        assert error == ("IR401", fault_with("data", name, "reduction", "sum"), "data")
+        error = fault(make("ScatterNDUpdate", 15, reduction="min"), data, make_type("[2,1]", "i64"), updates)
+        assert error == ("IR401", fault_with("data", name, "reduction", "min"), "data")
+        make("ScatterElementsUpdate", 12).infer(data, indices, updates, constant(0))
     with pytest.raises(ElementTypeError, match=naming("data", "boolean", "reduction", "mean")):
         make("ScatterElementsUpdate", 12, reduction="mean").infer(
-            typed("[3]", "boolean"), typed("[2]", "i64"), typed("[2]", "boolean"), known(0)
+            make_type("[3]", "boolean"), make_type("[2]", "i64"), make_type("[2]", "boolean"), constant(0)
         )
 
 
@@ -341,59 +343,61 @@ def test_attributes() -> None:
 
 
 def test_bounds_pass_through() -> None:
-    data = typed("[3]", "i64").with_bounds(np.array([1, 2, 3]), np.array([9, 2, 2**63 - 1]))
-    updates = typed("[1]", "i64").with_bounds(np.array([4]), np.array([5]))
-    for operator, rest in [
-        (make("ScatterUpdate", 3), (known([1]), updates, known(0))),
-        (make("ScatterElementsUpdate", 12), (known([1]), updates, known(0))),
-        (make("ScatterNDUpdate", 15), (known([[1]]), updates)),
+    data = make_type("[3]", "i64").with_bounds(np.array([1, 2, 3]), np.array([9, 2, 2**63 - 1]))
+    updates = make_type("[1]", "i64").with_bounds(np.array([4]), np.array([5]))
+    for operator, others in [
+        (make("ScatterUpdate", 3), (constant([1]), updates, constant(0))),
+        (make("ScatterElementsUpdate", 12), (constant([1]), updates, constant(0))),
+        (make("ScatterNDUpdate", 15), (constant([[1]]), updates)),
     ]:
-        inputs = [data, *rest]
-        (found,) = with_known_values(operator, inputs, [operator.infer(*inputs)])
-        assert found.bounds is not None
-        assert [bound.tolist() for bound in found.bounds] == [[1, 4, 3], [9, 5, 2**63 - 1]]
+        inputs = [data, *others]
+        (output,) = with_known_values(operator, inputs, [operator.infer(*inputs)])
+        assert output.bounds is not None
+        assert [bound.tolist() for bound in output.bounds] == [[1, 4, 3], [9, 5, 2**63 - 1]]
     operator = make("ScatterNDUpdate", 15, reduction="sub")
-    inputs = [data, known([[1]]), updates]
-    (found,) = with_known_values(operator, inputs, [operator.infer(*inputs)])
-    assert found.bounds is None
+    inputs = [data, constant([[1]]), updates]
+    (output,) = with_known_values(operator, inputs, [operator.infer(*inputs)])
+    assert output.bounds is None
 
 
 def test_constant_indices_are_checked() -> None:
     error, warning = ("IR701", "error", "indices"), ("IR702", "warning", "indices")
     info = ("IR703", "info", "indices")
-    data, updates = typed("[2,3]"), typed("[...]")
-    for operator, indices, axis, wanted in [
-        (make("ScatterUpdate", 3), known([0, 3]), known(1), [error]),
-        (make("ScatterUpdate", 3), known([0, -1]), known(1), [error]),
-        (make("ScatterUpdate", 3), known([0, 2]), known(1), []),
-        (make("ScatterUpdate", 3), known([0, 2, 0]), known(1), [info]),
-        (make("ScatterUpdate", 3), typed("[3]", "i64"), known(1), []),
-        (make("ScatterUpdate", 3), known([7]), typed("[]", "i64"), []),
-        (make("ScatterElementsUpdate", 3), known([[-1]]), known(1), [error]),
-        (make("ScatterElementsUpdate", 3), known([[1, 1]]), known(1), [info]),
-        (make("ScatterElementsUpdate", 3), known([[1, 1]]), known(0), []),
-        (make("ScatterElementsUpdate", 12), known([[-1, 2]]), known(1), [info]),
-        (make("ScatterElementsUpdate", 12, reduction="sum"), known([[-1, 2]]), known(1), []),
-        (make("ScatterElementsUpdate", 12, reduction="sum"), known([[-4]]), known(1), [error]),
+    data, updates = make_type("[2,3]"), make_type("[...]")
+    for operator, indices, axis, expected in [
+        (make("ScatterUpdate", 3), constant([0, 3]), constant(1), [error]),
+        (make("ScatterUpdate", 3), constant([0, -1]), constant(1), [error]),
+        (make("ScatterUpdate", 3), constant([0, 2]), constant(1), []),
+        (make("ScatterUpdate", 3), constant([0, 2, 0]), constant(1), [info]),
+        (make("ScatterUpdate", 3), make_type("[3]", "i64"), constant(1), []),
+        (make("ScatterUpdate", 3), constant([7]), make_type("[]", "i64"), []),
+        (make("ScatterElementsUpdate", 3), constant([[-1]]), constant(1), [error]),
+        (make("ScatterElementsUpdate", 3), constant([[1, 1]]), constant(1), [info]),
+        (make("ScatterElementsUpdate", 3), constant([[1, 1]]), constant(0), []),
+        (make("ScatterElementsUpdate", 12), constant([[-1, 2]]), constant(1), [info]),
+        (make("ScatterElementsUpdate", 12, reduction="sum"), constant([[-1, 2]]), constant(1), []),
+        (make("ScatterElementsUpdate", 12, reduction="sum"), constant([[-4]]), constant(1), [error]),
     ]:
-        assert told(operator.check_values(data, indices, updates, axis)) == wanted
-    for operator, indices, wanted in [
-        (make("ScatterNDUpdate", 4), known([[0, 3], [2, 0]]), [error, error]),
-        (make("ScatterNDUpdate", 4), known([[0, -1], [0, 2]]), [warning, info]),
-        (make("ScatterNDUpdate", 4), known([[0], [1]]), []),
-        (make("ScatterNDUpdate", 15), known([[0, -1], [0, 2]]), [info]),
-        (make("ScatterNDUpdate", 15, reduction="max"), known([[0, -1], [0, 2]]), []),
-        (make("ScatterNDUpdate", 15), typed("[4,2]", "i64"), []),
+        assert error_facts(operator.check_values(data, indices, updates, axis)) == expected
+    for operator, indices, expected in [
+        (make("ScatterNDUpdate", 4), constant([[0, 3], [2, 0]]), [error, error]),
+        (make("ScatterNDUpdate", 4), constant([[0, -1], [0, 2]]), [warning, info]),
+        (make("ScatterNDUpdate", 4), constant([[0], [1]]), []),
+        (make("ScatterNDUpdate", 15), constant([[0, -1], [0, 2]]), [info]),
+        (make("ScatterNDUpdate", 15, reduction="max"), constant([[0, -1], [0, 2]]), []),
+        (make("ScatterNDUpdate", 15), make_type("[4,2]", "i64"), []),
     ]:
-        assert told(operator.check_values(data, indices, updates)) == wanted
-    dynamic = typed("[?,3]")
-    assert told(make("ScatterNDUpdate", 4).check_values(dynamic, known([[9, 0], [0, 9]]), updates)) == [error]
-    assert make("ScatterUpdate", 3).check_values(dynamic, known([9]), updates, known(0)) == []
-    assert make("ScatterNDUpdate", 4).check_values(typed("[...]"), known([[9]]), updates) == []
+        assert error_facts(operator.check_values(data, indices, updates)) == expected
+    dynamic = make_type("[?,3]")
+    assert error_facts(make("ScatterNDUpdate", 4).check_values(dynamic, constant([[9, 0], [0, 9]]), updates)) == [error]
+    assert make("ScatterUpdate", 3).check_values(dynamic, constant([9]), updates, constant(0)) == []
+    assert make("ScatterNDUpdate", 4).check_values(make_type("[...]"), constant([[9]]), updates) == []
 
 
 def test_messages_of_constant_indices() -> None:
-    (warning, info) = make("ScatterNDUpdate", 4).check_values(typed("[4]"), known([[0], [-1], [0], [3]]), typed("[4]"))
+    (warning, info) = make("ScatterNDUpdate", 4).check_values(
+        make_type("[4]"), constant([[0], [-1], [0], [3]]), make_type("[4]")
+    )
     assert facts(warning.message) == ["1", "4"]
     assert facts(info.message) == ["2", "4"]
 
@@ -403,9 +407,9 @@ def test_only_indices_are_decoded() -> None:
         raise AssertionError("a tensor was decoded that need not be")
 
     data, updates = TensorType(ElementType.f32, Shape([3]), refuse), TensorType(ElementType.f32, Shape([1]), refuse)
-    assert make("ScatterUpdate", 3).check_values(data, known([0]), updates, known(0)) == []
-    assert make("ScatterElementsUpdate", 12).check_values(data, known([0]), updates, known(0)) == []
-    assert make("ScatterNDUpdate", 4).check_values(data, known([[0]]), updates) == []
+    assert make("ScatterUpdate", 3).check_values(data, constant([0]), updates, constant(0)) == []
+    assert make("ScatterElementsUpdate", 12).check_values(data, constant([0]), updates, constant(0)) == []
+    assert make("ScatterNDUpdate", 4).check_values(data, constant([[0]]), updates) == []
 
 
 def test_memory_follows_the_output() -> None:
@@ -426,25 +430,25 @@ def test_memory_follows_the_output() -> None:
         assert peak < 6 * output.nbytes
 
 
-@pytest.mark.parametrize("kind", ["i32", "i64"])
-def test_negative_indices_of_either_type(kind: str) -> None:
+@pytest.mark.parametrize("element_type", ["i32", "i64"])
+def test_negative_indices_of_either_type(element_type: str) -> None:
     """Version 3 refuses them, as specified; from version 12 on they count from the end."""
     data, updates = np.zeros((3, 4), np.float32), np.arange(1, 7, dtype=np.float32).reshape(2, 3)
-    indices, expected = np.array([[-1, 0, -3], [2, -2, -1]], kind.replace("i", "int")), data.copy()
+    indices, expected = np.array([[-1, 0, -3], [2, -2, -1]], element_type.replace("i", "int")), data.copy()
     for row, column in np.ndindex(indices.shape):
         expected[indices[row, column], column] = updates[row, column]
-    found = make("ScatterElementsUpdate", 12).evaluate(data, indices, updates, np.array(0))
-    np.testing.assert_array_equal(found, expected)
+    actual = make("ScatterElementsUpdate", 12).evaluate(data, indices, updates, np.array(0))
+    np.testing.assert_array_equal(actual, expected)
     with pytest.raises(EvaluationError, match=naming("-1", "0", "2", "indices[0,0]")) as error:
         make("ScatterElementsUpdate", 3).evaluate(data, indices, updates, np.array(0))
     assert error.value.code == Code.index_out_of_range
 
 
 @pytest.mark.parametrize("size", [3, 200_000])
-@pytest.mark.parametrize("kind", [np.int32, np.int64])
-def test_the_last_of_duplicates_wins_on_a_long_axis(size: int, kind: type) -> None:
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_the_last_of_duplicates_wins_on_a_long_axis(size: int, dtype: type) -> None:
     count = 150_000
-    indices = np.random.default_rng(0).integers(0, min(size, 1000), count).astype(kind)
+    indices = np.random.default_rng(0).integers(0, min(size, 1000), count).astype(dtype)
     updates, expected = np.arange(count, dtype=np.float32), np.full(size, -1, np.float32)
     for index, update in zip(indices.tolist(), updates.tolist(), strict=True):
         expected[index] = update
@@ -471,8 +475,8 @@ def test_reductions_of_many_rows(reduction: str, reduce: np.ufunc, width: int) -
     expected = data.copy()
     for index, row in zip(indices.tolist(), updates, strict=True):
         expected[index] = reduce(expected[index], row)
-    found = make("ScatterNDUpdate", 15, reduction=reduction).evaluate(data, indices[:, np.newaxis], updates)
-    np.testing.assert_array_equal(found, expected)
+    actual = make("ScatterNDUpdate", 15, reduction=reduction).evaluate(data, indices[:, np.newaxis], updates)
+    np.testing.assert_array_equal(actual, expected)
 
 
 @pytest.mark.parametrize("size", [200, 230])
@@ -481,8 +485,8 @@ def test_short_indices_are_not_taken_for_unsigned_ones(size: int) -> None:
     data, updates = np.zeros(size, np.float32), np.ones(2, np.float32)
     with pytest.raises(EvaluationError, match=naming("indices[1]", -100, 0, size - 1)):
         make("ScatterUpdate", 3).evaluate(data, np.array([0, -100], np.int8), updates, np.array(0))
-    found = make("ScatterUpdate", 3).evaluate(data, np.array([0, 156], np.uint8), updates, np.array(0))
-    assert np.flatnonzero(found).tolist() == [0, 156]
+    result = make("ScatterUpdate", 3).evaluate(data, np.array([0, 156], np.uint8), updates, np.array(0))
+    assert np.flatnonzero(result).tolist() == [0, 156]
 
 
 @pytest.mark.parametrize(("index", "axis"), [(0, 1), ([2], 1), ([[1]], -1), (0, 0)])
@@ -490,13 +494,13 @@ def test_one_slice_is_put_by_one_assignment(index: object, axis: int) -> None:
     operator = make("ScatterUpdate", 3)
     data, indices, position = np.arange(12.0).reshape(1, 3, 4), np.array(index, np.int32), np.array(axis)
     updates = -np.ones(data.shape[: axis % 3] + indices.shape + data.shape[axis % 3 + 1 :])
-    kernel = operator.kernel(*map(TensorType.of, (data, indices, updates)), known(axis))
+    kernel = operator.kernel(*map(TensorType.of, (data, indices, updates)), constant(axis))
     assert kernel != operator.evaluate
-    wanted = operator.evaluate(data, indices, updates, position)
-    np.testing.assert_array_equal(kernel(data, indices, updates, position), wanted)
+    expected = operator.evaluate(data, indices, updates, position)
+    np.testing.assert_array_equal(kernel(data, indices, updates, position), expected)
     assert data.min() == 0
     assert kernel(data, indices, updates, position, out=data) is data
-    np.testing.assert_array_equal(data, wanted)
+    np.testing.assert_array_equal(data, expected)
     for wrong in (-1, 4):
         with pytest.raises(EvaluationError) as error:
             kernel(data, np.full_like(indices, wrong), updates, position)
@@ -504,14 +508,16 @@ def test_one_slice_is_put_by_one_assignment(index: object, axis: int) -> None:
 
 
 @pytest.mark.parametrize("version", [3, 12])
-@pytest.mark.parametrize("kind", ["f32", "bf16", "i64", "boolean"])
+@pytest.mark.parametrize("element_type", ["f32", "bf16", "i64", "boolean"])
 @pytest.mark.parametrize("index", [0, 2, -1, 3, -4])
-def test_one_element_of_a_vector(version: int, kind: str, index: int) -> None:
+def test_one_element_of_a_vector(version: int, element_type: str, index: int) -> None:
     """A negative index counts from the end since version 12."""
-    data = np.array([1, 0, 1]).astype(ElementType[kind].dtype)
+    data = np.array([1, 0, 1]).astype(ElementType[element_type].dtype)
     update = np.array([index % 2 == 1]).astype(data.dtype)
     operator = make("ScatterElementsUpdate", version)
-    put = operator.kernel(typed("3", kind), typed("1", "i64"), typed("1", kind), known(0))
+    put = operator.kernel(
+        make_type("3", element_type), make_type("1", "i64"), make_type("1", element_type), constant(0)
+    )
     assert put != operator.evaluate
     before = data.copy()
     if not (0 if version == 3 else -3) <= index < 3:
@@ -528,22 +534,22 @@ def test_one_element_of_a_vector(version: int, kind: str, index: int) -> None:
 
 
 @pytest.mark.parametrize("version", [4, 15])
-@pytest.mark.parametrize("place", [[0, 2], [1, 0], [-1, -3], [1], [-2]])
-def test_one_tuple_is_one_assignment(version: int, place: list[int]) -> None:
+@pytest.mark.parametrize("index", [[0, 2], [1, 0], [-1, -3], [1], [-2]])
+def test_one_tuple_is_one_assignment(version: int, index: list[int]) -> None:
     data = np.arange(6, dtype=np.float32).reshape(2, 3)
-    expected, updates = data.copy(), np.full((1, *data.shape[len(place) :]), 9, np.float32)
-    expected[tuple(place)] = 9
-    inputs = [data, np.array([place]), updates]
+    expected, updates = data.copy(), np.full((1, *data.shape[len(index) :]), 9, np.float32)
+    expected[tuple(index)] = 9
+    inputs = [data, np.array([index]), updates]
     kernel = make("ScatterNDUpdate", version).kernel(*[TensorType.of(array).without_values() for array in inputs])
     np.testing.assert_array_equal(kernel(*inputs), expected, strict=True)
-    assert data[tuple(place)].max() < 9
+    assert data[tuple(index)].max() < 9
     assert kernel(*inputs, out=data) is data
     np.testing.assert_array_equal(data, expected)
 
 
-@pytest.mark.parametrize("place", [[2, 0], [0, 3], [-3, 0], [0, -4]])
-def test_one_tuple_out_of_range(place: list[int]) -> None:
-    inputs = [np.zeros((2, 3)), np.array([place]), np.ones(1)]
+@pytest.mark.parametrize("index", [[2, 0], [0, 3], [-3, 0], [0, -4]])
+def test_one_tuple_out_of_range(index: list[int]) -> None:
+    inputs = [np.zeros((2, 3)), np.array([index]), np.ones(1)]
     kernel = make("ScatterNDUpdate", 15).kernel(*[TensorType.of(array).without_values() for array in inputs])
     with pytest.raises(IRError) as caught:
         kernel(*inputs)
@@ -555,11 +561,11 @@ def test_one_update_of_few_and_many_elements(size: int) -> None:
     data = np.random.default_rng(0).uniform(size=size).astype(np.float32)
     expected = data.copy()
     expected[3] = 9
-    one = np.array([9], np.float32)
+    update = np.array([9], np.float32)
     for operator, inputs in (
-        (make("ScatterUpdate", 3), [data, np.array([3]), one, np.array(0)]),
-        (make("ScatterElementsUpdate", 12), [data, np.array([3]), one, np.array(0)]),
-        (make("ScatterNDUpdate", 15), [data, np.array([[3]]), one]),
+        (make("ScatterUpdate", 3), [data, np.array([3]), update, np.array(0)]),
+        (make("ScatterElementsUpdate", 12), [data, np.array([3]), update, np.array(0)]),
+        (make("ScatterNDUpdate", 15), [data, np.array([[3]]), update]),
     ):
         types = [TensorType.of(array) for array in inputs]
         kernel = operator.kernel(types[0].without_values(), types[1].without_values(), *types[2:])

@@ -19,9 +19,9 @@ from ir_exec.types import Array, ElementType, TensorType
 from tests.helpers.chunks import in_chunks
 from tests.helpers.drawing import draw_wider
 from tests.helpers.facts import fault_with
-from tests.helpers.operators import assert_holds, refused
+from tests.helpers.operators import assert_holds, inference_error
 from tests.helpers.steps import steps_of
-from tests.helpers.values import typed
+from tests.helpers.values import make_type
 
 
 @st.composite
@@ -57,7 +57,7 @@ def fits(data: Array, attributes: dict[str, Any]) -> bool:
     )
 
 
-def counted(size: int, axis: int, attributes: dict[str, Any]) -> tuple[int, int, int]:
+def count_windows(size: int, axis: int, attributes: dict[str, Any]) -> tuple[int, int, int]:
     """How many windows an axis has, and its padding at both ends."""
     kernel, stride, dilation, begin, end = [
         attributes[name][axis] for name in ("kernel_sizes", "strides", "dilations", "pads_begin", "pads_end")
@@ -95,7 +95,7 @@ def test_pooling_looks_at_every_window(
             MaxPool14(**attributes).infer(TensorType.of(data))
         assert error.value.code == "IR505"
         return
-    windows = [counted(size, i, attributes) for i, size in enumerate(data.shape[2:])]
+    windows = [count_windows(size, i, attributes) for i, size in enumerate(data.shape[2:])]
     counts = [count for count, _, _ in windows]
     padded = any(begin or end for _, begin, end in windows)
     volume = np.prod(attributes["kernel_sizes"])
@@ -105,43 +105,43 @@ def test_pooling_looks_at_every_window(
     means = {excluded: np.zeros(greatest.shape) for excluded in (True, False)}
     strides = [int(np.prod(data.shape[i + 1 :])) for i in range(data.ndim)]
     for index in np.ndindex(*greatest.shape):
-        found = []
+        candidates = []
         for element in product(*[range(kernel) for kernel in attributes["kernel_sizes"]]):
-            place = [
+            position = [
                 i * stride + k * dilation - begin
                 for i, k, stride, dilation, (_, begin, _) in zip(
                     index[2:], element, attributes["strides"], attributes["dilations"], windows, strict=True
                 )
             ]
-            if all(0 <= x < size for x, size in zip(place, data.shape[2:], strict=True)):
-                found.append((index[:2] + tuple(place), data[index[:2] + tuple(place)]))
-        first = max(found, key=lambda pair: pair[1], default=((*index[:2], *[0] * len(counts)), lowest))
+            if all(0 <= x < size for x, size in zip(position, data.shape[2:], strict=True)):
+                candidates.append((index[:2] + tuple(position), data[index[:2] + tuple(position)]))
+        first = max(candidates, key=lambda pair: pair[1], default=((*index[:2], *[0] * len(counts)), lowest))
         greatest[index] = first[1]
         places[index] = sum(x * step for x, step in zip(first[0], strides, strict=True))
-        total = sum(value for _, value in found)
-        means[True][index] = total / max(len(found), 1)
-        means[False][index] = total / (volume if padded else max(len(found), 1))
+        total = sum(value for _, value in candidates)
+        means[True][index] = total / max(len(candidates), 1)
+        means[False][index] = total / (volume if padded else max(len(candidates), 1))
     with pytest.MonkeyPatch.context() as patch:
         in_chunks(patch, "CHUNK_ELEMENTS", chunk)
         if axis >= -data.ndim:
             values, indices = MaxPool14(**attributes, axis=axis).evaluate(data)
             assert np.array_equal(values, greatest)
             assert np.array_equal(indices, places % np.prod(data.shape[axis:] if axis else data.shape))
-        for excluded, wanted in means.items():
+        for excluded, expected in means.items():
             average = AvgPool16(**attributes, exclude_pad=excluded)
-            assert np.allclose(average.evaluate(data), wanted, rtol=1e-5, atol=1e-6)
+            assert np.allclose(average.evaluate(data), expected, rtol=1e-5, atol=1e-6)
     operator = AvgPool16(**attributes, exclude_pad=False)
     assert_holds(operator, [TensorType(ElementType.f32, draw_wider(widening.draw, data.shape))], [data])
 
 
-@pytest.mark.parametrize("kind", ["f16", "bf16", "f32", "f64"])
-def test_the_greatest_of_nothing_but_nan_is_the_lowest_finite_number(kind: str) -> None:
-    dtype = ElementType[kind].dtype
+@pytest.mark.parametrize("element_type", ["f16", "bf16", "f32", "f64"])
+def test_maximum_of_nan_only_is_lowest_finite(element_type: str) -> None:
+    dtype = ElementType[element_type].dtype
     data = np.array([[[np.nan, np.nan, -np.inf, 1]]], dtype)
     steps = {"strides": (2,), "kernel_sizes": (2,), "pads_begin": (0,), "pads_end": (0,)}
-    found = MaxPool1(**steps).evaluate(data)
-    assert found.dtype == dtype
-    assert found.tolist() == [[[float(ml_dtypes.finfo(dtype).min), 1]]]
+    result = MaxPool1(**steps).evaluate(data)
+    assert result.dtype == dtype
+    assert result.tolist() == [[[float(ml_dtypes.finfo(dtype).min), 1]]]
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_the_greatest_of_nothing_but_nan_is_the_lowest_finite_number(kind: str) 
     ],
 )
 def test_pooling_refuses(operator: Any, data: str, code: str, fault: fault_with) -> None:
-    assert refused(operator, typed(data)) == (code, fault)
+    assert inference_error(operator, make_type(data)) == (code, fault)
 
 
 PLAIN = {"kernel": "2", "strides": "1", "exclude-pad": "true"}
@@ -257,11 +257,11 @@ def test_a_kernel_beyond_all_data_costs_few_steps_and_no_memory(operator: Op) ->
     operator.evaluate(data)  # imports whatever it needs
     assert steps_of(lambda: operator.evaluate(data), limit=10_000) > 10
     tracemalloc.start()
-    found = operator.evaluate(data)
+    result = operator.evaluate(data)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 2**20
-    values = found[0] if isinstance(found, tuple) else found
+    values = result[0] if isinstance(result, tuple) else result
     assert values.shape == (1, 1, 2)
     if isinstance(operator, MaxPool1):
         assert values.tolist() == [[[1, 5]]]

@@ -13,11 +13,11 @@ from ir_exec.ops.sequence.attention import ScaledDotProductAttention
 from ir_exec.types import Array, ElementType, Shape, TensorType
 from tests.helpers.chunks import in_chunks
 from tests.helpers.facts import fault_with
-from tests.helpers.values import typed
+from tests.helpers.values import make_type
 
 
 def infer(*shapes: str, causal: bool = False) -> TensorType:
-    return ScaledDotProductAttention(causal=causal).infer(*map(typed, shapes))
+    return ScaledDotProductAttention(causal=causal).infer(*map(make_type, shapes))
 
 
 @pytest.mark.parametrize(
@@ -84,14 +84,14 @@ def test_shapes_that_do_not_fit(shapes: list[str], code: str, port: str | None, 
     assert (error.value.code, error.value.location.port, error.value) == (code, port, fault)
 
 
-def test_a_mask_is_boolean_or_of_the_type_of_query() -> None:
-    types = [typed("2,4,8"), typed("2,5,8"), typed("2,5,6")]
+def test_mask_is_boolean_or_query_type() -> None:
+    types = [make_type("2,4,8"), make_type("2,5,8"), make_type("2,5,6")]
     with pytest.raises(ElementTypeError) as error:
-        ScaledDotProductAttention(causal=True).infer(*types, typed("4,5", ElementType.f16))
+        ScaledDotProductAttention(causal=True).infer(*types, make_type("4,5", ElementType.f16))
     fault = fault_with("attention_mask", "query", actual="f16", expected="boolean or f32")
     assert (error.value.code, error.value) == ("IR402", fault)
-    found = ScaledDotProductAttention(causal=False).infer(*types, typed("4,5", ElementType.boolean))
-    assert found == typed("2,4,6")
+    output_type = ScaledDotProductAttention(causal=False).infer(*types, make_type("4,5", ElementType.boolean))
+    assert output_type == make_type("2,4,6")
 
 
 # What OpenVINO 2026.4.1 infers.
@@ -117,11 +117,11 @@ def test_dynamic_shapes(shapes: list[str], expected: str) -> None:
 def _plain(query: Array, key: Array, value: Array, mask: Array, sink: Array) -> Array:
     """One query at a time, in f64, from the pseudo-code of the specification and with the sink as one more score."""
     output = np.zeros((*query.shape[:-1], value.shape[-1]))
-    for place in np.ndindex(query.shape[:-1]):
-        batch, row = place[:-1], place[-1]
-        scores = [float(query[place] @ one) / np.sqrt(query.shape[-1]) for one in key[batch]] + mask[row]
+    for index in np.ndindex(query.shape[:-1]):
+        batch, row = index[:-1], index[-1]
+        scores = [float(query[index] @ vector) / np.sqrt(query.shape[-1]) for vector in key[batch]] + mask[row]
         weights = np.exp([*scores, sink[(*batch, 0, 0)]])
-        output[place] = (weights / weights.sum())[:-1] @ value[batch]
+        output[index] = (weights / weights.sum())[:-1] @ value[batch]
     return output
 
 
@@ -140,17 +140,17 @@ def test_pieces_change_nothing(
     in_chunks(monkeypatch, "CHUNK_ELEMENTS", chunk)
     in_chunks(monkeypatch, "FEW_LINES", 2)
     operator = ScaledDotProductAttention(causal=causal)
-    found = operator.evaluate(query, key, value, mask, np.array(0.5), sink)
-    assert np.allclose(found, expected, rtol=1e-12, atol=1e-12)
+    actual = operator.evaluate(query, key, value, mask, np.array(0.5), sink)
+    assert np.allclose(actual, expected, rtol=1e-12, atol=1e-12)
 
 
-def test_a_sink_may_have_batches_that_only_the_value_has() -> None:
+def test_sink_may_have_batches_of_value_only() -> None:
     generator = np.random.default_rng(0)
     query, key, value = (generator.standard_normal((batch, size, 4)) for batch, size in ((1, 3), (1, 5), (2, 5)))
     sink, no_mask = generator.standard_normal((2, 1, 1)), np.zeros((3, 5))
     expected = _plain(query.repeat(2, 0), key.repeat(2, 0), value, no_mask, sink)
-    found = ScaledDotProductAttention(causal=False).evaluate(query, key, value, np.array(0.0), np.array(0.5), sink)
-    assert np.allclose(found, expected, rtol=1e-12, atol=1e-12)
+    actual = ScaledDotProductAttention(causal=False).evaluate(query, key, value, np.array(0.0), np.array(0.5), sink)
+    assert np.allclose(actual, expected, rtol=1e-12, atol=1e-12)
 
 
 def test_no_more_scores_than_allowed_are_held_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,25 +191,25 @@ def test_attention_to_nothing_is_0(
     causal: bool,
 ) -> None:
     arrays = [np.ones(shape, dtype) for shape in (query, key, value)]
-    found = ScaledDotProductAttention(causal=causal).evaluate(*arrays)
-    assert (found.shape, found.dtype) == (expected, dtype)
-    assert not found.any()
+    actual = ScaledDotProductAttention(causal=causal).evaluate(*arrays)
+    assert (actual.shape, actual.dtype) == (expected, dtype)
+    assert not actual.any()
 
 
 def test_vectors_of_no_elements_attend_to_all_alike() -> None:
     value = np.array([[[1, 2], [3, 6]]], np.float32)
-    found = ScaledDotProductAttention(causal=False).evaluate(np.ones((1, 3, 0)), np.ones((1, 2, 0)), value)
-    assert found.tolist() == [[[2, 4]] * 3]
+    result = ScaledDotProductAttention(causal=False).evaluate(np.ones((1, 3, 0)), np.ones((1, 2, 0)), value)
+    assert result.tolist() == [[[2, 4]] * 3]
 
 
-def test_a_query_that_may_see_nothing_is_not_a_number() -> None:
+def test_fully_masked_query_gives_nan() -> None:
     query = np.ones((1, 2, 4), np.float32)
     with np.errstate(all="ignore"):
-        found = ScaledDotProductAttention(causal=False).evaluate(
+        result = ScaledDotProductAttention(causal=False).evaluate(
             query, query, query, np.array([[False, False], [True, False]])
         )
-    assert np.isnan(found[0, 0]).all()
-    assert found[0, 1].tolist() == [1] * 4
+    assert np.isnan(result[0, 0]).all()
+    assert result[0, 1].tolist() == [1] * 4
 
 
 @pytest.mark.broad
@@ -219,13 +219,13 @@ def test_memory_stays_bounded_for_long_sequences() -> None:
     random = np.random.default_rng(0)
     query, key, value = (random.standard_normal((1, 1, length, 8)).astype(np.float32) for _ in range(3))
     tracemalloc.start()
-    found = ScaledDotProductAttention(causal=False).evaluate(query, key, value)
+    result = ScaledDotProductAttention(causal=False).evaluate(query, key, value)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 120 * 2**20
     row = query[0, 0, -1].astype(np.float64) @ key[0, 0].astype(np.float64).T / np.sqrt(8)
     weights = np.exp(row - row.max())
-    np.testing.assert_allclose(found[0, 0, -1], weights @ value[0, 0] / weights.sum(), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(result[0, 0, -1], weights @ value[0, 0] / weights.sum(), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("length", [0.3, 3.0, 300.0])
@@ -251,16 +251,16 @@ def test_scores_of_short_and_of_long_vectors(length: float, masking: str) -> Non
     weights = np.exp(scores - scores.max(-1, keepdims=True))
     expected = weights / weights.sum(-1, keepdims=True) @ value
     masks = {"boolean": [allowed], "added": [added]}.get(masking, [])
-    found = ScaledDotProductAttention(causal=masking == "causal").evaluate(query, key, value, *masks)
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=2e-5)
+    actual = ScaledDotProductAttention(causal=masking == "causal").evaluate(query, key, value, *masks)
+    np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=2e-5)
 
 
 def test_vectors_with_what_is_no_number() -> None:
     query = np.full((12, 40, 4), 0.5, np.float32)
     query[0, 7, 2] = np.nan
-    found = ScaledDotProductAttention(causal=False).evaluate(query, np.full_like(query, 0.5), np.ones_like(query))
-    assert np.isnan(found[0, 7]).all()
-    assert np.array_equal(np.delete(found, 7, axis=1), np.ones((12, 39, 4), np.float32))
+    result = ScaledDotProductAttention(causal=False).evaluate(query, np.full_like(query, 0.5), np.ones_like(query))
+    assert np.isnan(result[0, 7]).all()
+    assert np.array_equal(np.delete(result, 7, axis=1), np.ones((12, 39, 4), np.float32))
 
 
 @pytest.mark.parametrize("masking", ["causal", "boolean", "added", "padding"])
@@ -276,13 +276,13 @@ def test_masks_in_pieces(monkeypatch: pytest.MonkeyPatch, masking: str) -> None:
     weights = np.where(seen, np.exp(query @ key.swapaxes(1, 2) / 2), 0)
     expected = weights / weights.sum(-1, keepdims=True) @ value
     operator = ScaledDotProductAttention(causal=masking == "causal")
-    found = operator.evaluate(query, key, value, *[] if masking == "causal" else [mask])
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    actual = operator.evaluate(query, key, value, *[] if masking == "causal" else [mask])
+    np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5)
     if masking == "causal":
         value[:, 13:] = np.inf
         with np.errstate(all="ignore"):
-            found = operator.evaluate(query, key, value)
-        np.testing.assert_allclose(found[:, :4], expected[:, :4], rtol=1e-4, atol=1e-5)
+            actual = operator.evaluate(query, key, value)
+        np.testing.assert_allclose(actual[:, :4], expected[:, :4], rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("mask", [np.float32(0), np.float32(2), np.True_])
@@ -293,6 +293,6 @@ def test_a_scalar_mask_of_many_pieces(monkeypatch: pytest.MonkeyPatch, mask: np.
     random = np.random.default_rng(0)
     vectors = [random.standard_normal((48, 20, 4)).astype(np.float32) for _ in range(3)]
     operator = ScaledDotProductAttention(causal=causal)
-    found = operator.evaluate(*vectors, np.array(mask))
+    result = operator.evaluate(*vectors, np.array(mask))
     # The same is added to all scores of a query.
-    np.testing.assert_allclose(found, operator.evaluate(*vectors), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(result, operator.evaluate(*vectors), rtol=1e-5, atol=1e-6)

@@ -17,7 +17,7 @@ from tests.helpers.facts import fault_with, naming
 CLASSES = 3
 
 
-def decoded(path: list[int], blank: int, merge: bool) -> list[int]:
+def collapse_path(path: list[int], blank: int, merge: bool) -> list[int]:
     """As the specification words it: repeated classes become one, then blanks go."""
     if merge:
         path = [label for label, _ in groupby(path)]
@@ -36,14 +36,14 @@ def test_greedy_decoding_is_that_of_the_best_path(
 ) -> None:
     length = data.draw(st.integers(0, len(path)))
     scores = np.eye(CLASSES)[path][np.newaxis]
-    found, count = CTCGreedyDecoderSeqLen(merge_repeated=merge).evaluate(scores, np.array([length]), np.array(blank))
-    expected = decoded(path[:length], blank, merge)
+    actual, count = CTCGreedyDecoderSeqLen(merge_repeated=merge).evaluate(scores, np.array([length]), np.array(blank))
+    expected = collapse_path(path[:length], blank, merge)
     assert count.tolist() == [len(expected)]
-    assert found[0].tolist() == expected + [-1] * (len(path) - len(expected))
+    assert actual[0].tolist() == expected + [-1] * (len(path) - len(expected))
     masked = CTCGreedyDecoder(ctc_merge_repeated=merge).evaluate(
         scores.swapaxes(0, 1), (np.arange(len(path)) < length).astype(float)[:, np.newaxis]
     )
-    expected = decoded(path[:length], CLASSES - 1, merge)
+    expected = collapse_path(path[:length], CLASSES - 1, merge)
     assert masked.ravel().tolist() == expected + [-1] * (len(path) - len(expected))
 
 
@@ -52,7 +52,7 @@ def loss_of_all_paths(logits: Array, target: list[int], blank: int, merge: bool)
     total = sum(
         np.prod([shares[time, label] for time, label in enumerate(path)])
         for path in product(range(CLASSES), repeat=len(logits))
-        if decoded(list(path), blank, merge) == target
+        if collapse_path(list(path), blank, merge) == target
     )
     return float(-np.log(total)) if total else float("inf")
 
@@ -71,16 +71,16 @@ def test_the_loss_counts_every_path(data: st.DataObject) -> None:
     labels[0, : len(target)] = target
     operator = CTCLoss(preprocess_collapse_repeated=collapse, ctc_merge_repeated=merge, unique=unique)
     with np.errstate(all="ignore"):
-        found = operator.evaluate(logits, np.array([length]), labels, np.array([len(target)]), np.array(blank))
+        actual = operator.evaluate(logits, np.array([length]), labels, np.array([len(target)]), np.array(blank))
     if unique:
         target = list(dict.fromkeys(target))
     elif collapse:
         target = [label for label, _ in groupby(target)]
-    wanted = loss_of_all_paths(logits[0, :length], target, blank, merge)
-    np.testing.assert_allclose(found, [wanted], rtol=1e-9, atol=1e-12)
+    expected = loss_of_all_paths(logits[0, :length], target, blank, merge)
+    np.testing.assert_allclose(actual, [expected], rtol=1e-9, atol=1e-12)
 
 
-def test_the_defaults_of_the_loss_are_those_of_the_specification() -> None:
+def test_loss_defaults_match_specification() -> None:
     assert CTCLoss() == CTCLoss(preprocess_collapse_repeated=False, ctc_merge_repeated=True, unique=False)
 
 
@@ -89,9 +89,9 @@ def test_the_loss_of_long_sequences_does_not_underflow() -> None:
     steps = 400
     logits = np.zeros((1, steps, 2), np.float32)
     with np.errstate(all="ignore"):
-        (found,) = CTCLoss().evaluate(logits, np.array([steps]), np.zeros((1, steps), int), np.array([1]))
+        (result,) = CTCLoss().evaluate(logits, np.array([steps]), np.zeros((1, steps), int), np.array([1]))
     paths = steps * (steps + 1) // 2
-    assert found == pytest.approx(steps * np.log(2) - np.log(paths), rel=1e-5)
+    assert result == pytest.approx(steps * np.log(2) - np.log(paths), rel=1e-5)
 
 
 LOGITS = np.zeros((2, 4, 3), np.float32)
@@ -127,9 +127,9 @@ def test_losses_that_cannot_be(
 def test_labels_behind_the_end_may_be_anything() -> None:
     labels = np.array([[0, -7, 99, 2]])
     with np.errstate(all="ignore"):
-        found = CTCLoss(unique=True).evaluate(LOGITS[:1], np.array([4]), labels, np.array([1]))
-        wanted = CTCLoss(unique=True).evaluate(LOGITS[:1], np.array([4]), labels * 0, np.array([1]))
-    assert found == wanted
+        actual = CTCLoss(unique=True).evaluate(LOGITS[:1], np.array([4]), labels, np.array([1]))
+        expected = CTCLoss(unique=True).evaluate(LOGITS[:1], np.array([4]), labels * 0, np.array([1]))
+    assert actual == expected
 
 
 def test_sequences_that_are_too_long() -> None:

@@ -9,16 +9,16 @@ from ir_exec.errors import EvaluationError, InvalidAttributeError, IRError, rais
 from ir_exec.ops.sequence.one_hot import OneHot, OneHot1
 from ir_exec.types import ElementType, Shape, TensorType
 from tests.helpers.facts import fault_with, naming
-from tests.helpers.values import between, known, scalar
+from tests.helpers.values import between, constant, scalar
 
 I64_MAX = 2**63 - 1
 
 
-def unknown(kind: str = "i64") -> TensorType:
-    return TensorType(ElementType[kind], Shape([]))
+def unknown(element_type: str = "i64") -> TensorType:
+    return TensorType(ElementType[element_type], Shape([]))
 
 
-ON, OFF = known(1, "f32"), known(0, "f32")
+ON, OFF = constant(1, "f32"), constant(0, "f32")
 
 
 def indices(shape: str) -> TensorType:
@@ -31,21 +31,21 @@ def indices(shape: str) -> TensorType:
         ("2", unknown(), 0, "?,2"),
         ("2", between(2, 7), 0, "2..7,2"),
         ("2", between(3, I64_MAX), 0, "3..,2"),
-        ("2,?", known(3), -2, "2,3,?"),
-        ("", known(3), 0, "3"),
-        ("...", known(3), 9, "..."),
+        ("2,?", constant(3), -2, "2,3,?"),
+        ("", constant(3), 0, "3"),
+        ("...", constant(3), 9, "..."),
     ],
 )
 def test_one_hot_shapes(shape: str, depth: TensorType, axis: int, expected: str) -> None:
-    found = OneHot1(axis=axis).infer(indices(shape), depth, ON, OFF)
-    assert found == TensorType(ElementType.f32, Shape.parse(expected))
+    output_type = OneHot1(axis=axis).infer(indices(shape), depth, ON, OFF)
+    assert output_type == TensorType(ElementType.f32, Shape.parse(expected))
 
 
 @pytest.mark.parametrize(
     ("axis", "depth", "code", "fault"),
     [
-        (2, known(3), "IR503", fault_with("axis", actual=2, expected="-2 to 1")),
-        (0, known(-1), "IR505", fault_with(actual=-1, expected="0 or more")),
+        (2, constant(3), "IR503", fault_with("axis", actual=2, expected="-2 to 1")),
+        (0, constant(-1), "IR505", fault_with(actual=-1, expected="0 or more")),
         (0, TensorType.of(np.array([3])), "IR501", fault_with("[1]", actual=1, expected=0)),
     ],
 )
@@ -71,20 +71,20 @@ def test_negative_indices_mode() -> None:
 
 @pytest.mark.parametrize("name", ["u1", "u2", "u3", "u4", "u6", "i4", "nf4", "f4e2m1", "f8e8m0", "string"])
 def test_one_hot_of_types_that_openvino_cannot_fill(name: str) -> None:
-    kind = ElementType[name]
+    element_type = ElementType[name]
     if name == "string":
         on, off = np.array("on", object), np.array("off", object)
     else:
-        on, off = (np.array(code, np.uint8).view(kind.dtype) for code in (1, 0))
-    found = OneHot1(axis=-1).evaluate(np.array([2, 0, 7]), scalar(3), on, off)
-    assert ElementType.of(found) is kind
-    assert (found == on).tolist() == [[False, False, True], [True, False, False], [False, False, False]]
-    assert (found == off).tolist() == [[True, True, False], [False, True, True], [True, True, True]]
+        on, off = (np.array(code, np.uint8).view(element_type.dtype) for code in (1, 0))
+    result = OneHot1(axis=-1).evaluate(np.array([2, 0, 7]), scalar(3), on, off)
+    assert ElementType.of(result) is element_type
+    assert (result == on).tolist() == [[False, False, True], [True, False, False], [False, False, False]]
+    assert (result == off).tolist() == [[True, True, False], [False, True, True], [True, True, True]]
 
 
 def test_one_hot_of_indices_near_the_ends_of_their_type() -> None:
     ends = np.array([-(2**63), 2**63 - 1, -1], np.int64)
-    found = OneHot(axis=0, negative_indices_mode="normalize").evaluate(ends, scalar(2), scalar(1), scalar(0))
-    assert found.tolist() == [[0, 0, 0], [0, 0, 1]]
+    result = OneHot(axis=0, negative_indices_mode="normalize").evaluate(ends, scalar(2), scalar(1), scalar(0))
+    assert result.tolist() == [[0, 0, 0], [0, 0, 1]]
     large = np.array([2**64 - 1, 1], np.uint64)
     assert OneHot1(axis=0).evaluate(large, scalar(2), scalar(1), scalar(0)).tolist() == [[0, 0], [0, 1]]

@@ -20,7 +20,7 @@ from ir_exec.ops.sequence.sequences import GRUSequence, LSTMSequence, RNNSequenc
 from ir_exec.types import Array
 from tests.helpers.chunks import in_chunks
 from tests.helpers.facts import fault_with
-from tests.helpers.values import typed
+from tests.helpers.values import make_type
 
 CELLS: dict[str, Any] = {"RNN": RNNCell, "GRU": GRUCell, "LSTM": LSTMCell4}
 SEQUENCES: dict[str, Any] = {"RNN": RNNSequence, "GRU": GRUSequence, "LSTM": LSTMSequence}
@@ -40,19 +40,21 @@ class Weights:
         self.b = uniform(ways, gates * hidden)
 
 
-def step_by_step(name: str, given: Weights, lengths: list[int], backward: list[bool]) -> list[Array]:
+def step_by_step(name: str, weights: Weights, lengths: list[int], backward: list[bool]) -> list[Array]:
     """One sequence, one direction and one step after the other, each with the cell."""
     cell = CELLS[name](hidden_size=2)
-    batch, steps, _ = given.x.shape
+    batch, steps, _ = weights.x.shape
     y = np.zeros((batch, len(backward), steps, 2))
-    last = [np.zeros_like(state) for state in given.states]
+    last = [np.zeros_like(state) for state in weights.states]
     for n in range(batch):
         for way, turned in enumerate(backward):
-            states = tuple(state[n : n + 1, way] for state in given.states)
+            states = tuple(state[n : n + 1, way] for state in weights.states)
             times = range(lengths[n])
             for time in reversed(times) if turned else times:
-                found = cell.evaluate(given.x[n : n + 1, time], *states, given.w[way], given.r[way], given.b[way])
-                states = found if isinstance(found, tuple) else (found,)
+                result = cell.evaluate(
+                    weights.x[n : n + 1, time], *states, weights.w[way], weights.r[way], weights.b[way]
+                )
+                states = result if isinstance(result, tuple) else (result,)
                 y[n, way, time] = states[0][0]
             for end, state in zip(last, states, strict=True):
                 end[n, way] = state[0] if lengths[n] else 0
@@ -67,10 +69,10 @@ def test_a_sequence_is_its_cell_step_by_step(name: str, data: st.DataObject) -> 
     lengths = data.draw(st.lists(st.integers(0, steps), min_size=batch, max_size=batch))
     direction = data.draw(st.sampled_from(["forward", "reverse", "bidirectional"]))
     backward = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}[direction]
-    given = Weights(name, len(backward), batch, steps, data.draw(st.integers(0, 99)))
+    weights = Weights(name, len(backward), batch, steps, data.draw(st.integers(0, 99)))
     operator = SEQUENCES[name](hidden_size=2, direction=direction)
-    found = operator.evaluate(given.x, *given.states, np.array(lengths), given.w, given.r, given.b)
-    for ours, theirs in zip(found, step_by_step(name, given, lengths, backward), strict=True):
+    result = operator.evaluate(weights.x, *weights.states, np.array(lengths), weights.w, weights.r, weights.b)
+    for ours, theirs in zip(result, step_by_step(name, weights, lengths, backward), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
 
 
@@ -78,7 +80,7 @@ def test_a_sequence_is_its_cell_step_by_step(name: str, data: st.DataObject) -> 
 def test_the_directions_of_large_sequences_run_on_threads_of_their_own(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given, lengths = Weights(name, 2, 3, 4, 0), [4, 0, 3]
+    weights, lengths = Weights(name, 2, 3, 4, 0), [4, 0, 3]
     in_chunks(monkeypatch, "CHUNK_NANOSECONDS", 0)
     in_chunks(monkeypatch, "SHARED_PRODUCT_NANOSECONDS", 1)
     both = threading.Barrier(2)
@@ -96,22 +98,24 @@ def test_the_directions_of_large_sequences_run_on_threads_of_their_own(
     operator = SEQUENCES[name](hidden_size=2, direction="bidirectional")
     token = THREADS.set(2)
     try:
-        found = operator.evaluate(given.x, *given.states, np.array(lengths), given.w, given.r, given.b)
+        result = operator.evaluate(weights.x, *weights.states, np.array(lengths), weights.w, weights.r, weights.b)
     finally:
         THREADS.reset(token)
     assert len(seen) == 2
-    for ours, theirs in zip(found, step_by_step(name, given, lengths, [False, True]), strict=True):
+    for ours, theirs in zip(result, step_by_step(name, weights, lengths, [False, True]), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize(("steps", "expected"), [(0, (0, 0)), (1, (1, 1))])
 def test_sequences_without_steps_or_batch(steps: int, expected: tuple[int, int]) -> None:
-    given = Weights("LSTM", 1, 2, steps, 0)
+    weights = Weights("LSTM", 1, 2, steps, 0)
     operator = LSTMSequence(hidden_size=2, direction="forward")
-    y, hidden, cell = operator.evaluate(given.x, *given.states, np.full(2, steps), given.w, given.r, given.b)
+    y, hidden, cell = operator.evaluate(weights.x, *weights.states, np.full(2, steps), weights.w, weights.r, weights.b)
     assert y.shape == (2, 1, steps, 2)
     assert (hidden.any(), cell.any()) == expected
-    nobody = operator.evaluate(given.x[:0], *(s[:0] for s in given.states), np.zeros(0, int), given.w, given.r, given.b)
+    nobody = operator.evaluate(
+        weights.x[:0], *(s[:0] for s in weights.states), np.zeros(0, int), weights.w, weights.r, weights.b
+    )
     assert [array.shape for array in nobody] == [(0, 1, steps, 2), (0, 1, 2), (0, 1, 2)]
 
 
@@ -123,18 +127,25 @@ def test_sequences_without_steps_or_batch(steps: int, expected: tuple[int, int])
     ],
 )
 def test_lengths_that_are_none(lengths: list[int], fault: fault_with) -> None:
-    given = Weights("RNN", 1, 2, 3, 0)
+    weights = Weights("RNN", 1, 2, 3, 0)
     with pytest.raises(EvaluationError) as error:
         RNNSequence(hidden_size=2, direction="reverse").evaluate(
-            given.x, *given.states, np.array(lengths), given.w, given.r, given.b
+            weights.x, *weights.states, np.array(lengths), weights.w, weights.r, weights.b
         )
     assert (error.value.code, error.value) == ("IR704", fault)
     assert error.value.location.port == "sequence_lengths"
 
 
-def test_the_number_of_directions_is_that_of_the_attribute() -> None:
+def test_directions_match_attribute() -> None:
     operator = GRUSequence(hidden_size=4, direction="bidirectional")
-    types = [typed("2,5,3"), typed("2,1,4"), typed("2", "i32"), typed("1,12,3"), typed("1,12,4"), typed("1,12")]
+    types = [
+        make_type("2,5,3"),
+        make_type("2,1,4"),
+        make_type("2", "i32"),
+        make_type("1,12,3"),
+        make_type("1,12,4"),
+        make_type("1,12"),
+    ]
     with pytest.raises(ShapeError) as error:
         operator.infer(*types)
     fault = fault_with("num_directions", "initial_hidden_state", actual="2 and 1", expected="equal dims")

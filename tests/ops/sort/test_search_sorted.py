@@ -13,7 +13,7 @@ from ir_exec.errors import ShapeError
 from ir_exec.ops.sort.search_sorted import SearchSorted
 from ir_exec.types import ElementType
 from tests.helpers.facts import fault_with
-from tests.helpers.values import typed
+from tests.helpers.values import make_type
 
 NUMBERS = st.integers(-5, 5)
 
@@ -22,9 +22,9 @@ NUMBERS = st.integers(-5, 5)
 def test_rows_are_searched_one_by_one(rows: list[tuple[list[int], int]], right: bool) -> None:
     sequences = np.sort(np.array([sequence for sequence, _ in rows]), axis=1)
     values = np.array([[value] for _, value in rows])
-    found = SearchSorted(right_mode=right).evaluate(sequences, values)
+    result = SearchSorted(right_mode=right).evaluate(sequences, values)
     search = bisect_right if right else bisect_left
-    assert found[:, 0].tolist() == [
+    assert result[:, 0].tolist() == [
         search(row.tolist(), value) for row, (_, value) in zip(sequences, rows, strict=True)
     ]
 
@@ -43,8 +43,8 @@ def test_rows_are_searched_one_by_one(rows: list[tuple[list[int], int]], right: 
     ],
 )
 def test_the_output_has_the_shape_of_values(sequence: str, values: str, expected: str) -> None:
-    found = SearchSorted(output_type=ElementType.i32).infer(typed(sequence), typed(values))
-    assert str(found) == "i32" + expected
+    output_type = SearchSorted(output_type=ElementType.i32).infer(make_type(sequence), make_type(values))
+    assert str(output_type) == "i32" + expected
 
 
 @pytest.mark.parametrize(
@@ -58,5 +58,5 @@ def test_the_output_has_the_shape_of_values(sequence: str, values: str, expected
 )
 def test_shapes_that_do_not_fit(sequence: str, values: str, code: str, fault: fault_with) -> None:
     with pytest.raises(ShapeError) as error:
-        SearchSorted().infer(typed(sequence), typed(values))
+        SearchSorted().infer(make_type(sequence), make_type(values))
     assert (error.value.code, error.value) == (code, fault)

@@ -25,23 +25,23 @@ def run(path: Path, monkeypatch: pytest.MonkeyPatch, *results: Value) -> tuple[l
     forgotten: list[int] = []
     forget = type(model.weights).forget
 
-    def watched(self: object, array: Array) -> None:
+    def watch_forget(self: object, array: Array) -> None:
         forgotten.append(array.nbytes)
         forget(self, array)
 
-    monkeypatch.setattr(type(model.weights), "forget", watched)
+    monkeypatch.setattr(type(model.weights), "forget", watch_forget)
     compiled = ir_exec.compile_model(model, passes="-prepack_weights")
-    found = [np.array(array) for array in compiled([ROWS]).values()]
-    for one, other in zip(found, compiled([ROWS]).values(), strict=True):
-        assert_array_equal(one, other)
-    return found, forgotten
+    outputs = [np.array(array) for array in compiled([ROWS]).values()]
+    for first, other in zip(outputs, compiled([ROWS]).values(), strict=True):
+        assert_array_equal(first, other)
+    return outputs, forgotten
 
 
-def test_weights_of_16_bits_are_released_once_they_are_f32(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_of_16_bits_are_released_after_conversion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     weights = build.convert(build.constant(HALVES), "f32")
-    (found,), forgotten = run(tmp_path, monkeypatch, build.matmul(build.parameter([3, 1200]), weights))
+    (result,), forgotten = run(tmp_path, monkeypatch, build.matmul(build.parameter([3, 1200]), weights))
     assert forgotten == [HALVES.nbytes]
-    assert_allclose(found, ROWS @ HALVES.astype(np.float32), rtol=1e-4, atol=1e-3)
+    assert_allclose(result, ROWS @ HALVES.astype(np.float32), rtol=1e-4, atol=1e-3)
 
 
 def test_weights_that_a_run_reads_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,10 +53,10 @@ def test_weights_that_a_run_reads_stay(tmp_path: Path, monkeypatch: pytest.Monke
 def test_weights_that_a_run_reads_too_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     weights = build.constant(HALVES.astype(np.float32))
     product = build.matmul(build.parameter([3, 1200]), weights)
-    (_, found), forgotten = run(tmp_path, monkeypatch, product, build.add(product, build.reduce_sum(weights, [0])))
+    (_, actual), forgotten = run(tmp_path, monkeypatch, product, build.add(product, build.reduce_sum(weights, [0])))
     assert forgotten == []
-    wanted = ROWS @ HALVES.astype(np.float32) + HALVES.astype(np.float32).sum(0)
-    assert_allclose(found, wanted, rtol=1e-3, atol=1e-2)
+    expected = ROWS @ HALVES.astype(np.float32) + HALVES.astype(np.float32).sum(0)
+    assert_allclose(actual, expected, rtol=1e-3, atol=1e-2)
 
 
 def test_small_weights_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

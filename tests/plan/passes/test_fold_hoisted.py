@@ -40,26 +40,26 @@ def looping(body_of: Body, x: str = "2,3", fixed: str = "5,2,3") -> NetworkText:
 
 def runs(net: NetworkText, *inputs: Array, max_memory: int | None = None) -> tuple[Counter[str], Array]:
     """How often a layer of each type runs, and the output, which is that of a plain run but for rounding."""
-    file, found = net.file(), Counter[str]()
+    file, counts = net.file(), Counter[str]()
     model = ir_exec.read_model(file.xml, weights=file.weights)
 
-    def counted(step: Step) -> Step:
-        evaluate, kind = step.evaluate, step.node.type
+    def count_calls(step: Step) -> Step:
+        evaluate, operator_type = step.evaluate, step.node.type
 
         def call(*arrays: Array, **further: object) -> object:
-            found[kind] += 1
+            counts[operator_type] += 1
             return evaluate(*arrays, **further)
 
         step.evaluate = call
         return step
 
     limit = {} if max_memory is None else {"max_memory": max_memory}
-    compiled = CompiledModel(model, instrument=counted, **limit)
+    compiled = CompiledModel(model, instrument=count_calls, **limit)
     for _ in range(2):
-        found.clear()
+        counts.clear()
         output = compiled(list(inputs))[0]
     np.testing.assert_allclose(output, CompiledModel(model, optimize=False)(list(inputs))[0], rtol=1e-5)
-    return found, output
+    return counts, output
 
 
 def plus(body: NetworkText, state: Output, same: Output, count: Output) -> Output:
@@ -73,28 +73,28 @@ def grown(body: NetworkText, state: Output, same: Output, count: Output) -> Outp
 
 
 def test_layers_of_fixed_inputs_run_once() -> None:
-    found, output = runs(looping(plus), X, FIXED)
-    assert (found["Exp"], found["ReduceSum"], found["Add"]) == (1, 1, TRIPS)
+    counts, output = runs(looping(plus), X, FIXED)
+    assert (counts["Exp"], counts["ReduceSum"], counts["Add"]) == (1, 1, TRIPS)
     np.testing.assert_allclose(output, X + TRIPS * np.exp(FIXED).sum(0), rtol=1e-5)
 
 
-def test_so_they_do_where_the_state_changes_its_shape() -> None:
-    found, output = runs(looping(grown, fixed="2,3"), X, FIXED[0])
-    assert (found["Exp"], found["Concat"]) == (1, TRIPS)
+def test_fixed_layers_run_once_with_changing_state_shape() -> None:
+    counts, output = runs(looping(grown, fixed="2,3"), X, FIXED[0])
+    assert (counts["Exp"], counts["Concat"]) == (1, TRIPS)
     np.testing.assert_allclose(output, np.concatenate([X, *[np.exp(FIXED[0])] * TRIPS]), rtol=1e-6)
 
 
-def test_what_is_kept_is_not_written_over() -> None:
+def test_hoisted_values_are_not_overwritten() -> None:
     """It is large enough that the next layer would take its memory, and it becomes the state."""
 
     def body_of(body: NetworkText, state: Output, same: Output, count: Output) -> Output:
-        kept = body.op("Exp", same)
-        body.result(kept)
-        return body.op("Add", body.op("Sqrt", kept), body.op("Abs", state))
+        exponential = body.op("Exp", same)
+        body.result(exponential)
+        return body.op("Add", body.op("Sqrt", exponential), body.op("Abs", state))
 
     large = RANDOM.random((80, 80)).astype(np.float32)
-    found, output = runs(looping(body_of, "80,80", "80,80"), large, large)
-    assert (found["Exp"], found["Sqrt"], found["Abs"]) == (1, 1, TRIPS)
+    counts, output = runs(looping(body_of, "80,80", "80,80"), large, large)
+    assert (counts["Exp"], counts["Sqrt"], counts["Abs"]) == (1, 1, TRIPS)
     np.testing.assert_allclose(output, large + TRIPS * np.sqrt(np.exp(large)), rtol=1e-5)
 
 
@@ -104,17 +104,17 @@ def test_what_is_kept_counts() -> None:
         return body.op("Add", state, body.op("ReduceMax", many, body.const(np.array([0])), keep_dims="false"))
 
     net = looping(body_of, "100", "1,100")
-    given = np.ones(100, np.float32), np.ones((1, 100), np.float32)
+    inputs = np.ones(100, np.float32), np.ones((1, 100), np.float32)
     with pytest.raises(ResourceError, match="Tile"):
-        runs(net, *given, max_memory=300_000)
-    assert runs(net, *given, max_memory=1_000_000)[0]["Tile"] == 1
+        runs(net, *inputs, max_memory=300_000)
+    assert runs(net, *inputs, max_memory=1_000_000)[0]["Tile"] == 1
 
 
 def test_an_error_in_it_names_the_layer() -> None:
     def body_of(body: NetworkText, state: Output, same: Output, count: Output) -> Output:
-        place = body.op("Convert", same, destination_type="i64")
-        found = body.op("Gather", body.const(np.ones(3, np.float32)), place, body.const(np.array(0)), opset=7)
-        return body.op("Add", state, found)
+        index = body.op("Convert", same, destination_type="i64")
+        values = body.op("Gather", body.const(np.ones(3, np.float32)), index, body.const(np.array(0)), opset=7)
+        return body.op("Add", state, values)
 
     file = looping(body_of, "1", "1").file()
     compiled = CompiledModel(ir_exec.read_model(file.xml, weights=file.weights))
@@ -124,7 +124,7 @@ def test_an_error_in_it_names_the_layer() -> None:
     assert error.value.location.layer_type == "Gather"
 
 
-def taken(axis: int, **attributes: object) -> Body:
+def matmul_of_part(axis: int, **attributes: object) -> Body:
     """The state plus the product of a matrix and what the iteration's number chooses of the fixed input."""
 
     def body_of(body: NetworkText, state: Output, same: Output, count: Output) -> Output:
@@ -137,13 +137,13 @@ def taken(axis: int, **attributes: object) -> Body:
 @pytest.mark.parametrize("attributes", [{}, {"transpose_b": "true"}])
 @pytest.mark.parametrize(("fixed", "axis"), [((5, 2, 3), 0), ((2, 5, 3), 1), ((2, 5, 3), -2), ((5, 3), 0)])
 def test_products_of_parts_are_one_product(fixed: tuple[int, ...], axis: int, attributes: dict[str, object]) -> None:
-    whole = RANDOM.random(fixed).astype(np.float32)
-    x = np.zeros([size for place, size in enumerate(fixed) if place != axis % len(fixed)], np.float32)
-    sizes = [",".join(map(str, array.shape)) for array in (x, whole)]
-    found, output = runs(looping(taken(axis, **attributes), *sizes), x, whole)
-    assert (found["MatMul"], found["Gather"]) == (1, TRIPS)
+    operand = RANDOM.random(fixed).astype(np.float32)
+    x = np.zeros([size for position, size in enumerate(fixed) if position != axis % len(fixed)], np.float32)
+    sizes = [",".join(map(str, array.shape)) for array in (x, operand)]
+    counts, output = runs(looping(matmul_of_part(axis, **attributes), *sizes), x, operand)
+    assert (counts["MatMul"], counts["Gather"]) == (1, TRIPS)
     matrix = MATRIX.T if attributes else MATRIX
-    first = np.take(whole, range(TRIPS), axis).sum(axis)
+    first = np.take(operand, range(TRIPS), axis).sum(axis)
     np.testing.assert_allclose(output, x + first @ matrix, rtol=1e-5)
 
 
@@ -175,7 +175,7 @@ def read_twice(body: NetworkText, state: Output, same: Output, count: Output) ->
         (of_the_state, (2, 3), (5, 2, 3)),
         (by_a_matrix_of_the_run, (3, 3), (5, 3, 3)),
         (read_twice, (2, 3), (5, 2, 3)),
-        (taken(0, transpose_a="true"), (2, 3), (5, 3, 2)),
+        (matmul_of_part(0, transpose_a="true"), (2, 3), (5, 3, 2)),
     ],
 )
 def test_other_products_stay(body_of: Body, x: tuple[int, ...], fixed: tuple[int, ...]) -> None:
@@ -184,7 +184,7 @@ def test_other_products_stay(body_of: Body, x: tuple[int, ...], fixed: tuple[int
     assert runs(net, *arrays)[0]["MatMul"] == TRIPS
 
 
-def test_a_product_of_all_parts_stays_where_it_is_too_large() -> None:
-    whole = RANDOM.random((400, 2, 3)).astype(np.float32)
-    net = looping(taken(0), "2,3", "400,2,3")
-    assert runs(net, X, whole, max_memory=20_000)[0]["MatMul"] == TRIPS
+def test_too_large_product_is_not_hoisted() -> None:
+    operand = RANDOM.random((400, 2, 3)).astype(np.float32)
+    net = looping(matmul_of_part(0), "2,3", "400,2,3")
+    assert runs(net, X, operand, max_memory=20_000)[0]["MatMul"] == TRIPS

@@ -54,7 +54,7 @@ def scores_of(net: NetworkText, query: Output, key: Output) -> Output:
 @pytest.mark.parametrize("shape", ["2,3", "?,3"])
 def test_every_way_to_write_it(scaled: str, shape: str, *, has_mask: bool, by_columns: bool) -> None:
     net = NetworkText()
-    query, key, value = (net.parameter(f"{shape},{rest}") for rest in ("5,8", "8,7" if by_columns else "7,8", "7,4"))
+    query, key, value = (net.parameter(f"{shape},{dims}") for dims in ("5,8", "8,7" if by_columns else "7,8", "7,4"))
     scores = net.op("MatMul", query, key) if by_columns else scores_of(net, query, key)
     if scaled:
         scores = net.op(scaled, scores, net.const(np.array([4], np.float32)))
@@ -69,7 +69,7 @@ def test_every_way_to_write_it(scaled: str, shape: str, *, has_mask: bool, by_co
     both.assert_close()
 
 
-def test_values_that_lie_by_columns_and_a_bias_for_each_score() -> None:
+def test_column_major_values_with_score_bias() -> None:
     net = NetworkText()
     query, key, value = (net.parameter(shape) for shape in ("2,3,5,8", "1,1,7,8", "2,3,4,7"))
     bias = RANDOM.normal(size=(1, 3, 5, 7)).astype(np.float32)
@@ -92,8 +92,8 @@ def test_scores_that_the_cache_holds_stay_layers(monkeypatch: pytest.MonkeyPatch
 
 
 def of_matrices(net: NetworkText, query: Output, key: Output, value: Output) -> Output:
-    one, other, last = (net.op("ReduceSum", x, net.const(np.array([0, 1], np.int64))) for x in (query, key, value))
-    return net.op("MatMul", softmax(net, scores_of(net, one, other)), last)
+    first, other, last = (net.op("ReduceSum", x, net.const(np.array([0, 1], np.int64))) for x in (query, key, value))
+    return net.op("MatMul", softmax(net, scores_of(net, first, other)), last)
 
 
 def along_another_axis(net: NetworkText, query: Output, key: Output, value: Output) -> Output:
@@ -138,7 +138,7 @@ def that_shows_its_weights(net: NetworkText, query: Output, key: Output, value: 
         that_shows_its_weights,
     ],
 )
-def test_what_is_no_attention_stays_as_it_is(written: Callable[..., Output]) -> None:
+def test_other_graphs_are_no_attention(written: Callable[..., Output]) -> None:
     net = NetworkText()
     net.result(written(net, *(net.parameter(shape) for shape in ("2,3,5,8", "2,3,7,8", "2,3,7,4"))))
     both = of_text(net, QUERY, KEY, VALUE)

@@ -17,15 +17,15 @@ VARIANCE = RANDOM.uniform(0.5, 2, 4).astype(np.float32)
 
 
 def expected(x: Array) -> Array:
-    vectors = [one.astype(np.float64).reshape(-1, *[1] * (x.ndim - 2)) for one in (GAMMA, BETA, MEAN, VARIANCE)]
+    vectors = [vector.astype(np.float64).reshape(-1, *[1] * (x.ndim - 2)) for vector in (GAMMA, BETA, MEAN, VARIANCE)]
     return np.asarray((x - vectors[2]) / np.sqrt(vectors[3] + 1e-3) * vectors[0] + vectors[1])
 
 
-def normalized(shape: str, element_type: str = "f32", opset: int = 5) -> NetworkText:
+def batch_norm_net(shape: str, element_type: str = "f32", opset: int = 5) -> NetworkText:
     net = NetworkText()
     x = net.parameter(shape, element_type)
     dtype = np.float64 if element_type == "f64" else np.float32
-    gamma, beta, mean, variance = (net.const(one.astype(dtype)) for one in (GAMMA, BETA, MEAN, VARIANCE))
+    gamma, beta, mean, variance = (net.const(vector.astype(dtype)) for vector in (GAMMA, BETA, MEAN, VARIANCE))
     inputs = [x, gamma, beta, mean, variance] if opset == 5 else [gamma, beta, x, mean, variance]
     net.result(net.op("BatchNormInference", *inputs, opset=opset, epsilon=1e-3))
     return net
@@ -44,7 +44,7 @@ def test_it_is_found_in_a_real_network() -> None:
 def test_shapes_and_types(sizes: tuple[int, ...], element_type: str, opset: int, *, is_dynamic: bool) -> None:
     x = RANDOM.normal(2, 3, sizes).astype(np.float64 if element_type == "f64" else np.float32)
     shape = ",".join("?" if is_dynamic else str(size) for size in sizes)
-    both = of_text(normalized(shape, element_type, opset), x)
+    both = of_text(batch_norm_net(shape, element_type, opset), x)
     assert both.types == ["BatchNorm"]
     np.testing.assert_allclose(both.rewritten[0], expected(x), rtol=1e-4, atol=1e-5)
     np.testing.assert_array_equal(both.rewritten[0], both.plain[0])
@@ -53,7 +53,7 @@ def test_shapes_and_types(sizes: tuple[int, ...], element_type: str, opset: int,
 def test_vectors_that_are_not_known() -> None:
     net = NetworkText()
     x, gamma = net.parameter("2,4"), net.parameter("4")
-    others = (net.const(one) for one in (BETA, MEAN, VARIANCE))
+    others = (net.const(vector) for vector in (BETA, MEAN, VARIANCE))
     net.result(net.op("BatchNormInference", x, gamma, *others, opset=5, epsilon=1e-3))
     both = of_text(net, RANDOM.normal(size=(2, 4)).astype(np.float32), GAMMA)
     assert both.fused == []
@@ -61,7 +61,7 @@ def test_vectors_that_are_not_known() -> None:
 
 
 def test_results_do_not_depend_on_the_threads() -> None:
-    file = normalized("2,4,400,500").file()
+    file = batch_norm_net("2,4,400,500").file()
     model = ir_exec.read_model(file.xml, weights=file.weights)
     data = RANDOM.normal(size=(2, 4, 400, 500)).astype(np.float32)
     alone = ir_exec.compile_model(model, threads=1)([data])[0]

@@ -70,7 +70,7 @@ def test_a_scale_for_each_element(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "value", "zero_point"),
+    ("element_type", "value", "zero_point"),
     [
         ("u4", 8, "middle"),
         ("u4", 3, "other"),
@@ -81,8 +81,8 @@ def test_a_scale_for_each_element(tmp_path: Path) -> None:
         ("u8", 8, "other"),
     ],
 )
-def test_zero_points(kind: str, value: int | None, zero_point: str, tmp_path: Path) -> None:
-    weights = weights_of_nncf([16, 64], [16, 1], element_type=kind, zero_point=value)
+def test_zero_points(element_type: str, value: int | None, zero_point: str, tmp_path: Path) -> None:
+    weights = weights_of_nncf([16, 64], [16, 1], element_type=element_type, zero_point=value)
     build.model(build.result(weights, name="y")).save(tmp_path / "net.xml")
     (packed,) = packed_weights(read_part("model", str(tmp_path / "net.xml")))
     assert packed.zero_point == zero_point

@@ -69,7 +69,7 @@ VALUES = np.array([0.0, 0.5, -0.5, -1.0])
 
 
 @pytest.mark.parametrize(
-    ("kind", "bits", "sound"),
+    ("format_code", "bits", "sound"),
     [
         (1, 8, (VALUES * 128 + 128).astype(np.uint8).tobytes()),
         (1, 16, (VALUES * 2**15).astype("<i2").tobytes()),
@@ -79,13 +79,13 @@ VALUES = np.array([0.0, 0.5, -0.5, -1.0])
         (3, 64, VALUES.astype("<f8").tobytes()),
     ],
 )
-def test_formats_of_wav(kind: int, bits: int, sound: bytes, tmp_path: Path) -> None:
+def test_formats_of_wav(format_code: int, bits: int, sound: bytes, tmp_path: Path) -> None:
     path = tmp_path / "a.wav"
-    path.write_bytes(wav(kind, bits, sound, rate=8000))
+    path.write_bytes(wav(format_code, bits, sound, rate=8000))
     wave = read_wav(path)
     assert (wave.rate, wave.samples.dtype) == (8000, np.float32)
     np.testing.assert_array_equal(wave.samples, VALUES)
-    path.write_bytes(wav(0xFFFE, bits, sound, extra=struct.pack("<HHIH", 22, bits, 0, kind) + bytes(14)))
+    path.write_bytes(wav(0xFFFE, bits, sound, extra=struct.pack("<HHIH", 22, bits, 0, format_code) + bytes(14)))
     np.testing.assert_array_equal(read_wav(path).samples, VALUES)
 
 

@@ -123,11 +123,11 @@ def test_logits_of_a_shape_that_cannot_be() -> None:
 
 
 @pytest.mark.parametrize(
-    "given", [{"inputs_embeds": TABLE}, {"position_ids": np.arange(3)}, {"attention_mask": np.array([["a"]])}], ids=list
+    "fixed", [{"inputs_embeds": TABLE}, {"position_ids": np.arange(3)}, {"attention_mask": np.array([["a"]])}], ids=list
 )
-def test_inputs_of_the_prompt_that_cannot_be(given: dict[str, Array]) -> None:
+def test_inputs_of_the_prompt_that_cannot_be(fixed: dict[str, Array]) -> None:
     with pytest.raises(EvaluationError) as caught:
-        Decoder(language_model(), compile_model, fixed=given)
+        Decoder(language_model(), compile_model, fixed=fixed)
     assert caught.value.code == "IR704"
 
 

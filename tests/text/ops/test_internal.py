@@ -129,12 +129,12 @@ TOLERANCES = {"f32": 2e-6, "f16": 4e-3, "bf16": 3e-2}
 """Of the larger of 1 and the expected value. OpenVINO rounds within some kernels for types of 16 bits."""
 
 
-def cast(case: Case, kind: str) -> Case:
+def cast(case: Case, element_type: str) -> Case:
     """The case with floats of this type; angles stay f32, as tables of the runtime are."""
-    dtype = {"f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}[kind]
+    dtype = {"f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}[element_type]
     some = case.inputs[:1] if case.type == "RoPE" else case.inputs
     inputs = [array.astype(dtype) if any(array is candidate for candidate in some) else array for array in case.inputs]
-    named = {"output_type": kind} if case.attributes.get("output_type") == "f32" else {}
+    named = {"output_type": element_type} if case.attributes.get("output_type") == "f32" else {}
     return case._replace(inputs=inputs, attributes={**case.attributes, **named})
 
 
@@ -159,10 +159,10 @@ def model(net: NetworkText) -> ir_exec.Model:
     return ir_exec.read_model(file.xml, weights=file.weights)
 
 
-@pytest.mark.parametrize("kind", ["f32", "f16", "bf16"])
+@pytest.mark.parametrize("element_type", ["f32", "f16", "bf16"])
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_values_are_those_of_openvino(case: Case, kind: str, openvino: OpenVINO, tmp_path: Path) -> None:
-    case = cast(case, kind)
+def test_values_are_those_of_openvino(case: Case, element_type: str, openvino: OpenVINO, tmp_path: Path) -> None:
+    case = cast(case, element_type)
     file = network(case).file()
     path = tmp_path / "net.xml"
     path.write_bytes(file.xml)
@@ -173,11 +173,11 @@ def test_values_are_those_of_openvino(case: Case, kind: str, openvino: OpenVINO,
         for actual, expected in zip(ours, theirs, strict=True):
             assert actual.shape == expected.shape
             error = np.abs(actual.astype(np.float32) - expected) / np.maximum(1, np.abs(expected))
-            assert np.max(error) <= TOLERANCES[kind]
+            assert np.max(error) <= TOLERANCES[element_type]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_types_of_static_inputs_are_those_of_the_values(case: Case) -> None:
+def test_types_of_static_inputs_match_values(case: Case) -> None:
     network_model = model(network(case))
     values = list(ir_exec.compile_model(network_model)(list(case.inputs)).values())
     assert [output.shape.static for output in network_model.outputs] == [value.shape for value in values]
@@ -190,7 +190,7 @@ def test_every_operator_has_a_case() -> None:
 
 
 @pytest.mark.parametrize("axis", [-1, 1])
-def test_glu_is_what_it_is_fused_from(axis: int, openvino: OpenVINO, tmp_path: Path) -> None:
+def test_glu_equals_its_parts(axis: int, openvino: OpenVINO, tmp_path: Path) -> None:
     data = draw(2, 6, 6)
     case = Case("GLU", [data], attributes={"axis": axis, "split_lengths": 3, "output_type": "f32"})
     x = build.parameter([2, 6, 6], name="x")

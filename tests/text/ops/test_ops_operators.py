@@ -21,13 +21,13 @@ Value = bytes | Array
 
 
 class Case(NamedTuple):
-    """A layer: its type, inputs (constants where they are `known`), number of outputs and attributes."""
+    """A layer: its type, inputs (constants where they are `constants`), number of outputs and attributes."""
 
     type: str
     inputs: Sequence[Array]
     outputs: int
     attributes: dict[str, Any] = {}  # noqa: RUF012  # never changed
-    known: frozenset[int] = frozenset()
+    constants: frozenset[int] = frozenset()
     version: str = "extension"
 
     def __str__(self) -> str:
@@ -317,7 +317,7 @@ CASES = [
     Case(
         "ContribStringJoin",
         [
-            *[one.reshape(2, 2) for one in pack_strings("a", "bc", "", "d")[:2]],
+            *[part.reshape(2, 2) for part in pack_strings("a", "bc", "", "d")[:2]],
             chars("abcd"),
             chars("+"),
             np.array([1], np.int64),
@@ -345,7 +345,7 @@ def file_of(case: Case, folder: Path) -> tuple[Path, list[Array]]:
     arrays = []
     values = []
     for position, array in enumerate(case.inputs):
-        if position in case.known:
+        if position in case.constants:
             values.append(net.const(array))
         else:
             shape = ",".join(["?"] * array.ndim)

@@ -1,4 +1,4 @@
-"""Matching of the values of two models."""
+"""Pairs of all values of a model and a reference: by name, from the inputs and outputs, and by structure."""
 
 from __future__ import annotations
 
@@ -7,11 +7,22 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 
-from ir_exec.debug.comparison.pairing.ends import agree, same_family
-from ir_exec.debug.values.entries import Entry, Key, by_key, conversions_of_constants
+from ir_exec.debug.comparison.pairing.ends import (
+    Pairing,
+    agree,
+    asked_pairs,
+    paired_ends,
+    pairs_by_name,
+    same_family,
+    unnamed_pairs,
+)
+from ir_exec.debug.comparison.references.reference import Lowered, Reference
+from ir_exec.debug.values.entries import Entry, Key, by_key, conversions_of_constants, entries_of
+from ir_exec.model import Model
 from ir_exec.ops.base.registry import type_key
+from ir_exec.types import Array
 
-__all__ = ["match_values"]
+__all__ = ["given_by_key", "match_values", "partners_of"]
 
 _GENERATED = re.compile(r"^[A-Za-z][A-Za-z0-9]*_\d+$")
 """Names that converters number (`Add_45`): files that were converted separately share them by chance."""
@@ -412,3 +423,61 @@ def _places(entries: Sequence[Entry]) -> list[tuple[int, Entry]]:
 
 def _signs(entries: Sequence[Entry]) -> list[tuple[int, int, str | None, str | None]]:
     return [(entry.port, entry.ports, entry.element_type, entry.shape) for entry in entries]
+
+
+def partners_of(
+    ours: Sequence[Entry], theirs: Sequence[Entry], reference: Reference, asked: Mapping[str, str]
+) -> tuple[dict[Key, Entry], list[Pairing]]:
+    """Return the value of the reference for each of our values, and the pairings that are not by name.
+
+    Pairs of inputs and outputs without a common name are the start for further pairs. A reference that shares its names
+    with the model is paired only by these.
+    """
+    asked_partners, pairings = asked_pairs(ours, theirs, asked)
+    if reference.shares_names:
+        return pairs_by_name(ours, theirs) | asked_partners, pairings
+    partners = match_values(ours, theirs, asked_partners)
+    ends, more = paired_ends(ours, theirs, partners)
+    if ends:
+        partners = match_values(ours, theirs, {**asked_partners, **ends}) | ends
+    if ends and isinstance(reference, Lowered) and all(partners[key].is_end for key in partners):
+        partners |= _by_structure(ours, theirs, reference, ends)
+    pairings += more
+    return partners, pairings + unnamed_pairs(ours, partners, pairings)
+
+
+def _by_structure(
+    ours: Sequence[Entry], theirs: Sequence[Entry], reference: Lowered, ends: Mapping[Key, Entry]
+) -> dict[Key, Entry]:
+    """The partners in the reference after it is lowered to IR, for layers with different names."""
+    lowered = reference.lower_model()
+    if lowered is None:
+        return {}
+    entries = list(entries_of(lowered))
+    by_name = {name: entry for entry in entries for name in entry.names}
+    tensors = {name: entry for entry in theirs for name in entry.names}
+    seeds = {key: by_name[name] for key, end in ends.items() for name in end.names if name in by_name}
+    partners = {}
+    for key, entry in match_values(ours, entries, seeds).items():
+        tensor = next((tensors[name] for name in entry.names if name in tensors), None)
+        if tensor is not None and not entry.is_end:
+            partners[key] = tensor
+    return partners
+
+
+def given_by_key(
+    model: Model, ours: Sequence[Entry], theirs: Sequence[Entry], partners: Mapping[Key, Entry], arrays: Sequence[Array]
+) -> dict[Key, Array]:
+    """The inputs of the reference by key: an input with another name is found by position."""
+    by_key: dict[Key, Array] = {}
+    left: list[Array] = []
+    for node, array in zip(model.graph.parameters, arrays, strict=True):
+        partner = partners.get(((), node.id, 0))
+        if partner is not None and partner.is_input:
+            by_key[partner.key] = array
+        else:
+            left.append(array)
+    others = [entry for entry in theirs if entry.is_input and entry.key not in by_key]
+    if len(others) == len(left):
+        by_key |= {entry.key: array for entry, array in zip(others, left, strict=True)}
+    return by_key

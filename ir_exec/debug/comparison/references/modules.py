@@ -10,7 +10,11 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.debug.comparison.records import ComparedLayer, ComparedModule, Unmatched
-from ir_exec.debug.comparison.references.module_names import (
+from ir_exec.debug.comparison.references.reference import ArraysReference
+from ir_exec.debug.comparison.references.torch_hooks import (
+    FIRST_INPUT,
+    INPUTS,
+    OUTPUTS,
     ancestors_of,
     common_module,
     common_prefix,
@@ -20,9 +24,7 @@ from ir_exec.debug.comparison.references.module_names import (
     named_layers,
     path_of,
 )
-from ir_exec.debug.comparison.references.reference import ArraysReference
-from ir_exec.debug.comparison.references.torch_hooks import FIRST_INPUT, INPUTS, OUTPUTS
-from ir_exec.debug.comparison.report import Comparison
+from ir_exec.debug.comparison.report_text import Comparison
 from ir_exec.debug.traces.walk import Visit, Walker
 from ir_exec.debug.values.entries import Entry, class_of_type, entries_of
 from ir_exec.errors import EvaluationError

@@ -19,9 +19,11 @@ from ir_exec.debug.comparison.references.child import (
     ChildRefused,
     Stored,
     load_stored,
+    require_device,
+    require_openvino,
+    settings_of,
     store_arrays,
 )
-from ir_exec.debug.comparison.references.devices import require_device, require_openvino, settings_of
 from ir_exec.debug.comparison.references.reference import ReferenceState
 from ir_exec.debug.traces.walk import Visit, Walker
 from ir_exec.debug.values.entries import Entry, Key, by_key, entries_of

@@ -213,7 +213,7 @@ def _list_fused(compiled: Any) -> list[str]:
 def _timed_runs(compiled: Any, request: dict[str, Any]) -> tuple[list[float], list[Any]]:
     """The seconds and the counters of each run from the initial state, without the first run.
 
-    The pause is that of `ir_exec.debug.profiles.blocks`: threads of an earlier compiled model may still be spinning.
+    The pause is that of `ir_exec.debug.profiles.engine_profile`: threads of an earlier compiled model may still spin.
     """
     infer = compiled.create_infer_request()
     for position, stored in enumerate(request["inputs"]):

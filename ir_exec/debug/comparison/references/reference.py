@@ -15,8 +15,7 @@ from ir_exec.debug.comparison.metrics import Difference, Settings, difference
 from ir_exec.debug.traces.tracing import INDEX, Trace, TracedValue
 from ir_exec.debug.traces.walk import Visit, Walker, Where
 from ir_exec.debug.values.entries import Entry, Key, class_of_type, entries_of
-from ir_exec.debug.values.files import Spill, nearest
-from ir_exec.debug.values.stored_arrays import read_npy, read_npz
+from ir_exec.debug.values.files import Spill, nearest, read_npy, read_npz
 from ir_exec.errors import EvaluationError
 from ir_exec.graph import Graph, Node
 from ir_exec.model import Model
