@@ -187,9 +187,7 @@ def difference(
 def no_difference(ours: Array, reference: Array, metrics: Mapping[str, Metric] | None = None) -> Difference:
     """Return the difference of bit-identical values."""
     zero = _none_of(ours.size, not_finite_in(ours))
-    if not metrics:
-        return zero
-    return zero.model_copy(update={"custom": _custom(ours, reference, metrics)})
+    return zero.model_copy(update={"custom": _custom(ours, reference, metrics)}) if metrics else zero
 
 
 @lru_cache(maxsize=256)
@@ -396,16 +394,12 @@ class Settings:
 
     @property
     def user_tolerance(self) -> Tolerance | None:
-        if self.rtol is None and self.atol is None:
-            return None
-        return Tolerance(rtol=self.rtol or 0.0, atol=self.atol or 0.0)
+        is_set = self.rtol is not None or self.atol is not None
+        return Tolerance(rtol=self.rtol or 0.0, atol=self.atol or 0.0) if is_set else None
 
     def own_tolerance(self, node: Node, inputs: Sequence[Array], kinds: Sequence[ElementType]) -> Tolerance:
-        if self.user_tolerance is not None:
-            return self.user_tolerance
-        if isinstance(node.op, Const) and len(set(kinds)) == 1:
-            return Tolerance()
-        return own_tolerance(node, inputs, self._types_computed_in(kinds))
+        exact = Tolerance() if isinstance(node.op, Const) and len(set(kinds)) == 1 else None
+        return self.user_tolerance or exact or own_tolerance(node, inputs, self._types_computed_in(kinds))
 
     def carried_tolerance(self, kinds: Sequence[ElementType], node: Node | None = None) -> Tolerance:
         if self.user_tolerance is not None:
@@ -426,9 +420,9 @@ class Settings:
         return replace(self, weights=None, floor=None if self.weights else self.floor).carried_tolerance(kinds)
 
     def _types_computed_in(self, kinds: Sequence[ElementType]) -> Sequence[ElementType]:
-        if self.computes_in is None or not any(element_type.is_float for element_type in kinds):
-            return kinds
-        return [*kinds, self.computes_in]
+        computed = self.computes_in
+        is_float = any(element_type.is_float for element_type in kinds)
+        return [*kinds, computed] if is_float and computed is not None else kinds
 
 
 def difference_text(error: Difference) -> str:

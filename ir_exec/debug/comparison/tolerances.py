@@ -40,10 +40,8 @@ def count_terms(node: Node, inputs: Sequence[Array]) -> int:
     if node.bodies:
         terms = [_count_in_layer(layer) for body in node.bodies for layer in body.graph.nodes]
         return max(terms, default=1) * _count_iterations(node, inputs)
-    if node.op is None:
-        return 1
     try:
-        return max(node.op.count_terms(inputs), 1)
+        return 1 if node.op is None else max(node.op.count_terms(inputs), 1)
     except (IRError, ValueError):
         return 1  # the layer rejects these values
 
