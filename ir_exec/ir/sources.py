@@ -18,6 +18,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import takewhile
 
 __all__ = [
     "CLASS_HIERARCHY",
@@ -26,6 +27,7 @@ __all__ = [
     "STACK_TRACE",
     "CodeFrame",
     "CodeLocation",
+    "common_source",
     "join_modules",
     "module_entries",
     "module_in_name",
@@ -188,6 +190,22 @@ def join_modules(modules: Iterable[str]) -> str:
             steps = steps[: min(len(common), len(steps)) if length is None else length]
         common = steps
     return ".".join(common or ())
+
+
+def common_source(sources: Iterable[CodeLocation]) -> CodeLocation | None:
+    """Return the call that contains all of these sources: their common frames, and the module around their modules."""
+    different = list(dict.fromkeys(sources))
+    if len(different) < 2:
+        return different[0] if different else None
+    modules = [source.module for source in different if source.module is not None]
+    module = join_modules(modules) if len(modules) == len(different) else None
+    files = {source.file for source in different}
+    steps = (set(frames) for frames in zip(*(source.trace for source in different), strict=False))
+    frames = [frames.pop() for frames in takewhile(lambda frames: len(frames) == 1, steps)]
+    frame = next((frame for frame in reversed(frames) if frame.file in files), None)
+    if frame is not None:
+        return CodeLocation(frame.file, frame.line, frame.function, frame.code or None, module, trace=tuple(frames))
+    return None if module is None else CodeLocation(module=module)
 
 
 def _innermost(frames: tuple[CodeFrame, ...], packages: frozenset[str]) -> CodeFrame:

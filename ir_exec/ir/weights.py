@@ -254,6 +254,16 @@ class Weights:
             self._decoded[key] = array
         return array
 
+    def read_packed(self, element_type: ElementType, shape: tuple[int, ...], offset: int, size: int) -> Array:
+        """The bytes of a constant of 4-bit elements, the first in the low half: a view of the mapping or a copy.
+
+        Raises:
+            WeightsError: As `check` does.
+        """
+        self.check(element_type, shape, offset, size)
+        stored = self._read_bytes(offset, packed_size(element_type, math.prod(shape)))
+        return stored >> 4 | stored << 4 if self.order.high_nibble_first else stored
+
     def slice(self, offset: int, size: int) -> memoryview:
         """The bytes themselves, up to the end of the weights."""
         return self._read_bytes(offset, size).data
@@ -267,10 +277,6 @@ class Weights:
     def maps(self, array: Array) -> bool:
         """Return True if the memory of an array is the mapped file."""
         return self._mapped is not None and np.may_share_memory(array, self._bytes)
-
-    def place_of(self, array: Array) -> int:
-        """Return the file offset of an array for which `maps` is True."""
-        return int(array.ctypes.data - self._bytes.ctypes.data)
 
     def holds(self, array: Array) -> bool:
         """Return True if the memory of an array belongs to the weights."""

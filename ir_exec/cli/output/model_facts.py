@@ -268,6 +268,7 @@ class SourceFacts(Record):
         module_class: The class of this module.
         code: The text of the line.
         trace: All frames, the outermost first.
+        is_inferred: true if the file contains no source of the layer, but of layers connected with it.
     """
 
     file: str | None
@@ -277,10 +278,12 @@ class SourceFacts(Record):
     module_class: str | None = None
     code: str | None = None
     trace: tuple[SourceFrame, ...] = ()
+    is_inferred: bool = False
 
     @classmethod
-    def of(cls, source: CodeLocation) -> SourceFacts:
+    def of(cls, source: CodeLocation, *, is_inferred: bool = False) -> SourceFacts:
         return cls(
+            is_inferred=is_inferred,
             file=source.file,
             line=source.line,
             function=source.function,
@@ -348,7 +351,7 @@ def layer_facts(placed: PlacedNode, made_of: OnnxNode | None = None, source: Cod
             for value in node.outputs
         ),
         node=made_of,
-        source=None if source is None else SourceFacts.of(source),
+        source=None if source is None else SourceFacts.of(source, is_inferred=node.source is None),
     )
 
 

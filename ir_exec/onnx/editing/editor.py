@@ -124,12 +124,12 @@ class OnnxEditor:
         return self
 
     def _put_attribute(self, node: NodeProto, name: str, value: Any, types: Mapping[str, str] | None) -> None:
-        made = make_attribute(node, name, value, types)
+        replacement = make_attribute(node, name, value, types)
         for attribute in node.attribute:
             if attribute.name == name:
-                attribute.CopyFrom(made)
+                attribute.CopyFrom(replacement)
                 return
-        node.attribute.append(made)
+        node.attribute.append(replacement)
 
     def set_constant(self, name: str, value: Any) -> Self:
         """Replace the elements of an initializer or of a Constant; numbers and lists get its element type."""
@@ -172,13 +172,11 @@ class OnnxEditor:
         return self
 
     def set_batch(self, batch: int | str) -> Self:
-        """Set the first dim of the inputs whose first dim is that of the first input."""
-        inputs = [declared for declared in self._inputs() if dims_of(declared.type)]
-        if not inputs:
+        """Set the first dim of all inputs that have dims."""
+        shapes = {str(declared.name): dims_of(declared.type) for declared in self._inputs()}
+        if not any(shapes.values()):
             raise GraphError("no input declares dims", expected="a first dim for the batch")
-        first = (dims_of(inputs[0].type) or ())[0]
-        same = {str(declared.name): dims_of(declared.type) or () for declared in inputs}
-        return self.reshape({name: (batch, *dims[1:]) for name, dims in same.items() if dims[0] == first})
+        return self.reshape({name: (batch, *dims[1:]) for name, dims in shapes.items() if dims})
 
     def retype(self, element_types: Mapping[str, str]) -> Self:
         """Declare the element types of inputs: `f16` or `float16`."""
@@ -230,7 +228,7 @@ class OnnxEditor:
         inputs = [before if text_input == value else text_input for text_input in text.inputs]
         node = self._make_node(scope, text._replace(inputs=inputs), [before], scope.unused_name(operator), [output])
         position = 0 if producer is None else 1 + _position(scope, producer)
-        self._place(scope, node, position)
+        self._add_node(scope, node, position)
         self._mark(scope, [before, output])
         return self
 
@@ -259,7 +257,7 @@ class OnnxEditor:
         position = _position(scope, former)
         del scope.nodes[position]
         scope.forget_nodes()
-        self._place(scope, node, position)
+        self._add_node(scope, node, position)
         self._prune(scope, dropped)
         self._mark(scope, node.output)
         return self
@@ -439,7 +437,7 @@ class OnnxEditor:
         entry.domain, entry.version = domain, version
         scope.opsets[domain] = version
 
-    def _place(self, scope: GraphScope, node: NodeProto, position: int) -> None:
+    def _add_node(self, scope: GraphScope, node: NodeProto, position: int) -> None:
         """Add a node at a position, or later after the sources of its inputs; nodes that read it follow."""
         scope.nodes.insert(position, node)
         scope.forget_nodes()
