@@ -16,7 +16,6 @@ from ir_exec.debug.comparison.tolerances import (
     Tolerance,
     own_tolerance,
     relative_step,
-    same_engine_tolerance,
     tolerance_of,
 )
 from ir_exec.debug.values.facts import PIECE, as_numbers, not_finite_in, pieces
@@ -402,18 +401,12 @@ class Settings:
         return self.user_tolerance or exact or own_tolerance(node, inputs, self._types_computed_in(kinds))
 
     def carried_tolerance(self, kinds: Sequence[ElementType], node: Node | None = None) -> Tolerance:
-        if self.user_tolerance is not None:
-            return self.user_tolerance
-        if (
-            self.floor is not None
-            and self.weights is None
-            and len({element_type for element_type in kinds if element_type.is_float}) < 2
-        ):
-            return same_engine_tolerance(kinds, self.floor, node)
-        computed = self._types_computed_in(kinds)
-        if self.weights is not None and any(element_type.is_float for element_type in kinds):
-            computed = [*computed, self.weights]
-        return tolerance_of(computed, node)
+        floats = {element_type for element_type in kinds if element_type.is_float}
+        uses_floor = self.weights is None and len(floats) < 2
+        floor = self.floor if uses_floor else None
+        computed = kinds if floor is not None else self._types_computed_in(kinds)
+        rounded = [self.weights] if self.weights is not None and floats else []
+        return self.user_tolerance or tolerance_of([*computed, *rounded], node, floor)
 
     def chain_tolerance(self, kinds: Sequence[ElementType]) -> Tolerance:
         """Return the tolerance for the own error of a chain of layers, which rounds like a complete model."""
