@@ -1,4 +1,4 @@
-"""Errors say what they say in a record that does not change, and keep what Python knows of them."""
+"""Errors store their facts in a record that does not change, and keep the attributes of Python's exceptions."""
 
 from __future__ import annotations
 

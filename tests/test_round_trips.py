@@ -24,7 +24,7 @@ each_network = pytest.mark.parametrize("path", NETWORKS.values(), ids=str)
 
 
 def structure(model: ir_exec.Model) -> object:
-    """All that a document says but for lines, and for the places of constants, of which it has the bytes."""
+    """The content of a document but for lines, and for the places of constants, of which it has the bytes."""
     weights = model.weights
     assert weights is not None
 

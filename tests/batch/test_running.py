@@ -1,4 +1,4 @@
-"""`run` in this process, in threads and in processes: each item once, in order, whatever its workers go through."""
+"""`run` in this process, in threads and in processes: each item once, in order, even if workers die."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def processes() -> Iterator[Processes]:
     pool.close(at_once=True)
 
 
-def check(results: list[batch.ItemResult], count: int, failed: set[int] = frozenset()) -> None:  # type: ignore[assignment]  # nobody adds to it
+def check(results: list[batch.ItemResult], count: int, failed: set[int] = frozenset()) -> None:  # type: ignore[assignment]  # it stays empty
     assert [result.index for result in results] == list(range(count))
     assert {result.index for result in results if result.error is not None} == failed
     for result in results:

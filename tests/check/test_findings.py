@@ -1,4 +1,4 @@
-"""What Model Optimizer always wrote is one info for a file; a misspelt attribute stays a warning."""
+"""Attributes that Model Optimizer always wrote are one info for a file; a misspelled attribute stays a warning."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_strict_passes(tmp_path: Path) -> None:
 
 
 def test_tensor_names_of_values_that_nobody_asks_for() -> None:
-    """Quantizing tools name FakeQuantize layers after what they quantize; only inputs and outputs are asked for."""
+    """Quantizing tools name FakeQuantize layers after their inputs; only names of inputs and outputs are looked up."""
     shape = (2, 3)
 
     def relu(id: int, names: str) -> str:

@@ -36,7 +36,7 @@ CODES = {
 
 @pytest.fixture(scope="module")
 def oracle() -> Iterator[Oracle]:
-    """One that asks: what earlier processes were answered says nothing about how it asks."""
+    """An oracle that sends requests: answers of earlier processes do not show its requests."""
     with Oracle(disk=KeptAnswers(None)) as oracle:
         yield oracle
 
@@ -239,6 +239,6 @@ def test_cases_that_want_a_newer_processor(has: bool, asked: bool, monkeypatch: 
     assert can_be_asked(wants) is asked
     assert can_be_asked(GATHER)
     with Oracle(disk=KeptAnswers(None)) as nobody:
-        nobody.values = pytest.fail  # type: ignore[method-assign]  # must not be asked
+        nobody.values = pytest.fail  # type: ignore[method-assign]  # must not be used
         if not asked:
             assert check_values(wants, nobody) == []

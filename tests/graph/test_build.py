@@ -239,7 +239,7 @@ def test_a_renamed_variable_is_one_fault(read, assigned, expected):
         # The first and the last layer have one neighbour.
         ("2 1 2 3", "a"),
         ("0 5 1 2 5", "b"),
-        # The one before a layer counts as the one behind it does, and those further away do not.
+        # The one before a layer counts as the one after it does, and those further away do not.
         ("5 2 6 1 2 3", "b"),
         ("3 4 5 1 2 4 7", "f"),
         ("8 3 4 5 2 4 7", "f"),

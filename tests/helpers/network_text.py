@@ -30,7 +30,7 @@ class Output:
 
 
 class NetworkText:
-    """A network that grows by a layer with each call; bodies share the weights of the network around them."""
+    """A network that grows by a layer with each call; bodies share the weights of their network."""
 
     def __init__(self, outer: NetworkText | None = None) -> None:
         self.weights: bytearray = outer.weights if outer else bytearray()
@@ -78,7 +78,7 @@ class NetworkText:
     ) -> Sequence[Output]:
         """A Loop or TensorIterator; `ties` are made by `tied_input` and `tied_output`.
 
-        A back edge goes from a Result to a Parameter. Input ports count from 0, output ports go on behind them.
+        A back edge goes from a Result to a Parameter. Input ports count from 0, output ports follow them.
         """
         ends = "".join(f'<edge from-layer="{a}" to-layer="{b.layer}"/>' for a, b in back_edges)
         port_map = f"<port_map>{''.join(ties)}</port_map>"

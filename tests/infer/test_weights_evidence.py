@@ -109,7 +109,7 @@ def test_impossible_number_in_weights_is_damage(tmp_path: Path) -> None:
 
 
 def test_the_layer_of_an_odd_constant_asks(tmp_path: Path) -> None:
-    """The evidence is thin: a step of 0, and bytes that nobody uses."""
+    """The evidence is thin: a step of 0, and unused bytes."""
     x = build.parameter([8], "f32", name="x")
     y = build.slice(x, np.array([0]), np.array([4]), np.array([2]))
     saved = Saved(build.model(build.result(y, name="y")), tmp_path)

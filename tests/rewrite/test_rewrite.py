@@ -59,7 +59,7 @@ def test_networks_compute_the_same_with_fewer_layers(name: str) -> None:
 
 
 def test_shapes_of_copied_dims_are_constant() -> None:
-    """Transformers say `[N, T, heads, size]` by the dims of the input."""
+    """Transformers write `[N, T, heads, size]` by the dims of the input."""
     x = build.parameter([None, None, 8], name="x")
     sizes = build.shape_of(x)
     heads = build.concat([build.gather(sizes, ints(0), 0), build.gather(sizes, ints(1), 0), ints(2, 4)], 0)
@@ -96,7 +96,7 @@ def test_a_flatten_copies_its_first_dim() -> None:
     for rows in (4, 1):
         smaller, types = same(build.relu(y), numbers(rows, 2, 3))
         assert not {"ShapeOf", "Slice", "ReduceProd", "Concat"} & types.keys()
-    # Beside a size of 0 that is no copy, -1 is 1.
+    # With a size of 0 that is no copy, -1 is 1.
     assert outputs(smaller, [numbers(0, 2, 3)])[0].shape == (0, 6)
 
 

@@ -210,7 +210,7 @@ def test_inputs_of_the_declared_shapes_are_not_inferred_again(monkeypatch):
 
 
 def test_an_observer_sees_outputs_that_no_layer_reads():
-    """Without one the places of the maxima are left out, as nothing takes them."""
+    """Without one the places of the maxima are left out, as they have no reader."""
     text = NetworkText()
     pool = {"strides": "1,1", "dilations": "1,1", "pads_begin": "0,0", "pads_end": "0,0", "kernel": "2,2"}
     values, _ = text.outputs(2, "MaxPool", text.parameter("1,1,3,3"), opset=8, axis=0, **pool)
@@ -226,7 +226,7 @@ def test_an_observer_sees_outputs_that_no_layer_reads():
 
 
 class Broken:
-    """An array of a library that fails when NumPy asks for it."""
+    """An array of a library that fails when NumPy requests it."""
 
     def __array__(self, *args, **kwargs):
         raise RuntimeError("the device is gone")

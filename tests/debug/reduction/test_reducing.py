@@ -127,7 +127,7 @@ def test_layers_in_a_row_stay() -> None:
 
 
 def test_layers_between_are_replaced_by_their_inputs() -> None:
-    """Where a path has to stay, what is on it need not."""
+    """If a path has to stay, its layers need not."""
 
     def reaches(model: Model) -> bool:
         behind = set()

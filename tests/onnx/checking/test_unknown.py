@@ -1,4 +1,4 @@
-"""Operators that a file's opset lacks, and what is said of the nodes behind a node at fault."""
+"""Operators that a file's opset lacks, and findings about the nodes after a node at fault."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What prior boxes say about wrong sizes and attributes, and the types of those whose sizes are not known."""
+"""Errors of prior boxes for wrong sizes and attributes, and the types of those whose sizes are not known."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def without_state(model: Model) -> Model:
 
 
 def with_past(model: Model) -> Model:
-    """The same with the sum of the tokens before as an input and an output."""
+    """The network with the sum of the tokens before as an input and an output."""
     draw = np.random.default_rng(5)
     tokens = build.parameter([None, None], "i64", name="input_ids")
     past = build.parameter([None, 1, None, 8], "f32", name="past_key_values.0.key")
