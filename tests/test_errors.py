@@ -115,7 +115,7 @@ def test_changed_error_differs_in_named_fields() -> None:
     milder = ERROR.changed(severity="info")
     assert (milder.severity, milder.hint, ERROR.severity) == ("info", "transpose b", "warning")
     with pytest.raises(TypeError):
-        ERROR.changed(colour="red")
+        ERROR.changed(color="red")
 
 
 def test_a_placed_error_keeps_cause_notes_and_traceback() -> None:

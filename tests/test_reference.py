@@ -56,7 +56,7 @@ def test_every_public_name_is_in_the_reference(name: str) -> None:
     shown = {id(value) for path in SHOWN for value in shown_by(path)}
     for public in names_of(module):
         value = getattr(module, public)
-        # Types that are spelt for annotations, and constants, are in a sentence.
+        # Types that are spelled for annotations, and constants, are in a sentence.
         is_named = not inspect.isclass(value) and f"`{public}`" in TEXT
         assert id(value) in shown or is_named, f"ir_exec{name}.{public}"
 

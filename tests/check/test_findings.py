@@ -52,7 +52,7 @@ def test_an_attribute_of_any_name_is_a_warning() -> None:
     assert (diagnostic.code, diagnostic.severity) == (Code.unknown_attribute, "warning")
 
 
-def test_a_misspelt_attribute_is_a_warning() -> None:
+def test_a_misspelled_attribute_is_a_warning() -> None:
     report = check_model(convolutions('output_padding="0,0"', 'stridse="2,2"'), weights=bytes(16))
     assert [(diagnostic.severity, diagnostic.location.layer_id) for diagnostic in report.diagnostics] == [
         ("info", "2"),

@@ -63,11 +63,11 @@ def requests(case: Case) -> list[Request]:
 
 
 @cache
-def neighbours() -> dict[Case, list[Case]]:
+def neighbors() -> dict[Case, list[Case]]:
     """The rows of all tables, each with the rows of the same request to the plugin."""
     answers = {}
     for family in families():
-        asked = [case for case in table(family) if _has_neighbours(case)]
+        asked = [case for case in table(family) if _has_neighbors(case)]
         for start in range(0, len(asked), TOGETHER):
             answers |= dict.fromkeys(asked[start : start + TOGETHER], asked[start : start + TOGETHER])
     return answers
@@ -79,7 +79,7 @@ _ALONE: Final = {
 }
 
 
-def _has_neighbours(case: Case) -> bool:
+def _has_neighbors(case: Case) -> bool:
     has_strings = ElementType.string in map(ElementType.of, case.inputs)
     return case.oracle == "plugin" and not case.wide_vectors and not has_strings and case.type not in _ALONE
 
@@ -92,7 +92,7 @@ def answer_of(case: Case, oracle: Oracle, *, alone: bool = False) -> tuple[Array
     assert case.oracle != "nobody"
     request = Request(case.oracle, build(case), alone=alone)
     if not alone and not oracle.knows(request):
-        oracle.ask_together(Request("plugin", build(row)) for row in neighbours().get(case, ()))
+        oracle.ask_together(Request("plugin", build(row)) for row in neighbors().get(case, ()))
     answer: tuple[Array, ...] | Refused = oracle.ask(request)
     return answer
 
@@ -125,7 +125,7 @@ def check_values(case: Case, oracle: Oracle) -> list[str]:
 def _openvino_faults(case: Case, actual: Sequence[Array], oracle: Oracle) -> list[str]:
     faults: list[str] = []
     for alone in (False, True):
-        # Where outputs differ, no neighbour shall have to do with it.
+        # Where outputs differ, no neighbor shall have to do with it.
         answer = answer_of(case, oracle, alone=alone)
         if isinstance(answer, Refused):
             return [f"no answer: {answer.reason}"]

@@ -57,7 +57,7 @@ def sample(family: str) -> frozenset[int]:
 
 
 def each_chunk() -> list[ParameterSet]:
-    """All rows of all tables, some neighbours at a time, as parameters of a test."""
+    """All rows of all tables, some neighbors at a time, as parameters of a test."""
     return [
         pytest.param(rows, id=f"{family}-{number}")
         for family in families()

@@ -78,7 +78,7 @@ def _check(case: Case, oracle: Oracle, numbers: Mapping[str, float], threads: in
     with replace_thresholds(numbers), RunThreads(threads), np.errstate(all="ignore"):
         runs = list(_outputs(case))
     for outputs in runs:
-        # Where they differ, no neighbour shall have to do with it.
+        # Where they differ, no neighbor shall have to do with it.
         faults = _faults(case, outputs, _answers(case, oracle))
         faults = faults and _faults(case, outputs, _answers(case, oracle, alone=True))
         changed = {name: number for name, number in numbers.items() if number != NUMBERS[name]}

@@ -396,7 +396,7 @@ def test_look_up(type_name: str, version: str, answer: str) -> None:
     assert resolves(type_name, version) == answer
 
 
-def test_unknown_type_is_told_its_neighbour() -> None:
+def test_unknown_type_is_told_its_neighbor() -> None:
     with pytest.raises(GraphError) as caught:
         resolve("GatherElement", "opset6")
     assert facts(caught.value.hint) == ["GatherElements"]

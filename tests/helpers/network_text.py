@@ -119,8 +119,8 @@ class NetworkText:
     ) -> Sequence[Output]:
         id, self._count = self._count, self._count + 1
         ports = "".join(f'<port id="{i}" precision="UNSPECIFIED"/>' for i in range(len(inputs)))
-        made = [Output(id, len(inputs) + i) for i in range(outputs)]
-        out_ports = "".join(f'<port id="{output.port}" precision="UNSPECIFIED"/>' for output in made)
+        created = [Output(id, len(inputs) + i) for i in range(outputs)]
+        out_ports = "".join(f'<port id="{output.port}" precision="UNSPECIFIED"/>' for output in created)
         data = "".join(f" {key}={quoteattr(str(value))}" for key, value in attributes.items())
         version = opset if isinstance(opset, str) else f"opset{opset}"
         self._layers.append(
@@ -134,7 +134,7 @@ class NetworkText:
             f'<edge from-layer="{source.layer}" from-port="{source.port}" to-layer="{id}" to-port="{i}"/>'
             for i, source in enumerate(inputs)
         ]
-        return made
+        return created
 
 
 def tied_input(port: int, parameter: Output, **part: object) -> str:

@@ -1,4 +1,4 @@
-"""Weights of another network are recognised by what they hold, and weights with other faults are not."""
+"""Weights of another network are recognized by what they hold, and weights with other faults are not."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_floats_that_are_other_bytes(tmp_path: Path, dtype: type[np.floating]) -
         np.zeros(256, np.float32),
         NOISE.integers(-128, 128, 256, np.int8),
     ],
-    ids=["mask of infinities", "mask of the least", "NaN", "positions", "scales", "zeros", "quantised"],
+    ids=["mask of infinities", "mask of the least", "NaN", "positions", "scales", "zeros", "quantized"],
 )
 def test_floats_that_are_meant(tmp_path: Path, array: Array, tail: int) -> None:
     saved = of_floats(array, tmp_path)

@@ -65,8 +65,8 @@ def test_shapes_of_copied_dims_are_constant() -> None:
     heads = build.concat([build.gather(sizes, ints(0), 0), build.gather(sizes, ints(1), 0), ints(2, 4)], 0)
     turned = build.transpose(build.reshape(x, heads, special_zero=False), ints(0, 2, 1, 3))
     back = build.transpose(turned, ints(0, 2, 1, 3))
-    whole = build.concat([build.gather(build.shape_of(back), ints(0, 1), 0), ints(8)], 0)
-    y = build.result(build.relu(build.reshape(build.abs(back), whole, special_zero=False)), name="y")
+    target_shape = build.concat([build.gather(build.shape_of(back), ints(0, 1), 0), ints(8)], 0)
+    y = build.result(build.relu(build.reshape(build.abs(back), target_shape, special_zero=False)), name="y")
     for shape in ((2, 3, 8), (1, 1, 8), (0, 3, 8)):
         smaller, types = same(y, numbers(*shape))
         assert not {"ShapeOf", "Gather", "Concat"} & types.keys()

@@ -63,7 +63,7 @@ def test_the_usual_sizes_of_images() -> None:
     assert image.shape == (2, 3, 32, 32)
 
 
-def test_open_channels_are_colours() -> None:
+def test_open_channels_are_colors() -> None:
     image = build.parameter("?,?,?,?", "f32", name="image")
     assert drawn_inputs(build.model(build.relu(image)), 0)["image"].shape == (2, 3, 32, 32)
 

@@ -105,7 +105,7 @@ def test_two_faults_that_are_both_needed() -> None:
 
 
 def test_layers_in_a_row_stay() -> None:
-    """A fusion that goes wrong needs its neighbours."""
+    """A fusion that goes wrong needs its neighbors."""
 
     def fails(model: Model) -> bool:
         return any(

@@ -466,13 +466,13 @@ def quantized_network(path: Path, format: str) -> tuple[Tensor, ...]:
 
 @network
 def quantized_qdq(path: Path) -> tuple[Tensor, ...]:
-    """Quantised with QuantizeLinear and DequantizeLinear around operators of floats."""
+    """Quantized with QuantizeLinear and DequantizeLinear around operators of floats."""
     return quantized_network(path, "QDQ")
 
 
 @network
 def quantized_qlinear(path: Path) -> tuple[Tensor, ...]:
-    """Quantised with QLinearConv and its kin."""
+    """Quantized with QLinearConv and its kin."""
     return quantized_network(path, "QOperator")
 
 
