@@ -18,6 +18,7 @@ from ir_exec.plan.graph import PlanGraph
 from ir_exec.plan.passes.prepack import WeightMemoryBudget
 from ir_exec.plan.pipeline import PASSES, ModelPass, ShapesPass
 from ir_exec.plan.records import Plan, Setting
+from ir_exec.plan.run_sizes import RunSizes
 from ir_exec.plan.selection import PassSelection
 from ir_exec.types import TensorType
 
@@ -88,8 +89,12 @@ class Compiler:
         self._selection = selection
         self._counted_bytes = 0
 
-    def compile_plan(self, inputs: list[TensorType]) -> Plan:
+    def compile_plan(self, inputs: list[TensorType], sizes: RunSizes | None = None) -> Plan:
         """The plan for inputs of these types.
+
+        Args:
+            sizes: The sizes of a run. The plan is for this one and all others in which inference takes the same
+                branches.
 
         Raises:
             IRError: The errors of inference.
@@ -97,15 +102,15 @@ class Compiler:
         """
         types = self._infer(inputs)
         try:
-            return self._compile(types, excluded=frozenset())
+            return self._compile(types, sizes, excluded=frozenset())
         except IRError as error:
             if isinstance(error, ResourceError) and self._discard_constants():
-                return self.compile_plan(inputs)
+                return self.compile_plan(inputs, sizes)
             if self.tier == "plain" or self.constants is None:
                 raise
             # A failure here recurs in the run, or in the plan below.
             self.failed = str(error)
-            return self._compile(types, excluded=_FOLLOWS_SHAPES)
+            return self._compile(types, sizes, excluded=_FOLLOWS_SHAPES)
 
     def prepare(self, inputs: list[TensorType]) -> ModelConstants:
         """The constants, for runs of layers on inputs of these types without a plan.
@@ -116,9 +121,9 @@ class Compiler:
         types = self._infer(inputs)
         return self._retry(lambda: self._prepare(types))
 
-    def _compile(self, types: Types, excluded: Collection[str]) -> Plan:
+    def _compile(self, types: Types, sizes: RunSizes | None, excluded: Collection[str]) -> Plan:
         """The plan without the excluded passes, and without those that fail."""
-        plan = self._retry(lambda: self._plan(types, self._prepare(types), excluded))
+        plan = self._retry(lambda: self._plan(types, sizes, self._prepare(types), excluded))
         if self.tier != "plain" and not excluded:
             plan.require_memory(current_limits())
         return plan
@@ -151,10 +156,11 @@ class Compiler:
         self.constants = constants
         return constants
 
-    def _plan(self, types: Types, constants: ModelConstants, excluded: Collection[str]) -> Plan:
+    def _plan(self, types: Types, sizes: RunSizes | None, constants: ModelConstants, excluded: Collection[str]) -> Plan:
         """The plan, from the passes of scope `shapes`."""
         results = [node.values_in[0].number for node in self.setting.graph.results]
         graph = PlanGraph(constants.computed_nodes(), types, constants.arrays.copy(), results, self.setting.operator)
+        graph.sizes = sizes
         for entry in PASSES:
             if isinstance(entry, ShapesPass) and self._may_run(entry, excluded):
                 before = graph.nodes
