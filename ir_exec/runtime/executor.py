@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from threading import Lock
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ir_exec.errors import ResourceError
 from ir_exec.graph import BodyGraph, Graph, Node
@@ -13,7 +13,7 @@ from ir_exec.infer import OuterTypes, Types
 from ir_exec.kernels.limits import Budget, current_limits, owners
 from ir_exec.ops import Op
 from ir_exec.ops.base.bodies import Iterations, Ties
-from ir_exec.ops.infrastructure.values import Parameter, ReadsVariable, Result
+from ir_exec.ops.infrastructure.values import AssignsVariable, Parameter, ReadsVariable, Result
 from ir_exec.plan.compiler import Compiler, Tier
 from ir_exec.plan.passes.prepack import WeightMemoryBudget
 from ir_exec.plan.pipeline import ALL_PASSES
@@ -71,7 +71,7 @@ class Executor:
         self._parameters = [node.outputs[0].number for node in graph.parameters]
         self._back_edges = ties.back_edges if ties else ()
         self._traces_sizes = not is_body and tier != "plain"
-        self._variables = [node.op.variable_id for node in graph.nodes if isinstance(node.op, ReadsVariable)]
+        self._variables = () if is_body else _variables_of_graph(graph)
         self._packing = Lock()
         self._runs_until_packed = thresholds.RUNS_BEFORE_PACKING if tier == "auto" else -1
 
@@ -175,7 +175,7 @@ class Executor:
     def _start(self, arrays: list[Array], iterations: Iterations | None) -> _Start:
         types = [(array.dtype, array.shape) for array in arrays]
         plan = self._plans.get(types)
-        if plan.is_dynamic and self._traces_sizes:
+        if plan.is_dynamic and self._traces_sizes and (self._variables or self._plans.is_open(plan)):
             start = self._sized_start(plan, types)
             if start is not None:
                 return start
@@ -198,26 +198,27 @@ class Executor:
     def _sized_start(self, plan: Plan, types: list[Input]) -> _Start | None:
         """The plan for the sizes of this run, instead of a dynamic one; None without one, or with too little memory."""
         if plan.sized_plans is None:
-            plan.sized_plans = SizedPlans(lambda sizes: self._new_sized_plan(plan, sizes))
-        variables = self.compiler.setting.context["state"].shapes(self._variables) if self._variables else {}
-        match = plan.sized_plans.get(RunSizes(tuple([shape for _, shape in types]), variables))
-        if match is None:
+            plan.sized_plans = SizedPlans(
+                lambda sizes: self._new_plan_of(plan, sizes=sizes),
+                lambda sizes: self._new_plan_of(plan, variables=sizes.variables),
+            )
+        variables = self.compiler.setting.context["state"].shapes(self._variables) if self._variables else ()
+        bound = plan.sized_plans.get(RunSizes(tuple([shape for _, shape in types]), variables))
+        if bound is None:
             return None
-        sized, size, values = match
         try:
-            current_limits().require(sized.peak + size)
+            current_limits().require(bound.plan.peak + bound.size)
         except ResourceError:
             # The dynamic plan counts the memory of each step.
             return None
-        slots = sized.slots.copy()
-        assert sized.sized is not None, "it was made for sizes"
-        for number, value in zip(sized.sized.numbers, values, strict=True):
+        slots = bound.plan.slots.copy()
+        for number, value in zip(bound.numbers, bound.values, strict=True):
             slots[number] = value
-        return _Start(sized, slots)
+        return _Start(bound.plan, slots)
 
-    def _new_sized_plan(self, plan: Plan, sizes: RunSizes) -> Plan:
+    def _new_plan_of(self, plan: Plan, **sizes: Any) -> Plan:
         with self._plans.planning:
-            return self.compiler.compile_plan(list(plan.input_types), sizes)
+            return self.compiler.compile_plan(list(plan.input_types), **sizes)
 
     def _repeats(self, plan: Plan, types: list[Input]) -> bool:
         """Return True if all iterations of a loop have inputs of these types, since the results have them too."""
@@ -257,6 +258,18 @@ class Executor:
         plan = self.compiler.compile_plan(inputs)
         plan.input_types = inputs
         return plan
+
+
+def _variables_of_graph(graph: Graph) -> tuple[str, ...]:
+    """The variables that the graph reads, without those that bodies assign: these may change in a run."""
+    outer_nodes = set(graph.nodes)
+    in_bodies = {
+        node.op.variable_id
+        for node in graph.all_nodes()
+        if isinstance(node.op, AssignsVariable) and node not in outer_nodes
+    }
+    names = dict.fromkeys(node.op.variable_id for node in graph.nodes if isinstance(node.op, ReadsVariable))
+    return tuple([name for name in names if name not in in_bodies])
 
 
 class _Start(NamedTuple):

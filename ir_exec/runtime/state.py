@@ -66,10 +66,10 @@ class Variables:
         value = self._values.get(variable_id) if value is None else value
         return value if value is None or variable_id not in self._rounded else convert_by_chunks(value, ElementType.f32)
 
-    def shapes(self, variable_ids: Iterable[str]) -> dict[str, tuple[int, ...]]:
+    def shapes(self, variable_ids: Iterable[str]) -> tuple[tuple[str, tuple[int, ...]], ...]:
         """The shapes of the values that a run reads, without variables that have their initial values."""
-        values = {name: self._current.get(name, self._values.get(name)) for name in variable_ids}
-        return {name: value.shape for name, value in values.items() if value is not None}
+        values = [(name, self._current.get(name, self._values.get(name))) for name in variable_ids]
+        return tuple([(name, value.shape) for name, value in values if value is not None])
 
     def stored_value(self, variable_id: str) -> Array | None:
         """The value between runs, None for the initial one."""
@@ -250,7 +250,7 @@ class CurrentVariables:
     def write(self, variable_id: str, value: Array, *, is_own: bool = False) -> None:
         VARIABLES.get().write(variable_id, value, is_own=is_own)
 
-    def shapes(self, variable_ids: Iterable[str]) -> dict[str, tuple[int, ...]]:
+    def shapes(self, variable_ids: Iterable[str]) -> tuple[tuple[str, tuple[int, ...]], ...]:
         """The shapes of the values that a run reads, without variables that have their initial values."""
         return VARIABLES.get().shapes(variable_ids)
 

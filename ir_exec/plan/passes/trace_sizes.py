@@ -71,19 +71,14 @@ class _Tracer:
 
     def trace(self) -> None:
         setting = self.constants.setting
-        in_bodies = {
-            node.op.variable_id
-            for body in setting.bodies
-            for node in _all_nodes(body)
-            if node.op is not None and hasattr(node.op, "variable_id")
-        }
+        variables = dict(self.sizes.variables)
         for position, node in enumerate(setting.graph.parameters):
             self._enter(node.outputs[0].number, position, self.sizes.inputs[position])
         for node in self.graph.nodes:
             op = self.graph.operator(node)
             if isinstance(op, ReadsVariable):
-                shape = self.sizes.variables.get(op.variable_id)
-                if shape is not None and op.variable_id not in in_bodies:
+                shape = variables.get(op.variable_id)
+                if shape is not None:
                     self._enter(node.outputs[0].number, op.variable_id, shape)
                     self.traced_nodes.add(node)
             elif not node.bodies and not op.infer_context and not op.pads_to_static:
@@ -163,11 +158,6 @@ class _Tracer:
                 if isinstance(element, TracedSize) and not (int(limits.min) <= element <= int(limits.max)):
                     return [None] * len(outputs)
         return list(actual)
-
-
-def _all_nodes(node: Node) -> Iterator[Node]:
-    for body in node.bodies:
-        yield from body.graph.all_nodes()
 
 
 def _traced_dim(trace: SizeTrace, size: int, code: str) -> Dim:

@@ -24,7 +24,7 @@ RANDOM = np.random.default_rng(11)
 def with_sizes(compiled: ir_exec.CompiledModel) -> list[Plan]:
     """The plans that runs have made for certain sizes."""
     plans = compiled.executor.plans
-    return [sized for plan in plans if plan.sized_plans is not None for sized in plan.sized_plans.plans]
+    return [sized for plan in plans if plan.sized_plans is not None for sized in plan.sized_plans.traced]
 
 
 def types_of(plan: Plan) -> list[str]:
@@ -202,6 +202,44 @@ def test_variables_of_other_shapes() -> None:
     ones = [{"x": np.full((1, 1), value, np.float32)} for value in range(15)]
     _, results = run_both(make, [*ones, {"x": np.ones((1, 3), np.float32)}, {"x": np.ones((1, 16), np.float32)}, *ones])
     assert [isinstance(result, IRError) for result in results[15:18]] == [True, False, False]
+
+
+def test_variables_whose_shapes_repeat_have_a_static_plan(inferences: list[str]) -> None:
+    def make() -> ir_exec.Model:
+        x = build.parameter([1, 3], "f32", name="x")
+        past = build.read_value(np.zeros((1, 3), np.float32), "v", shape=[None, None])
+        total = build.tanh(build.add(build.matmul(past, np.ones((3, 3), np.float32)), x))
+        return build.model(build.result(total), sinks=[build.assign(total, "v")])
+
+    calls = [{"x": RANDOM.standard_normal((1, 3)).astype(np.float32)} for _ in range(12)]
+    compiled, _ = run_both(make, calls)
+    inferences.clear()
+    for _ in range(4):
+        compiled(calls[0])
+    assert not inferences
+    (plan,) = compiled.executor.plans
+    assert plan.sized_plans is not None
+    (exact,) = plan.sized_plans.exact.values()
+    assert exact is not None
+    assert not exact.is_dynamic
+    compiled.state["v"] = np.ones((2, 3), np.float32)
+    expected = np.tanh(np.full((2, 3), 3, np.float32) + calls[0]["x"])
+    np.testing.assert_allclose(compiled(calls[0])[0], expected, rtol=1e-6)
+
+
+def test_faults_that_repeat_are_still_reported() -> None:
+    def make() -> ir_exec.Model:
+        x = build.parameter([1, 3], "f32", name="x")
+        past = build.read_value(np.zeros((1, 3), np.float32), "v", shape=[None, None])
+        return build.model(build.result(build.add(past, x)), sinks=[build.assign(past, "v")])
+
+    compiled = ir_exec.compile_model(make())
+    compiled.state["v"] = np.ones((1, 2), np.float32)
+    for _ in range(8):
+        with pytest.raises(ir_exec.ShapeError):
+            compiled({"x": np.ones((1, 3), np.float32)})
+    compiled.state["v"] = np.ones((1, 3), np.float32)
+    assert compiled({"x": np.ones((1, 3), np.float32)})[0].tolist() == [[2] * 3]
 
 
 def test_integers_that_leave_their_type_are_computed_in_the_run() -> None:
