@@ -15,7 +15,7 @@ from ir_exec.debug.values.entries import Key
 from ir_exec.graph import Node
 from ir_exec.graph.compressed import find_weight
 from ir_exec.model import Model
-from ir_exec.ops.infrastructure.values import Const, Parameter
+from ir_exec.ops.infrastructure.values import Const
 from ir_exec.plan.constant_values import constant_values
 from ir_exec.runtime.precision import Precision
 from ir_exec.types import Array
