@@ -154,7 +154,7 @@ def test_prefixes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         ("a,b", ("a", "b")),
         ("a,c,d", ("a", "c,d")),
@@ -163,8 +163,8 @@ def test_prefixes() -> None:
         ("a_abc,c", ()),
     ],
 )
-def test_original_layers(text: str, found: tuple[str, ...]) -> None:
-    assert original_layers(text, {"a", "b", "c,d"}) == found
+def test_original_layers(text: str, expected: tuple[str, ...]) -> None:
+    assert original_layers(text, {"a", "b", "c,d"}) == expected
 
 
 def test_openvino_beside_it() -> None:
@@ -183,7 +183,7 @@ def test_openvino_beside_it() -> None:
     assert sum(layer.share for layer in report.openvino.layers) == pytest.approx(1)
 
 
-def test_a_model_that_was_lowered_is_named() -> None:
+def test_lowered_model_is_named() -> None:
     path = NETWORKS / "onnx" / "separable.onnx"
     for source, lowered in ((path, True), (NETWORKS / "gnn_gcn_gat.xml", False)):
         with np.load(source.with_name(f"{source.stem}.inputs.npz")) as stored:
