@@ -29,7 +29,7 @@ def names_of(module: Any) -> list[str]:
     return [name for name, value in vars(module).items() if not (name.startswith("_") or inspect.ismodule(value))]
 
 
-def resolved(path: str) -> Any:
+def resolve(path: str) -> Any:
     """What is at a dotted path: a module, or something in one."""
     try:
         return importlib.import_module(path)
@@ -37,12 +37,12 @@ def resolved(path: str) -> Any:
         if not error.name or not error.name.startswith("ir_exec"):
             raise
         module, _, name = path.rpartition(".")
-        return getattr(resolved(module), name)
+        return getattr(resolve(module), name)
 
 
 def shown_by(path: str) -> Iterator[Any]:
     """What `::: path` shows: a module what is in its `__all__`, unless a module in it has the same name."""
-    yield (target := resolved(path))
+    yield (target := resolve(path))
     if inspect.ismodule(target):
         for name in getattr(target, "__all__", []):
             if f"{path}.{name}" not in sys.modules:
@@ -69,19 +69,21 @@ def test_every_public_name_has_a_docstring(name: str) -> None:
     missing = [
         f"{public}{member}"
         for public in names_of(module)
-        for member, value in documented(getattr(module, public))
+        for member, value in documented_members(getattr(module, public))
         if not inspect.getdoc(value)
     ]
     assert not missing
 
 
-def documented(value: Any) -> Iterator[tuple[str, Any]]:
+def documented_members(value: Any) -> Iterator[tuple[str, Any]]:
     """A function or a class, with the methods and properties of the class."""
     if inspect.isroutine(value) or inspect.isclass(value):
         yield "", value
     if inspect.isclass(value) and value.__module__.startswith("ir_exec"):
         for name, member in vars(value).items():
-            if not name.startswith("_") and isinstance(member, (property, classmethod, staticmethod, type(documented))):
+            if not name.startswith("_") and isinstance(
+                member, (property, classmethod, staticmethod, type(documented_members))
+            ):
                 yield f".{name}", member
 
 

@@ -43,7 +43,7 @@ def ends(edge: Edge) -> tuple[str, ...]:
     return edge.from_layer, edge.from_port, edge.to_layer, edge.to_port
 
 
-def saved(model: ir_exec.Model, folder: Path) -> ir_exec.Model:
+def save_and_read(model: ir_exec.Model, folder: Path) -> ir_exec.Model:
     model.save(folder / "again.xml")
     return ir_exec.read_model(folder / "again.xml")
 
@@ -56,7 +56,7 @@ def test_structure_types_and_results(path: Path, tmp_path: Path) -> None:
     assert inputs is not None
     expected = list(ir_exec.compile_model(model)(inputs).values())
     for written in (model, Editor(model).model()):
-        again = saved(written, tmp_path)
+        again = save_and_read(written, tmp_path)
         assert structure(again) == structure(model)
         assert again.types == model.types
         assert (again.inputs, again.outputs) == (model.inputs, model.outputs)
@@ -68,7 +68,7 @@ def test_structure_types_and_results(path: Path, tmp_path: Path) -> None:
 @pytest.mark.conformance
 @each_network
 def test_openvino_reads_the_same(path: Path, oracle: Oracle, tmp_path: Path) -> None:
-    saved(Editor(ir_exec.read_model(path)).model(), tmp_path)
+    save_and_read(Editor(ir_exec.read_model(path)).model(), tmp_path)
     again = ir_file(tmp_path / "again.xml")
     types, expected = oracle.types(again), oracle.types(ir_file(path))
     assert not isinstance(types, Refused), types.reason
@@ -91,7 +91,7 @@ def test_openvino_reads_a_network_that_was_reshaped(path: Path, oracle: Oracle, 
     inputs = arrays(path, "inputs")
     assert inputs is not None
     shapes = [array.shape for array in inputs]
-    again = saved(model.reshape(dict(enumerate(shapes))), tmp_path)
+    again = save_and_read(model.reshape(dict(enumerate(shapes))), tmp_path)
     assert [port.shape for port in again.inputs] == shapes
     assert again.types == model.types
     types = oracle.types(ir_file(tmp_path / "again.xml"))
@@ -104,7 +104,7 @@ def test_openvino_reads_a_network_that_was_reshaped(path: Path, oracle: Oracle, 
     assert len(same) >= 0.8 * len(expected)
 
 
-def test_equal_constants_are_written_once_and_large_ones_are_not_copied(tmp_path: Path) -> None:
+def test_equal_constants_are_written_once_without_copies(tmp_path: Path) -> None:
     large = np.arange(2**23, dtype=np.float32)
     x = build.parameter([1], name="x")
     y = build.add(build.add(x, build.constant(large)), build.constant(large.copy()))

@@ -30,7 +30,7 @@ def until_large(x: build.Value) -> tuple[build.Value, ...]:
     return build.loop(None, None, body, carried=[x])
 
 
-def numbered(x: build.Value) -> tuple[build.Value, ...]:
+def iteration_numbers(x: build.Value) -> tuple[build.Value, ...]:
     """The number of the iteration, and the sums so far, collected."""
 
     def body(i: build.Value, sum: build.Value) -> tuple[None, list[build.Value], list[build.Value]]:
@@ -61,7 +61,7 @@ def sliced_in_a_loop(x: build.Value) -> tuple[build.Value, ...]:
     )
 
 
-def nested(x: build.Value) -> build.Value:
+def nested_if(x: build.Value) -> build.Value:
     """An If in a Loop in an If, all of which read x."""
 
     def body(i: build.Value, value: build.Value) -> tuple[None, list[build.Value], list[build.Value]]:
@@ -87,7 +87,7 @@ def never_run(x: build.Value) -> tuple[build.Value, ...]:
     return build.loop(0, None, lambda i, value: (None, [build.exp(value)], []), carried=[x])
 
 
-CASES = [until_large, numbered, grown, of_parts, sliced_in_a_loop, nested, two_outputs, never_run]
+CASES = [until_large, iteration_numbers, grown, of_parts, sliced_in_a_loop, nested_if, two_outputs, never_run]
 
 
 @pytest.mark.conformance
@@ -126,7 +126,7 @@ def test_constants_from_outside_are_constants_inside() -> None:
     assert len(loop.inputs) == 3
 
 
-def test_a_value_that_is_read_twice_is_one_input() -> None:
+def test_value_read_twice_is_one_input() -> None:
     x = build.parameter([4], name="x")
     (y,) = build.loop(2, None, lambda i, value: (None, [build.add(build.add(value, x), x)], []), carried=[x])
     (loop,) = (node for node in build.model(y).graph.nodes if node.type == "Loop")

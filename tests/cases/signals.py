@@ -30,7 +30,7 @@ def along(data: Array, axis: int, size: int, sign: int) -> Array:
     return np.moveaxis(moved @ np.exp(sign * 2j * np.pi * turns), -1, axis)
 
 
-def mirrored(data: Array, axis: int, size: int) -> Array:
+def mirror_half(data: Array, axis: int, size: int) -> Array:
     """The numbers of which data has the first half: number j and number size - j are conjugates."""
     half = np.moveaxis(data, axis, -1)[..., : size // 2 + 1]
     half = np.pad(half, [(0, 0)] * (half.ndim - 1) + [(0, size // 2 + 1 - half.shape[-1])])
@@ -45,7 +45,7 @@ def by_formula(type: str, data: Array, axes: tuple[int, ...], sizes: tuple[int, 
     turned = [axis % numbers.ndim for axis in axes]
     for axis, size in zip(turned, sizes, strict=True):
         if type == "IRDFT" and axis == turned[-1]:
-            numbers = mirrored(numbers, axis, size)
+            numbers = mirror_half(numbers, axis, size)
         numbers = along(numbers, axis, size, 1 if type.startswith("I") else -1) / (size if type[0] == "I" else 1)
     if type == "RDFT":
         numbers = np.take(numbers, range(sizes[-1] // 2 + 1), turned[-1])

@@ -89,7 +89,7 @@ def test_memory_is_a_small_multiple_of_the_files(data: st.DataObject) -> None:
     assert peak < 40 * len(raw) + 4 * 2**20
 
 
-def test_a_result_of_a_body_without_an_edge_is_no_fault_of_the_program() -> None:
+def test_body_result_without_edge_is_no_internal_error() -> None:
     """Its edge ends at a port that does not exist."""
     edge = b'<edge from-layer="4" from-port="2" to-layer="5" to-port="0" />'
     before, _, after = SMALL.rpartition(edge)

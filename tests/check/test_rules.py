@@ -35,7 +35,7 @@ def test_every_rule_is_reported_somewhere() -> None:
     assert [code for code in Code if not re.search(rf"\bCode\.{code.name}\b", text)] == []
 
 
-def test_codes_are_named_where_they_are_raised() -> None:
+def test_codes_are_named_at_their_raise() -> None:
     assert not [str(file) for file in FILES if re.search(r"""["']IR\d{3}["']""", file.read_text("utf-8"))]
 
 

@@ -29,7 +29,7 @@ def main() -> int:
     with Oracle() as oracle:
         # Asked all at once, the child need not wait for this process.
         for _ in oracle.ask_all(
-            request for case in rows for request in requests(case) if _asked(request.mode, options.only)
+            request for case in rows for request in requests(case) if _is_requested(request.mode, options.only)
         ):
             pass
         for case in rows:
@@ -55,7 +55,7 @@ def _chosen(parser: argparse.ArgumentParser, prefixes: list[str]) -> list[str]:
     return chosen or families()
 
 
-def _asked(mode: str, only: str | None) -> bool:
+def _is_requested(mode: str, only: str | None) -> bool:
     return only is None or (mode == "types") == (only == "types")
 
 

@@ -110,15 +110,15 @@ def check_values(case: Case, oracle: Oracle) -> list[str]:
     try:
         actual, faults = _careful_outputs(case)
     except Exception as error:  # the table goes on after any fault
-        return [_told("evaluate", error)]
+        return [_describe_error("evaluate", error)]
     if case.expected is not None:
-        faults += _prefixed(
+        faults += _add_prefix(
             "against `expected`", value_faults(actual, case.expected, case.rtol, case.atol, case.summed)
         )
     if case.oracle != "nobody" and can_be_asked(case):
-        faults += _prefixed(f"against OpenVINO ({case.oracle})", _openvino_faults(case, actual, oracle))
+        faults += _add_prefix(f"against OpenVINO ({case.oracle})", _openvino_faults(case, actual, oracle))
     if not faults:
-        faults += _prefixed("strided inputs", _strided_faults(case, actual))
+        faults += _add_prefix("strided inputs", _strided_faults(case, actual))
     return faults
 
 
@@ -143,7 +143,7 @@ def check_types(case: Case, form: Form, oracle: Oracle) -> list[str]:
     try:
         output_types = ours.infer(case, form)
     except Exception as error:  # the table goes on after any fault
-        return [_told("infer", error)]
+        return [_describe_error("infer", error)]
     expected = None
     if form == "static" or case.dynamic:
         answer = oracle.types(build(case, form))
@@ -169,8 +169,8 @@ def check_file(case: Case, form: Form) -> list[str]:
         model = ir_exec.read_model(file.xml, weights=file.weights)
         result = ir_exec.compile_model(model, precision="file")(file.inputs)
     except Exception as error:  # the table goes on after any fault
-        return [_told("the file", error)]
-    return _prefixed("against the operator alone", value_faults([result[i] for i in range(len(result))], alone))
+        return [_describe_error("the file", error)]
+    return _add_prefix("against the operator alone", value_faults([result[i] for i in range(len(result))], alone))
 
 
 def check_in_f32(case: Case) -> list[str]:
@@ -188,9 +188,9 @@ def check_in_f32(case: Case) -> list[str]:
     try:
         result = ir_exec.compile_model(ir_exec.read_model(file.xml, weights=file.weights))(file.inputs)
     except Exception as error:  # the table goes on after any fault
-        return [_told("in f32", error)]
+        return [_describe_error("in f32", error)]
     rtol, atol = (max(tolerance, 2 * max(places)) for tolerance in (case.rtol, case.atol))
-    return _prefixed("in f32", value_faults([result[i] for i in range(len(result))], alone, rtol, atol))
+    return _add_prefix("in f32", value_faults([result[i] for i in range(len(result))], alone, rtol, atol))
 
 
 def _layer(nodes: Sequence[NodeTypes]) -> NodeTypes:
@@ -229,11 +229,11 @@ def _same_bits(left: Array, other: Array) -> bool:
 
 def _strided_faults(case: Case, actual: Sequence[Array]) -> list[str]:
     """The same with inputs whose elements do not lie side by side; rounding may differ by the order of sums."""
-    again = ours.evaluate(case, [_strided(array) for array in case.inputs])
+    again = ours.evaluate(case, [_to_strides(array) for array in case.inputs])
     return value_faults(again, actual, max(case.rtol, 1e-6), max(case.atol, 1e-6))
 
 
-def _strided(array: Array) -> Array:
+def _to_strides(array: Array) -> Array:
     if array.ndim == 0:
         return array
     spaced = np.zeros((*array.shape[:-1], 2 * array.shape[-1]), array.dtype)[..., ::-2]
@@ -241,10 +241,10 @@ def _strided(array: Array) -> Array:
     return spaced
 
 
-def _told(method: str, error: Exception) -> str:
+def _describe_error(method: str, error: Exception) -> str:
     code = f" {error.code}" if isinstance(error, IRError) else ""
     return f"{method} raised {type(error).__name__}{code}: {error}"
 
 
-def _prefixed(prefix: str, faults: Sequence[str]) -> list[str]:
+def _add_prefix(prefix: str, faults: Sequence[str]) -> list[str]:
     return [f"{prefix}: {fault}" for fault in faults]

@@ -11,7 +11,7 @@ from functools import cache
 import ir_exec.runtime  # noqa: F401  # imports every kernel
 from ir_exec.tuning import thresholds
 
-__all__ = ["NUMBERS", "cut", "mixed", "replaced", "whole"]
+__all__ = ["NUMBERS", "cut", "mix", "replace_thresholds", "without_cuts"]
 
 NUMBERS: dict[str, float] = {name: number for name, number in vars(thresholds).items() if name.isupper()}
 
@@ -27,12 +27,12 @@ def cut(least: int) -> dict[str, float]:
     return {name: _other(name, least, HUGE) for name in NUMBERS}
 
 
-def whole() -> dict[str, float]:
+def without_cuts() -> dict[str, float]:
     """All work is done at once, by the calling thread, and nothing is many."""
     return {name: _other(name, HUGE, 2) for name in NUMBERS}
 
 
-def mixed(seed: str) -> dict[str, float]:
+def mix(seed: str) -> dict[str, float]:
     """Each number is small, moderate or huge, whatever the others are."""
     chosen = random.Random(seed)
     return {name: _other(name, *chosen.choices((2, 3, 7, 50, HUGE), k=2)) for name in NUMBERS}
@@ -48,7 +48,7 @@ def _other(name: str, number: int, most: int) -> float:
 
 
 @contextmanager
-def replaced(numbers: Mapping[str, float]) -> Iterator[None]:
+def replace_thresholds(numbers: Mapping[str, float]) -> Iterator[None]:
     """Kernels read these numbers, and forget what they have decided and kept by others."""
     try:
         _set(numbers)

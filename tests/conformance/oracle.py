@@ -140,7 +140,7 @@ class Oracle:
         for request, key in zip(requests, keys, strict=True):
             while key not in self.kept:
                 self._keep(*next(answers))
-            yield _decoded(request.mode, self.kept[key])
+            yield _decode_answer(request.mode, self.kept[key])
 
     def ask_together(self, requests: Iterable[Request]) -> None:
         """Ask for the values of several files at once, as one network, so that each is answered by then.
@@ -248,7 +248,7 @@ def _parts(array: Array) -> tuple[str, tuple[int, ...], bytes | list[str]]:
     return element_type.name, array.shape, pack(array)
 
 
-def _decoded(mode: Mode, answer: tuple[str, Any]) -> Any:
+def _decode_answer(mode: Mode, answer: tuple[str, Any]) -> Any:
     verdict, body = answer
     if verdict == "refused":
         return Refused(body)

@@ -53,7 +53,7 @@ def test_types_of_every_node(path: Path, oracle: Oracle) -> None:
     answer = oracle.types(ir_file(path))
     assert not isinstance(answer, Refused), answer.reason
     faults = []
-    for node, theirs in matched(model.graph.nodes, answer):
+    for node, theirs in match_nodes(model.graph.nodes, answer):
         inferred = [model.types[value.number] for value in node.outputs]
         if node.type != "Result":
             faults += [
@@ -124,7 +124,7 @@ def test_static_inputs_give_openvinos_static_types(path: Path, oracle: Oracle) -
     model.reshape({position: array.shape for position, array in enumerate(inputs)})
     faults = []
     # When it reshapes, OpenVINO replaces some nodes that have become constant.
-    for node, theirs in matched(model.graph.nodes, answer, at_least=0.8):
+    for node, theirs in match_nodes(model.graph.nodes, answer, at_least=0.8):
         inferred = [model.types[value.number] for value in node.outputs]
         if node.type != "Result":
             faults += [
@@ -133,7 +133,7 @@ def test_static_inputs_give_openvinos_static_types(path: Path, oracle: Oracle) -
     assert not faults, f"{len(faults)} faults\n" + "\n".join(faults[:20])
 
 
-def matched(ours: list[Node], theirs: list[NodeTypes], at_least: float = 1.0) -> list[tuple[Node, NodeTypes]]:
+def match_nodes(ours: list[Node], theirs: list[NodeTypes], at_least: float = 1.0) -> list[tuple[Node, NodeTypes]]:
     """Each of our nodes with OpenVINO's, by name and type; nodes of one name in their order.
 
     Of our nodes, `at_least` this part must have a counterpart.

@@ -101,7 +101,7 @@ def sound(operator_type: str) -> Case:
     return Case(operator_type, 1, (DATA,), {})
 
 
-def test_files_that_are_asked_about_together_get_the_answers_that_they_get_alone() -> None:
+def test_batched_requests_get_the_same_answers() -> None:
     cases = [sound("Sin"), GATHER, Case("Split", 1, (DATA, np.array(1)), {"num_splits": 3}, {1}, 3), sound("Cos")]
     refused = Case("GatherElements", 6, (DATA, INDICES[0]), {"axis": 0})
     for group in (cases, [*cases[:2], refused, *cases[2:]]):
@@ -116,7 +116,7 @@ def test_files_that_are_asked_about_together_get_the_answers_that_they_get_alone
                 assert isinstance(together, Refused) or value_faults(together, alone) == []
 
 
-def test_where_files_together_end_the_child_each_is_asked_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requests_are_retried_alone_after_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
     with Oracle(disk=KeptAnswers(None)) as oracle:
         asked = [Request("plugin", build(case)) for case in (sound("Sin"), GATHER)]
         monkeypatch.setattr(oracle, "timeout", 0.0)

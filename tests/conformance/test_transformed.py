@@ -12,7 +12,7 @@ from tests.conformance.build import FORMS, Form, build
 from tests.conformance.case import Case
 from tests.conformance.checks import can_be_asked
 from tests.conformance.compare import value_faults
-from tests.conformance.numbers import replaced as with_thresholds
+from tests.conformance.numbers import replace_thresholds as with_thresholds
 from tests.conformance.oracle import Oracle, Refused
 from tests.conformance.ours import evaluate
 

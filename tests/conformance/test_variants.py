@@ -67,14 +67,14 @@ def same(actual: Any, expected: tuple[Array, ...]) -> Iterator[bool]:
 
 @pytest.mark.parametrize("type_name", sorted(TYPES))
 def test_variants_give_what_evaluate_gives(type_name: str) -> None:
-    assert applied(type_name) == set(TYPES[type_name])
+    assert apply_variants(type_name) == set(TYPES[type_name])
 
 
 def test_variants_of_binary_operators() -> None:
-    assert applied(*BINARY) == {"scalars", "ufunc"}
+    assert apply_variants(*BINARY) == {"scalars", "ufunc"}
 
 
-def applied(*types: str) -> set[str]:
+def apply_variants(*types: str) -> set[str]:
     """The variants that some case has run, with the results of `evaluate`."""
     names: Counter[str] = Counter()
     for case, layer, expected in cases(*types):

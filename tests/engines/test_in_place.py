@@ -152,7 +152,7 @@ def test_no_constant_is_in_the_message(
     assert message_size(model, monkeypatch) < 2**13
 
 
-def test_constants_of_edited_models_are_those_of_the_file(tmp_path: Path) -> None:
+def test_constants_of_edited_models_come_from_the_file(tmp_path: Path) -> None:
     model = save_and_read(tmp_path, product([None, WIDTH], bias=True))
     editor = build.Editor(model)
     editor.insert("y", lambda y: build.multiply(y, build.constant(ROWS[1:2])))
@@ -161,7 +161,7 @@ def test_constants_of_edited_models_are_those_of_the_file(tmp_path: Path) -> Non
     np.testing.assert_allclose(output, compile_model(edited)([ROWS]).to_tuple()[0], rtol=1e-3, atol=1e-3)
 
 
-def test_a_file_that_was_replaced_is_not_read_again(tmp_path: Path) -> None:
+def test_replaced_file_is_not_reread(tmp_path: Path) -> None:
     model = save_and_read(tmp_path, product([None, WIDTH]))
     expected = compile_model(model)([ROWS])["y"]
     weights = tmp_path / "model.bin"

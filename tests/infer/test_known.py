@@ -43,7 +43,7 @@ def int64(*values):
     return np.array(values, np.int64)
 
 
-def test_the_pattern_of_a_reshape_is_followed_through_shape_arithmetic():
+def test_reshape_pattern_is_traced_through_shape_arithmetic():
     """ShapeOf -> Gather -> Multiply -> Concat -> Reshape, as exporters write it."""
     net = Chain((-1, 8, 4))
     shape = net.add("ShapeOf", (0, 0), opset="opset3", data='output_type="i64"')
@@ -104,7 +104,7 @@ def test_long_chains_of_known_values_do_not_recurse():
     assert net.shape_after(wide) == [3002]
 
 
-def test_values_that_cannot_be_computed_are_not_known_and_no_error():
+def test_incomputable_values_are_unknown_without_error():
     net = Chain((2,))
     quotient = net.add("Divide", net.const(int64(4)), net.const(int64(0)))
     wide = net.add("Broadcast", net.const(np.float32(1)), quotient, opset="opset3", data='mode="numpy"')
@@ -185,7 +185,7 @@ def test_an_input_whose_bounds_turn_out_to_be_unknown():
 
 
 @pytest.mark.parametrize("sizes", [(2, 3), (3, 2), (3, 3)])
-def test_values_that_do_not_have_the_type_that_was_inferred_are_not_known(sizes):
+def test_values_contradicting_inferred_type_are_unknown(sizes):
     """Of one output or of all: an operator that contradicts itself is believed in nothing."""
     data, axis = TensorType.of(int64(1, 2, 3, 4)), TensorType.of(np.array(0))
     operator = make("Split", 1, num_splits=2)

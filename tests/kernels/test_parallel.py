@@ -142,7 +142,7 @@ def test_a_forked_process_has_threads_of_its_own() -> None:
     assert child.exitcode == 0
 
 
-def test_a_helper_that_has_not_woken_up_keeps_no_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sleeping_helper_keeps_no_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
     asleep: list[object] = []
     monkeypatch.setattr(parallel.POOL, "submit", lambda job, context, size: asleep.append(job))
     array = np.zeros(4)
@@ -169,7 +169,7 @@ for_each(100, lambda: lambda number: None)
     assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 0
 
 
-def test_work_inside_of_work_is_done_once_and_by_one_thread(threads: int) -> None:
+def test_nested_work_runs_once_on_one_thread(threads: int) -> None:
     workers: dict[int, set[int]] = {}
     allowed: set[int] = set()
     done: list[tuple[int, int]] = []

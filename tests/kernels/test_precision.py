@@ -64,7 +64,7 @@ def overlapping(count: int) -> tuple[Array, Array]:
 
 @pytest.mark.parametrize("type_name", GREATEST)
 @pytest.mark.parametrize("operator", SUMS)
-def test_what_is_added_is_not_lost(operator: str, type_name: str) -> None:
+def test_added_values_are_not_lost(operator: str, type_name: str) -> None:
     numbers = np.array([GREATEST[type_name], 1, 1, 1, 1], ElementType[type_name].dtype)
     actual = SUMS[operator](numbers)
     assert actual.dtype == numbers.dtype

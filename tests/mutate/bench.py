@@ -109,7 +109,7 @@ class Bench:
     def first_failure(self, tests: Sequence[Test]) -> Test | None:
         return next((test for test, passes in self.outcomes(tests) if not passes), None)
 
-    def reached(self, source: str) -> list[Reached]:
+    def measure_tests(self, source: str) -> list[Reached]:
         """Run all tests of a loaded source and note what each of them calls."""
         folder = str(self._root / "ir_exec") + "/"
         seen: dict[int, tuple[CodeType, bool]] = {}

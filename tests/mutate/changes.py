@@ -13,7 +13,7 @@ from keyword import iskeyword
 from pathlib import PurePosixPath
 from typing import Any, Final
 
-__all__ = ["Change", "changes_of", "recognised"]
+__all__ = ["Change", "changes_of", "recognize_changes"]
 
 COMPARISONS: Final[dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]]] = {
     ast.Lt: (ast.LtE, ast.GtE),
@@ -110,7 +110,7 @@ class Change:
         number = f" #{self.number}" if self.number > 1 else ""
         return f"{self.path} {self.where}: {self.before} -> {self.after}{number}"
 
-    def applied(self, source: bytes) -> bytes:
+    def apply_to(self, source: bytes) -> bytes:
         return source[: self.start] + self.text.encode() + source[self.end :]
 
 
@@ -128,7 +128,7 @@ def changes_of(path: str, source: str) -> list[Change]:
     return numbered
 
 
-def recognised(listed: Mapping[str, str], changes: Iterable[Change]) -> dict[str, Change]:
+def recognize_changes(listed: Mapping[str, str], changes: Iterable[Change]) -> dict[str, Change]:
     """The changes that a list names: by their keys, or by their shapes where no change has the key any more.
 
     listed: the shapes by the keys. A shape that several changes have names none of them.

@@ -49,10 +49,10 @@ class Reach:
 
     def _of(self, source: str) -> list[Reached]:
         if source not in self._found:
-            self._found[source] = self._kept(source)
+            self._found[source] = self._load_or_measure(source)
         return self._found[source]
 
-    def _kept(self, source: str) -> list[Reached]:
+    def _load_or_measure(self, source: str) -> list[Reached]:
         path = self._root / (source if source.endswith(".py") else f"tests/cases/{source.replace('.', '/')}.py")
         told = f"{_VERSION} {source}".encode() + path.read_bytes()
         folder = cache_folder()

@@ -112,7 +112,7 @@ def _users(root: Path) -> dict[str, list[str]]:
     users_by_path: dict[str, list[str]] = {}
     for file in sorted((root / PACKAGE).rglob("*.py")):
         user = str(file.relative_to(root))
-        for name in _imported(ast.parse(file.read_text("utf-8"))):
+        for name in _imported_modules(ast.parse(file.read_text("utf-8"))):
             for path in (f"{name.replace('.', '/')}.py", f"{name.replace('.', '/')}/__init__.py"):
                 if (root / path).exists() and user not in users_by_path.setdefault(path, []):
                     users_by_path[path].append(user)
@@ -124,7 +124,7 @@ def _users(root: Path) -> dict[str, list[str]]:
     return users_by_path
 
 
-def _imported(tree: ast.Module) -> Iterator[str]:
+def _imported_modules(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith(PACKAGE):
             yield node.module

@@ -136,7 +136,7 @@ def test_bytes_behind_the_last_constant() -> None:
     file.model()
 
 
-def test_a_constant_may_have_more_bytes_than_it_needs() -> None:
+def test_constant_may_have_spare_bytes() -> None:
     file = OlderFile()
     x = file.input("x", 2, 3)
     constant = file.const(np.float32([[1, 2, 3]]), "FP32")
@@ -171,7 +171,7 @@ def test_the_target_does_not_read_it() -> None:
     assert ir_exec.check_model(file.xml, weights=file.stored, target="2020.4").ok
 
 
-def test_no_memory_is_taken_for_what_a_file_declares() -> None:
+def test_declared_sizes_take_no_memory() -> None:
     file = OlderFile()
     x = file.input("x", 2**40, 2**20)
     file.layer("ReLU", [x], (2**40, 2**20))

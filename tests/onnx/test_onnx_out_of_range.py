@@ -63,7 +63,7 @@ def test_a_constant_index_is_found_by_the_checker() -> None:
     assert not check_model(model(inside).SerializeToString()).diagnostics
 
 
-def test_an_index_of_a_shape_is_folded_and_still_an_error() -> None:
+def test_shape_index_error_survives_folding() -> None:
     body = """g (float[4,3] x) => (int64 y) {
         s = Shape(x) i = Constant<value_int = 2>() y = Gather(s, i)
     }"""
@@ -143,7 +143,7 @@ def test_crops_are_of_images_counted_from_the_front(index: int) -> None:
     assert_refused(model(body, further='"com.microsoft" : 1'), np.ones((2, 1, 4, 4), np.float32), *regions)
 
 
-def test_a_constant_index_that_is_negative_is_named() -> None:
+def test_negative_constant_index_is_named() -> None:
     nodes = "b = Constant<value_ints = [-1]>() h = Cast<to = 6>(b) y = com.microsoft.CropAndResize(x, r, h, c)"
     body = f"g (float[2,1,4,4] x, float[1,4] r, int32[2] c) => (y) {{ {nodes} }}"
     (diagnostic,) = check_model(model(body, further='"com.microsoft" : 1').SerializeToString()).errors

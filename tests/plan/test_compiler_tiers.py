@@ -94,7 +94,7 @@ def test_a_long_inner_axis_gives_the_same_bits() -> None:
     assert are_packed(full) == {True}
 
 
-def test_calls_at_the_same_time_as_weights_are_packed() -> None:
+def test_concurrent_calls_during_packing() -> None:
     reference = outputs(ir_exec.compile_model(network(), optimize="full"))
     for _ in range(4):
         compiled = ir_exec.compile_model(network(), optimize="auto")

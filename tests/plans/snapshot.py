@@ -65,7 +65,7 @@ def _plan(executor: Executor, plan: Plan, names: dict[Node, str]) -> Iterator[st
             groups.setdefault(_group(executor, plan, node), []).append(name)
     for group, members in sorted(groups.items()):
         yield f"{group}:"
-        yield from _wrapped(sorted(members))
+        yield from _wrap_names(sorted(members))
 
 
 def _group(executor: Executor, plan: Plan, node: Node) -> str:
@@ -94,7 +94,7 @@ def _step(step: Step, plan: Plan, names: dict[Node, str]) -> str:
     return "  " + ", ".join(parts)
 
 
-def _wrapped(names: list[str]) -> Iterator[str]:
+def _wrap_names(names: list[str]) -> Iterator[str]:
     line = "  "
     for name in names:
         if len(line) + len(name) + 2 > _WIDTH and line.strip():

@@ -136,7 +136,7 @@ def test_what_may_change_something_stays() -> None:
         assert types[type_name] == 1
 
 
-def test_an_output_that_is_an_input_keeps_its_layer() -> None:
+def test_output_equal_to_input_keeps_its_layer() -> None:
     x = build.parameter([2], name="x")
     y = build.result(build.convert(x, "f32"), name="y")
     z = build.result(build.convert(x, "f32"), name="z")
@@ -144,7 +144,7 @@ def test_an_output_that_is_an_input_keeps_its_layer() -> None:
     assert [port.name for port in smaller.outputs] == ["y", "z"]
 
 
-def test_equal_layers_are_merged_and_random_ones_are_not() -> None:
+def test_equal_layers_are_merged_except_random() -> None:
     x = build.parameter([3], name="x")
     smaller, types = same(build.add(build.exp(x), build.exp(x)), numbers(3))
     assert types["Exp"] == 1

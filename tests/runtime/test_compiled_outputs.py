@@ -50,7 +50,7 @@ def test_layers_behind_a_result() -> None:
     assert [outputs[position].tolist() for position in range(3)] == [[0, -2], [0, 2], [-1, 2]]
 
 
-def test_the_model_stays_as_it_was() -> None:
+def test_model_is_unchanged() -> None:
     file = network().file()
     model = read_model(file.xml, weights=file.weights)
     compile_model(model, outputs=["relu1"])

@@ -31,19 +31,19 @@ X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 
 @pytest.fixture(scope="module")
-def compiled():
+def compiled_sum():
     return ir_exec.compile_model(sum_network())
 
 
 @pytest.mark.parametrize(
     "inputs", [{"x": X, "w": X}, {0: X, 1: X}, {"w": X, 0: X}, [X, X], (X, X), {"x": X.tolist(), "w": X.tolist()}]
 )
-def test_inputs_by_name_by_position_and_in_order(compiled, inputs):
-    np.testing.assert_array_equal(compiled(inputs)[0], 2 * X)
+def test_inputs_by_name_by_position_and_in_order(compiled_sum, inputs):
+    np.testing.assert_array_equal(compiled_sum(inputs)[0], 2 * X)
 
 
-def test_results_are_a_mapping_by_name_and_position(compiled):
-    result = compiled([X, X])
+def test_results_are_a_mapping_by_name_and_position(compiled_sum):
+    result = compiled_sum([X, X])
     assert len(result) == 1
     assert list(result) == ["node2"]
     assert result["node2"] is result[0]
@@ -78,17 +78,17 @@ def test_results_are_a_mapping_by_name_and_position(compiled):
         ([X, np.zeros((4, 3), np.float32)], ir_exec.ShapeError, "IR504", mentions("node2", "[2,3]", "[4,3]", 2, 4)),
     ],
 )
-def test_what_does_not_fit_is_refused_with_the_reason(compiled, inputs, error, code, words):
+def test_misfit_is_refused_with_reason(compiled_sum, inputs, error, code, words):
     with pytest.raises(error) as caught:
-        compiled(inputs)
+        compiled_sum(inputs)
     assert caught.value.code == code
     assert str(caught.value) == words
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.int8, np.uint16, np.bool_])
-def test_a_cast_that_loses_nothing_is_made(compiled, dtype):
+def test_a_cast_that_loses_nothing_is_made(compiled_sum, dtype):
     ones = np.ones((1, 3), dtype)
-    result = compiled([ones, ones])[0]
+    result = compiled_sum([ones, ones])[0]
     assert result.dtype == np.float32
     assert result.tolist() == [[2, 2, 2]]
 
@@ -165,7 +165,7 @@ def test_an_error_in_a_layer_names_it():
     assert caught.value.code == "IR701"
 
 
-def test_networks_with_unknown_operators_are_refused_with_all_of_them():
+def test_unknown_operators_are_refused_together():
     strange = [layer(i, "Strange", opset="extension", inputs=[port(0)], outputs=[port(1)]) for i in (1, 2)]
     odd = layer(3, "Odd", opset="extension", inputs=[port(0)], outputs=[port(1)])
     xml = net([parameter(0), *strange, odd, result(4)], [(0, 0, 1, 0), (1, 1, 2, 0), (2, 1, 3, 0), (3, 1, 4, 0)])
@@ -176,7 +176,7 @@ def test_networks_with_unknown_operators_are_refused_with_all_of_them():
     assert "Strange (extension): 2 layers" in str(caught.value)
 
 
-def test_a_tensor_over_the_budget_is_refused_before_it_is_made():
+def test_tensor_over_budget_is_refused_in_advance():
     dims = (1000, 1000, 1000)
     xml = net(
         [

@@ -14,7 +14,7 @@ SOURCE = Path(thresholds.__file__)
 NAMES = {name for name in vars(thresholds) if name.isupper()}
 
 
-def test_they_are_few_and_each_has_its_reason() -> None:
+def test_thresholds_are_few_with_reasons() -> None:
     assert len(NAMES) <= 40
     body = ast.parse(SOURCE.read_text(encoding="utf-8")).body
     for node, behind in zip(body, [*body[1:], None], strict=True):

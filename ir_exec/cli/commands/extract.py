@@ -95,7 +95,7 @@ def _extract_onnx(
     """Extract a part of an ONNX file as ONNX, and show a summary.
 
     Args:
-        asked: None without values at the cut.
+        asked: The options of the inputs; None without values at the cut.
     """
     from ir_exec.cli.output.onnx_ends import ends_of_proto
     from ir_exec.debug.reduction.onnx_extracting import extract_onnx

@@ -7,6 +7,7 @@ work are counted in a separate run, which is not timed.
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 from collections import Counter, defaultdict
@@ -111,6 +112,8 @@ def profile(
     if engine is not None:
         ours = {node.name: layers[node].with_bodies for node in model.graph.nodes if node in layers}
         how: dict[str, Any] = {"threads": threads, "precision": precision, "expand_weights": weight_mode != "keep"}
+        # The expanded weights of the compiled model are referenced in cycles.
+        gc.collect()
         how |= {"engine": engine, "providers": providers, "options": options}
         on_engine = profile_engine(model, arrays, ours, repeat=repeat, tell=tell, how=how)
     if trace_events is not None:
@@ -140,7 +143,7 @@ class _Timed(NamedTuple):
 
 
 class _Runs:
-    """The runs of a model: blocks of warm runs without and with timers, and one run that counts work and memory.
+    """The runs of a model, compiled once: blocks of warm runs without and with timers, and one that counts its work.
 
     Args:
         how: Keywords of CompiledModel.
@@ -154,30 +157,28 @@ class _Runs:
         tell: Callable[[str], None],
         **how: Any,
     ) -> None:
-        self.recorder = Recorder()
-        plain = CompiledModel(model, **how)
-        watched = CompiledModel(model, **how, instrument=self.recorder.instrument)
+        recorder = Recorder()
+        compiled = CompiledModel(model, **how, instrument=recorder.instrument)
         self.is_wide = how["precision"] == "f32" and bool(run_as_f32(model).ops)
         self.expands_weights: bool = how["expand_weights"]
         tell("first run")
-        for compiled in (plain, watched):
+        self._run(compiled, arrays)
+        with recorder.record_work() as self.counted:
             self._run(compiled, arrays)
-        with self.recorder.record_work() as self.counted:
-            self._run(watched, arrays)
 
         def run_plain() -> _Timed:
-            return _Timed(*self._run(plain, arrays), [])
+            return _Timed(*self._run(compiled, arrays), [])
 
         def run_timed() -> _Timed:
-            with self.recorder.record_times() as events:
-                start, end = self._run(watched, arrays)
+            with recorder.record_times() as events:
+                start, end = self._run(compiled, arrays)
             return _Timed(start, end, events)
 
         tell(f"{2 * repeat} runs")
         runs, self.timed = measure_in_blocks([run_plain, run_timed], repeat)
         self.plain = [run.seconds for run in runs]
-        shapes = {port.name: array.shape for port, array in zip(plain.inputs, arrays, strict=True)}
-        self.constants = plain.memory_plan(shapes).constants
+        shapes = {port.name: array.shape for port, array in zip(compiled.inputs, arrays, strict=True)}
+        self.constants = compiled.memory_plan(shapes).constants
 
     @staticmethod
     def _run(compiled: CompiledModel, arrays: Sequence[Array]) -> tuple[int, int]:

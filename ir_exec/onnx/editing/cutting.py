@@ -40,6 +40,7 @@ class PartGraph:
     """The nodes of a graph or body that parts can have, with those of outer graphs that depend on constants only.
 
     Attributes:
+        scopes: The scopes of the graph and of enclosing graphs, the outermost first.
         constant: The values that follow from initializers and Constants.
     """
 
@@ -49,10 +50,10 @@ class PartGraph:
         scopes = [scope]
         while scopes[-1].outer is not None:
             scopes.append(scopes[-1].outer)
-        self._scopes = scopes[::-1]
-        self.constant = _constant_values(self._scopes)
+        self.scopes = scopes[::-1]
+        self.constant = _constant_values(self.scopes)
         self.nodes: list[NodeProto] = []
-        for outer in self._scopes[:-1]:
+        for outer in self.scopes[:-1]:
             self.nodes += [node for node in outer.nodes if self.constant.issuperset(filter(None, node.output))]
         self.own_nodes: list[NodeProto] = list(scope.nodes)
         self.nodes += self.own_nodes
@@ -94,7 +95,7 @@ class PartGraph:
 
     def initializers(self) -> Iterator[tuple[str, Any]]:
         """Yield the initializers by name, of outer graphs, too."""
-        for scope in self._scopes:
+        for scope in self.scopes:
             yield from scope.initializers.items()
 
     def close_over_constants(self, nodes: Sequence[NodeProto], stops: Iterable[str] = ()) -> list[NodeProto]:
@@ -240,9 +241,9 @@ def make_part(
     if scope.outer is not None:
         body.name = scope.content.name or body.name
     body.node.extend(selected)
-    kept = [name for name in tensors if name in read and name not in inputs]
-    kept += [name for name in outputs if name in tensors and name not in read]
-    _copy_tensors(body, [tensors[name] for name in kept], graph)
+    tensor_names = [name for name in tensors if name in read and name not in inputs]
+    tensor_names += [name for name in outputs if name in tensors and name not in read]
+    _copy_tensors(body, [tensors[name] for name in tensor_names], graph)
     types = _Types(graph, infer)
     declared_inputs = {declared.name: declared for declared in scope.content.input}
     for name in inputs:
@@ -252,14 +253,15 @@ def make_part(
             types.add(body.input.add(), name, is_required=True)
     if scope.outer is None:
         # Initializers of old IR versions are inputs, too.
-        body.input.extend([declared_inputs[name] for name in kept if name in declared_inputs])
+        body.input.extend([declared_inputs[name] for name in tensor_names if name in declared_inputs])
     declared_outputs = {declared.name: declared for declared in scope.content.output}
     for name in outputs:
         if name in declared_outputs and declared_outputs[name].type.WhichOneof("value"):
             body.output.append(declared_outputs[name])
         else:
             types.add(body.output.add(), name, is_required=False)
-    inner = (produced | set(kept)) - set(outputs)
+    _complete_outputs(part)
+    inner = (produced | set(tensor_names)) - set(outputs)
     body.value_info.extend([declared for declared in scope.content.value_info if declared.name in inner])
     body.quantization_annotation.extend(
         [entry for entry in scope.content.quantization_annotation if entry.tensor_name in inner | {*inputs, *outputs}]
@@ -268,9 +270,18 @@ def make_part(
     return OnnxPart(part, tuple(inputs), tuple(outputs), scope.path)
 
 
+def _complete_outputs(part: ModelProto) -> None:
+    """Declare the types of outputs that neither the file nor its inference has, as inferred in the part."""
+    untyped = [output for output in part.graph.output if not output.type.WhichOneof("value")]
+    inferred = infer_declarations(part) if untyped else {}
+    for output in untyped:
+        if output.name in inferred:
+            output.type.CopyFrom(inferred[output.name])
+
+
 def _copy_tensors(body: Any, tensors: Sequence[Any], graph: PartGraph) -> None:
     names = {tensor.name for tensor in tensors}
-    for outer in graph._scopes:
+    for outer in graph.scopes:
         body.initializer.extend([tensor for tensor in outer.content.initializer if tensor.name in names])
         sparse = [tensor for tensor in outer.content.sparse_initializer if tensor.values.name in names]
         body.sparse_initializer.extend(sparse)

@@ -124,12 +124,12 @@ class OnnxEditor:
         return self
 
     def _put_attribute(self, node: NodeProto, name: str, value: Any, types: Mapping[str, str] | None) -> None:
-        made = make_attribute(node, name, value, types)
+        replacement = make_attribute(node, name, value, types)
         for attribute in node.attribute:
             if attribute.name == name:
-                attribute.CopyFrom(made)
+                attribute.CopyFrom(replacement)
                 return
-        node.attribute.append(made)
+        node.attribute.append(replacement)
 
     def set_constant(self, name: str, value: Any) -> Self:
         """Replace the elements of an initializer or of a Constant; numbers and lists get its element type."""
@@ -228,7 +228,7 @@ class OnnxEditor:
         inputs = [before if text_input == value else text_input for text_input in text.inputs]
         node = self._make_node(scope, text._replace(inputs=inputs), [before], scope.unused_name(operator), [output])
         position = 0 if producer is None else 1 + _position(scope, producer)
-        self._place(scope, node, position)
+        self._add_node(scope, node, position)
         self._mark(scope, [before, output])
         return self
 
@@ -257,7 +257,7 @@ class OnnxEditor:
         position = _position(scope, former)
         del scope.nodes[position]
         scope.forget_nodes()
-        self._place(scope, node, position)
+        self._add_node(scope, node, position)
         self._prune(scope, dropped)
         self._mark(scope, node.output)
         return self
@@ -437,7 +437,7 @@ class OnnxEditor:
         entry.domain, entry.version = domain, version
         scope.opsets[domain] = version
 
-    def _place(self, scope: GraphScope, node: NodeProto, position: int) -> None:
+    def _add_node(self, scope: GraphScope, node: NodeProto, position: int) -> None:
         """Add a node at a position, or later after the sources of its inputs; nodes that read it follow."""
         scope.nodes.insert(position, node)
         scope.forget_nodes()

@@ -112,9 +112,9 @@ def infer_declarations(proto: ModelProto, unknown: Collection[str] = ()) -> dict
     graph = copy.graph
     retained = [declared for declared in graph.value_info if declared.name not in unknown]
     if len(retained) < len(graph.value_info):
-        kept = [type(declared).FromString(declared.SerializeToString()) for declared in retained]
+        copies = [type(declared).FromString(declared.SerializeToString()) for declared in retained]
         del graph.value_info[:]
-        graph.value_info.extend(kept)
+        graph.value_info.extend(copies)
     for output in graph.output:
         if output.name in unknown:
             output.ClearField("type")

@@ -97,7 +97,7 @@ class TestFolders:
         assert "skipped" in result.stdout
         assert mentions(1, ".xml") in result.stdout.splitlines()
 
-    def test_what_was_meant_to_be_ir_is_not_skipped(self, folder: Path) -> None:
+    def test_damaged_ir_file_is_not_skipped(self, folder: Path) -> None:
         (folder / "build.bin").write_bytes(b"")
         result = run(folder)
         assert "error[IR004 not-ir]" in result.stdout
@@ -228,7 +228,7 @@ class TestOrder:
         assert "--level" not in result.stdout
 
     @pytest.mark.parametrize("options", [("--level", "warning"), ("--level", "error"), ("--quiet",)])
-    def test_infos_that_are_not_wanted_are_not_counted(self, folder: Path, options: tuple[str, ...]) -> None:
+    def test_unselected_infos_are_not_counted(self, folder: Path, options: tuple[str, ...]) -> None:
         assert not [line for line in run(folder, *options).stdout.splitlines()[:-1] if "IR508" in line]
 
     def test_other_formats_have_all_findings(self, folder: Path) -> None:

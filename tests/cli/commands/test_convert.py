@@ -106,7 +106,7 @@ def test_an_older_release(tmp_path: Path) -> None:
         )
 
 
-def test_what_an_older_release_has_not_is_named(tmp_path: Path) -> None:
+def test_layers_newer_than_the_release_are_named(tmp_path: Path) -> None:
     proto = model("g (int32[2] x) => (int32[2] y) { y = BitwiseNot(x) }", opset=18)
     proto.graph.node[0].name = "invert"
     path, out = write_model(tmp_path, proto), tmp_path / "out.xml"

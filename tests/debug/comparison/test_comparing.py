@@ -327,7 +327,7 @@ def test_memory_stays_within_the_run(tmp_path: Path) -> None:
     assert peak < 6 * x.nbytes + 2**24
 
 
-def test_an_output_that_nothing_reads_is_not_judged() -> None:
+def test_unread_output_is_not_judged() -> None:
     """Two converters count the places of MaxPool's largest elements from other axes; only one of them is read here."""
 
     def network(axis: int, *, reads: bool) -> Model:

@@ -59,14 +59,14 @@ def test_a_fault_that_only_a_later_call_shows() -> None:
     assert report.to_rows()[-1]["call"] == 2
 
 
-def test_a_fault_in_what_is_assigned_is_none_of_what_is_read() -> None:
+def test_fault_in_assigned_value_does_not_affect_read() -> None:
     report = compare(sums(), sums(("Add", "Subtract")), [X], then=[[X], [X]])
     assert [(fault.type, fault.call) for fault in report.faults] == [("Add", 1)]
     carried = {(layer.type, layer.call) for layer in report.layers if layer.status == "carried"}
     assert carried == {("ReadValue", 2), ("Assign", 1), ("Minimum", 2)}
 
 
-def test_a_variable_that_holds_what_was_assigned_to_another() -> None:
+def test_variable_with_value_assigned_to_another() -> None:
     """No layer computes anything wrong, but what is read is not what was assigned."""
     report = compare(sums(), sums(variables=("most", "sum")), [X], then=[[X]])
     assert [(fault.type, fault.call) for fault in report.faults] == [("ReadValue", 2), ("ReadValue", 2)]

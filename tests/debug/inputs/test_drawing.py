@@ -37,7 +37,7 @@ def read(net: NetworkText) -> Model:
         (ROOT / "samples" / "gnn_step.xml", {"features": (8, 4), "edges": (2, 8)}),
         (ROOT / "samples" / "scatter_update.xml", {"data": (2, 16, 10, 15)}),
     ],
-    ids=lambda one: one.stem if isinstance(one, Path) else "",
+    ids=lambda parameter: parameter.stem if isinstance(parameter, Path) else "",
 )
 def test_networks_run_with_what_is_drawn(path: Path, shapes: dict[str, tuple[int, ...]]) -> None:
     model = read_model(path)
@@ -68,7 +68,7 @@ def test_open_channels_are_colours() -> None:
     assert drawn_inputs(build.model(build.relu(image)), 0)["image"].shape == (2, 3, 32, 32)
 
 
-def test_a_mask_is_as_long_as_past_and_new_tokens() -> None:
+def test_mask_length_is_past_plus_new_tokens() -> None:
     ids, mask = build.parameter("?,?", "i64", name="input_ids"), build.parameter("?,?", "i64", name="attention_mask")
     past = build.parameter("?,2,?,4", "f32", name="past_key_values.0.key")
     new = build.gather(np.ones((30, 2, 4), np.float32), ids, np.int64(0))
@@ -111,7 +111,7 @@ def test_one_seed_one_answer() -> None:
     assert (first != other).any()
 
 
-def test_nothing_is_inferred_where_no_dim_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_static_dims_need_no_inference(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise AssertionError("it was not to be asked")
 
@@ -217,7 +217,7 @@ def test_sizes_that_are_far_away(network: Model) -> None:
     assert report.complete
 
 
-def test_a_mask_is_as_long_as_what_it_masks() -> None:
+def test_mask_length_equals_masked_length() -> None:
     sound, mask = build.parameter("?,?", "f32", name="sound"), build.parameter("?,?", "i64", name="mask")
     options = {"strides": [4], "pads_begin": [0], "pads_end": [0], "dilations": [1]}
     frames = build.convolution(build.unsqueeze(sound, 1), np.ones((2, 1, 200), np.float32), **options)
@@ -333,7 +333,7 @@ def takes(dim: InputDim, size: int) -> bool:
 
 @pytest.mark.broad(keep=4)
 @pytest.mark.parametrize("name", FITTED)
-def test_the_sizes_are_those_that_openvino_runs(name: str, tmp_path: Path) -> None:
+def test_drawn_sizes_run_in_openvino(name: str, tmp_path: Path) -> None:
     make, text, formula = FITTED[name]
     network = make()
     report = shapes(network)
@@ -371,7 +371,7 @@ def test_a_long_period() -> None:
     assert str(dim) == mentions(224, 0, 31, 224)
 
 
-def test_nothing_is_told_of_sizes_that_were_not_looked_at() -> None:
+def test_only_examined_sizes_are_reported() -> None:
     dim = shapes(windows(convolve(image(), 3, 4, 4), 4)).inputs[2]
     assert dim.offsets == (0, 1, 2, 3)
     assert (dim.step, dim.least, dim.most, dim.also) == (16, 16, None, ())

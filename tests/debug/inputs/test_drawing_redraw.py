@@ -40,13 +40,13 @@ def test_nan_is_drawn_again() -> None:
     assert (record.problem, record.checked) == (None, True)
 
 
-def test_the_draw_that_fits_is_the_same_everywhere() -> None:
+def test_fitting_draw_depends_on_seed_only() -> None:
     (first, _), (second, _), (other, _) = (checked_inputs(near_zero(), seed) for seed in (3, 3, 4))
     np.testing.assert_array_equal(first["x"], second["x"])
     assert (first["x"] != other["x"]).any()
 
 
-def test_what_fits_at_once_is_what_is_drawn_without_a_run() -> None:
+def test_accepted_draw_equals_plain_draw() -> None:
     network = model(build.relu(x()))
     arrays, record = checked_inputs(network, 0)
     np.testing.assert_array_equal(arrays["x"], drawn_inputs(network, 0)["x"])

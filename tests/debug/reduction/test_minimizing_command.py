@@ -66,7 +66,7 @@ def test_paths_are_one_argument_each(tmp_path: Path) -> None:
     assert said.read_text() == f"a={folder / 'net.xml'}"
 
 
-def test_a_hanging_command_is_killed_with_what_it_started(tmp_path: Path) -> None:
+def test_hanging_command_is_killed_with_children(tmp_path: Path) -> None:
     """What the command has started holds a pipe, whose end comes when nobody holds it any more."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -79,7 +79,7 @@ def test_a_hanging_command_is_killed_with_what_it_started(tmp_path: Path) -> Non
     os.close(read)
 
 
-def test_a_whole_network_that_takes_too_long_is_told() -> None:
+def test_slow_complete_network_is_reported() -> None:
     command = Command(python("import threading; threading.Event().wait()"), timeout=0.2)
     with pytest.raises(EvaluationError, match=naming("0.2")):
         command(read_model(GNN))

@@ -59,9 +59,9 @@ def has(*types: str) -> object:
 
 
 @pytest.mark.broad(keep=3)
-@pytest.mark.parametrize("place", [0, 1, 499, 617, 999])
-def test_a_fault_among_a_thousand_layers(place: int) -> None:
-    reduced = reduce(thousand((place,)), has("Sin"))
+@pytest.mark.parametrize("position", [0, 1, 499, 617, 999])
+def test_a_fault_among_a_thousand_layers(position: int) -> None:
+    reduced = reduce(thousand((position,)), has("Sin"))
     assert computing(reduced.model) == ["Sin"]
     assert (reduced.layers, reduced.before) == (1, 1000)
     assert reduced.runs < 60
@@ -261,7 +261,7 @@ def test_errors_of_the_function_come_through() -> None:
 
 
 @pytest.mark.broad
-def test_files_are_there_while_it_is_asked() -> None:
+def test_files_exist_during_predicate() -> None:
     paths = []
 
     def fails(model: Model) -> bool:

@@ -305,7 +305,7 @@ def test_each_constraint_is_of_an_operator_of_onnx() -> None:
     assert all(defs.has(name, "ai.onnx.ml") for name in ML_CONSTRAINTS)
 
 
-def test_a_shape_that_a_loop_changes_is_a_warning() -> None:
+def test_shape_changed_by_loop_is_a_warning() -> None:
     """onnxruntime runs it."""
     nodes = """y = Loop<body = b (int64 i, bool c, float[2] a) => (bool d, float[2,3] e)
         { d = Identity(c) e = Identity(a) }>(n, , x)"""

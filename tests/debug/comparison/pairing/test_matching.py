@@ -68,7 +68,7 @@ def test_generated_names_count_where_they_mean_the_same() -> None:
     assert pairs(ours, other) == {f"Add_{i}": f"Add_{i + 1 - 2 * (i % 2)}" for i in range(40)}
 
 
-def test_numbers_as_tensor_names_count_where_they_mean_the_same() -> None:
+def test_numeric_tensor_names_match_for_equal_types() -> None:
     ours = [entry("a", "ReduceMean", names=("401",)), entry("b", "MatMul", names=("402",))]
     assert pairs(ours, [entry("x", "ReduceMean", names=("401",)), entry("y", "MatMul", names=("402",))]) == {
         "a": "x",
