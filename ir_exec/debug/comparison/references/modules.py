@@ -258,7 +258,7 @@ class RecordingReference(ArraysReference):
         return candidates
 
     def _modules_around(self, module: str | None) -> list[str]:
-        """The modules whose last layer may be one of a module: it and its ancestors, if all of their layers are known."""
+        """The modules that may end in a layer of a module: it and its ancestors, if all of their layers are known."""
         return [] if module is None else [module] if self._is_partial else ancestors_of(module)
 
     def _unnamed_outputs(self) -> dict[str, Array]:
