@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from ir_exec.debug.values.stored_arrays import read_npz
+from ir_exec.debug.values.files import read_npz
 from ir_exec.debug.weights.readers.tensors import Checkpoint, CheckpointTensor, MappedTensor, MemoryTensor, refuse
 from ir_exec.debug.weights.readers.zip_entries import ZipEntries, ZipEntry
 from ir_exec.types import ElementType, convert
