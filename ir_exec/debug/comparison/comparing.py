@@ -106,6 +106,7 @@ def compare_with(
         floor=floor_of(reference, ours, theirs, partners, folded, conversions),
     )
     comparing = _Comparing(model, reference, {entry.key: entry for entry in ours}, partners, settings, folded)
+    comparing.require_memory()
     pending = list(calls)
     while pending:
         arrays = pending.pop(0)
@@ -148,6 +149,10 @@ class _Comparing(FindingsReporter):
         self._constants: dict[tuple[tuple[str, ...], Node], Anchor] = {}
         self._bodies: dict[tuple[str, ...], BodyPair] = {}
         self._fuses = isinstance(reference, Adviser) and reference.fuses
+
+    def require_memory(self) -> None:
+        """Raise ResourceError if the run of the model exceeds the memory of the machine."""
+        self._walker.require_memory()
 
     def run(self, arrays: Sequence[Array]) -> None:
         self.calls += 1

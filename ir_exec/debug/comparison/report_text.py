@@ -282,6 +282,8 @@ def details(report: ComparisonRecord) -> Iterator[str]:
         yield from beyond(report)
     for fault in () if report.verdict == "equal" else report.faults[:_MOST_LISTED]:
         yield f"  {_layer_title(fault)}"
+        if fault.source is not None and fault.source.code:
+            yield f"    code           {fault.source.code}"
         if fault.own is not None:
             yield f"    own error      {difference_text(fault.own)}"
         if fault.carried is not None:
@@ -387,7 +389,8 @@ def shown_layers(report: ComparisonRecord, every: bool = False) -> list[Compared
 
 
 def _layer_title(layer: ComparedLayer | LayerFault) -> str:
-    return f'layer {layer.layer_id} "{layer.path}" ({layer.type})'
+    source = "" if layer.source is None else layer.source.describe(layer.path)
+    return ", ".join(filter(None, (f'layer {layer.layer_id} "{layer.path}" ({layer.type})', source)))
 
 
 class Comparison(ComparisonRecord):

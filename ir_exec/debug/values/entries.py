@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from ir_exec.codes import Code
-from ir_exec.errors import EvaluationError
+from ir_exec.errors import EvaluationError, SourceLine
 from ir_exec.graph import Graph, Node
 from ir_exec.hints import suggested
 from ir_exec.infer import Types
@@ -20,7 +20,16 @@ from ir_exec.ops.base.registry import newest
 from ir_exec.ops.infrastructure.values import Const, Parameter
 from ir_exec.types import ElementType
 
-__all__ = ["Entry", "Key", "class_of_type", "conversions_of_constants", "entries_of", "find", "holder_names"]
+__all__ = [
+    "Entry",
+    "Key",
+    "class_of_type",
+    "conversions_of_constants",
+    "entries_of",
+    "find",
+    "holder_names",
+    "lines_by_layer",
+]
 
 OperatorClass: TypeAlias = type[Op]
 
@@ -180,6 +189,17 @@ def conversions_of_constants(entries: Sequence[Entry]) -> Iterator[tuple[Entry, 
 
 def _is_float(entry: Entry) -> bool:
     return entry.element_type is not None and ElementType.parse(entry.element_type).is_float
+
+
+def lines_by_layer(model: Model) -> dict[tuple[tuple[str, ...], str], SourceLine]:
+    """Return the lines of Python that layers were exported from, by the scopes and the ids of the layers."""
+    sources = model.sources
+    return {
+        (scope, node.id): source.summary
+        for scope, graph in (model.graph.scopes() if sources else ())
+        for node in graph.nodes
+        if (source := sources.get(node)) is not None
+    }
 
 
 def find(entries: Sequence[Entry], name: str) -> Entry:

@@ -42,7 +42,7 @@ def match_values(
 ) -> dict[Key, Entry]:
     """Return the matching value of `theirs` for each value of `ours`, if there is one.
 
-    Values are matched by tensor name, then by layer name, by `fused_names`, as neighbours of such pairs, and by
+    Values are matched by tensor name, then by layer name, by `fused_names`, as neighbors of such pairs, and by
     position among layers of the same type. Constants follow the layers that read them: a constant with the same name
     but another reader is not a match. An integer constant with another name has no match, because equivalent values may
     differ (axis 2, axis -1). Bodies are matched if their layers are.
@@ -153,15 +153,15 @@ def _in_graphs(ours: list[Entry], theirs: list[Entry], partners: Mapping[Key, En
             pairs.add(entry, partner)
 
     _pair_by_names(layers, others, _make_name_filter(layers, others, _NUMBERED), add_named)
-    _pair_neighbours(pairs, here, there, add_alike)
+    _pair_neighbors(pairs, here, there, add_alike)
     # Layers with the same inputs and the same name match, even if their operators differ.
     names = _unique((_port_name(entry), entry) for entry in others)
     for name, entry in _unique((_port_name(entry), entry) for entry in layers).items():
         if name in names and not pairs.has(entry, names[name]) and stand_alike(entry, names[name], pairs, here, there):
             pairs.add(entry, names[name])
-    _pair_neighbours(pairs, here, there, add_alike)
+    _pair_neighbors(pairs, here, there, add_alike)
     _pair_by_position(*pairs.find_unpaired(layers, others), add_alike)
-    _pair_neighbours(pairs, here, there, add_alike)
+    _pair_neighbors(pairs, here, there, add_alike)
     takers = _Takers(pairs, here, there)
 
     def add_taken(entry: Entry, partner: Entry | None) -> None:
@@ -219,7 +219,7 @@ class _Around:
         return None if key is None else self.values.get(self._stored.get(key, key))
 
 
-def _pair_neighbours(pairs: _ScopePairs, ours: _Around, theirs: _Around, pair: Callable[[Entry, Entry], None]) -> None:
+def _pair_neighbors(pairs: _ScopePairs, ours: _Around, theirs: _Around, pair: Callable[[Entry, Entry], None]) -> None:
     """Pair the layers at the same position next to a pair."""
     for entry, partner in pairs.found:  # grows during the loop
         if type_key(entry.type) != type_key(partner.type):
