@@ -59,7 +59,7 @@ def test_closest_names_have_a_minimum_similarity() -> None:
     assert closest_names("abcd", ["abxy"]) == []
 
 
-def test_names_that_differ_in_case_are_all_named() -> None:
+def test_names_differing_in_case_are_all_named() -> None:
     assert closest_names("RELU", ["relu", "Relu", "Tanh"], 3) == ["relu", "Relu"]
 
 

@@ -48,7 +48,7 @@ def test_running_a_network_loads_neither_the_command_line_nor_other_families() -
     assert "ir_exec.ops.sort.nms" not in loaded
 
 
-def test_the_debugger_loads_what_is_asked_for() -> None:
+def test_debugger_loads_modules_on_demand() -> None:
     loaded = modules_after("from ir_exec.debug import drawn_inputs")
     assert "ir_exec.debug.inputs.drawing" in loaded
     assert not loaded & {

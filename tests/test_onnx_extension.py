@@ -56,7 +56,7 @@ def test_the_documented_example() -> None:
     assert printed.getvalue() == shown
 
 
-def test_function_for_an_operator_of_onnxruntime_has_its_own_signature() -> None:
+def test_function_for_onnxruntime_operator_has_own_signature() -> None:
     """BitmaskDropout is an operator of com.microsoft with other inputs and attributes, which has no function here."""
 
     @onnx_op("BitmaskDropout", domain="com.microsoft")

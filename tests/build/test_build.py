@@ -65,7 +65,7 @@ def test_constants_take_the_type_of_other_inputs():
     assert build.gather(x, 1, 0).shape == []
 
 
-def test_a_chosen_opset_is_another_version_of_the_operator():
+def test_chosen_opset_selects_operator_version():
     x = build.parameter([2, 3])
     old = build.op("Gather", x, [0], 1, opset=1)
     assert (old.layer.version, build.gather(x, [0], 1, opset="opset7").layer.version) == ("opset1", "opset7")

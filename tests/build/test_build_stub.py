@@ -24,7 +24,7 @@ def test_the_command_prints_it():
     assert CliRunner().invoke(main, ["ops", "--stub"]).output == STUB.read_text(encoding="utf-8")
 
 
-def test_the_stub_lists_what_the_module_has():
+def test_stub_lists_module_members():
     statements = ast.parse(STUB.read_text(encoding="utf-8")).body
     functions = {statement.name for statement in statements if isinstance(statement, ast.FunctionDef)}
     imported = {

@@ -119,7 +119,7 @@ class TestCut:
         with pytest.raises(EvaluationError, check=coded(Code.no_result)):
             cut(region_at(model), set())
 
-    def test_weights_that_are_added_are_written(self, tmp_path: Path) -> None:
+    def test_added_weights_are_written(self, tmp_path: Path) -> None:
         model = network()
         constants = {value(model, "positive"): np.float32([[1, 1, 2]])}
         part = cut(region_at(model), nodes(model, "scaled"), constants=constants).model
@@ -198,7 +198,7 @@ class TestBodies:
         part = cut(region, keep).model
         assert run(part, np.float32([1, 5]))[0].tolist() == [2, 10]
 
-    def test_bodies_that_are_not_there(self) -> None:
+    def test_missing_bodies_are_reported(self) -> None:
         with pytest.raises(EvaluationError, match=naming("loop/other")):
             region_at(self.looping(), ("loop", "other"))
 

@@ -213,7 +213,7 @@ def test_a_cut_keeps_outputs_of_the_same_value_apart(tmp_path: Path) -> None:
     assert [port.name for port in again.inputs] == ["less"]
 
 
-def test_a_cut_to_a_layer_that_no_output_needs(tmp_path: Path) -> None:
+def test_cut_to_layer_unused_by_outputs(tmp_path: Path) -> None:
     net = NetworkText()
     x = net.parameter("2")
     net.op("Tanh", net.op("Abs", x))

@@ -129,7 +129,7 @@ def test_openvino_runs_what_was_edited(name: str, oracle: Oracle, tmp_path: Path
     assert not value_faults(list(ir_exec.compile_model(again)([DATA]).values()), arrays)
 
 
-def test_an_input_of_the_layer_around_is_made_once() -> None:
+def test_outer_input_is_created_once() -> None:
     editor = Editor(chosen())
     total = editor.value("total")
     for name in ("if/then_body/scaled", "if/else_body/turned"):

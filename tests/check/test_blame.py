@@ -80,7 +80,7 @@ def attention() -> tuple[Builder, dict[str, int]]:
     return builder, ids
 
 
-def test_the_pattern_that_moved_the_batch_and_no_weight() -> None:
+def test_pattern_moving_the_batch_is_blamed_over_weight() -> None:
     builder, ids = attention()
     raw = builder.result(ids["product"], (1, 6, 8))
     assert check_model(raw, weights=builder.weights).ok

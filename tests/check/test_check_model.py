@@ -299,7 +299,7 @@ class TestConsequences:
         assert places(report) == [(Code.impossible_shape, "2", "shape")]
         assert 'layer 1 "layer1" (Const)' in (report.errors[0].hint or "")
 
-    def test_a_constant_that_a_layer_takes_twice_hides_nothing(self) -> None:
+    def test_constant_read_twice_hides_nothing(self) -> None:
         inputs = [port(0, "f32", (4,)), *(port(id, "i64", (1,)) for id in (1, 2, 3, 4))]
         slices = layer(2, "Slice", opset="opset8", inputs=inputs, outputs=[port(5, "f32", (1,))])
         ends = [(0, 0, 2, 0), *((1, 0, 2, position) for position in (1, 2, 3, 4)), (2, 5, 3, 0)]
@@ -345,11 +345,11 @@ class TestPrecisions:
         return [error.message for error in report.errors if "precision" in error.message]
 
     @pytest.mark.parametrize("precision", ["FP32", "f32", "U1", "BIN", "BOOL", "boolean", "UNSPECIFIED", "dynamic"])
-    def test_those_that_are_read(self, precision: str) -> None:
+    def test_readable_spellings(self, precision: str) -> None:
         assert not self.faults(precision)
 
     @pytest.mark.parametrize(("precision", "has_hint"), [("fp32", True), ("F32", True), ("FP33", False)])
-    def test_those_that_are_not(self, precision: str, has_hint: bool) -> None:
+    def test_unreadable_spellings(self, precision: str, has_hint: bool) -> None:
         (message,) = self.faults(precision)
         assert repr(precision) in message
         assert ("FP32" in message) == has_hint

@@ -71,7 +71,7 @@ def test_strict_passes(tmp_path: Path) -> None:
     assert CliRunner().invoke(main, ["check", str(path), "--strict"]).exit_code == 1
 
 
-def test_tensor_names_of_values_that_nobody_asks_for() -> None:
+def test_tensor_names_without_readers() -> None:
     """Quantizing tools name FakeQuantize layers after their inputs; only names of inputs and outputs are looked up."""
     shape = (2, 3)
 

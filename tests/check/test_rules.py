@@ -69,7 +69,7 @@ def test_the_milder_severity_counts(code: str, raised: Severity, reported: Sever
     assert Diagnostic.of(IRError("text", code=code, severity=raised)).severity == reported
 
 
-def test_an_unknown_code_has_no_rule_of_its_own() -> None:
+def test_unknown_code_has_no_rule() -> None:
     assert rule_of("IR998").name == "unspecified"
 
 

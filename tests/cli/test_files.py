@@ -48,7 +48,7 @@ def test_a_device_stays_one() -> None:
 
 
 @pytest.mark.parametrize("name", ["link", "chain"])
-def test_a_link_stays_one_and_its_target_is_written(name: str, tmp_path: Path) -> None:
+def test_link_is_kept_and_its_target_written(name: str, tmp_path: Path) -> None:
     (tmp_path / "to").mkdir()
     (tmp_path / "to" / "report.txt").write_text("old")
     (tmp_path / "link").symlink_to("to/report.txt")

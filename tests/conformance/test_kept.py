@@ -49,7 +49,7 @@ def test_a_damaged_answer_is_none(damage: str, tmp_path: Path) -> None:
     assert answers.get(KEY) == ANSWER
 
 
-def test_an_answer_in_the_place_of_another_is_none(tmp_path: Path) -> None:
+def test_swapped_answer_is_rejected(tmp_path: Path) -> None:
     answers = KeptAnswers(tmp_path)
     answers.put(KEY, ANSWER)
     answers.put(KEY[::-1], ("answer", []))

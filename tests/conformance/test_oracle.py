@@ -212,7 +212,7 @@ def test_wider_types_are_seen(ours: Shape, theirs: Shape, sound: bool) -> None:
     assert (faults == []) is sound
 
 
-def test_types_that_leave_out_the_output_are_seen() -> None:
+def test_types_excluding_the_output_are_detected() -> None:
     assert type_faults([TensorType(ElementType.f32, Shape([3]))], None, [np.zeros(3, np.float32)]) == []
     assert type_faults([TensorType(ElementType.f32, Shape([3]))], None, [np.zeros(4, np.float32)]) != []
     assert type_faults([TensorType(ElementType.f32, Shape([3]))], None, [np.zeros(3, np.int32)]) != []

@@ -37,7 +37,7 @@ def compile_for_engine(model: Model | str | Path, **options: object) -> EngineMo
 
 
 @pytest.mark.parametrize("refuses", [(), ("Tanh",), ("Exp", "Cos")])
-def test_the_outputs_are_those_of_the_interpreter(register: Register, refuses: tuple[str, ...]) -> None:
+def test_outputs_equal_the_interpreter(register: Register, refuses: tuple[str, ...]) -> None:
     engine = register(OtherEngine(refuses=refuses))
     actual, expected = compile_for_engine(network())([X]), compile_model(network())([X])
     for name in ("y", "m"):
@@ -133,7 +133,7 @@ def test_failures_of_engine_are_interpreted_and_reported(register: Register) -> 
     assert model.partition.failures == ("other-engine-fails",)
 
 
-def test_an_error_is_that_of_the_layer(register: Register) -> None:
+def test_error_names_its_layer(register: Register) -> None:
     table, indices = build.parameter([5], name="table"), build.parameter([None], "i64", name="indices")
     picked = build.gather_elements(table, indices, axis=0, name="pick")
     model = build.model(build.result(build.abs(build.sqrt(picked))))
@@ -143,7 +143,7 @@ def test_an_error_is_that_of_the_layer(register: Register) -> None:
     assert caught.value.location.layer_name == "pick"
 
 
-def test_the_budget_is_looked_at_before_the_engine_runs(register: Register) -> None:
+def test_budget_is_checked_before_the_engine_runs(register: Register) -> None:
     engine = register(OtherEngine())
     model = compile_for_engine(network(), max_memory=100_000)
     model([X])

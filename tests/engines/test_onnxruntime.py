@@ -346,7 +346,7 @@ def test_session_failure_falls_back_with_reason(monkeypatch: pytest.MonkeyPatch,
     assert any(message in layer.reason for layer in model.partition.interpreted if layer.name == "total")
 
 
-def test_a_folder_for_the_profile_that_cannot_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_profile_folder_that_cannot_be_created(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(**_: Any) -> str:
         raise OSError(28, "No space left on device")
 

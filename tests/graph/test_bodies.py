@@ -80,7 +80,7 @@ def test_what_a_sound_port_map_ties_together() -> None:
         ('to-layer="4"', 'to-layer="5"', fault_with(actual=5, expected="a Parameter of body")),
     ],
 )  # fmt: skip
-def test_a_fault_is_told_once_and_at_its_line(before: str, after: str, message: fault_with) -> None:
+def test_fault_is_reported_once_at_its_line(before: str, after: str, message: fault_with) -> None:
     broken = iterator(MAP.replace(before, after, 1))
     _, faults = build(broken)
     line = next(number for number, text in enumerate(broken.decode().splitlines(), 1) if after in text and number > 1)

@@ -65,7 +65,7 @@ def test_one_value_may_feed_both_inputs():
     assert first is second
 
 
-def test_layers_that_reach_no_result_are_set_aside():
+def test_layers_without_result_are_set_aside():
     graph, faults = graph_of(
         net([parameter(0), unary(1), unary(2), result(3)], [(0, 0, 1, 0), (0, 0, 2, 0), (1, 1, 3, 0)])
     )
@@ -275,7 +275,7 @@ def test_a_constant_says_how_its_elements_are_stored(element_type):
     assert faults[0].severity == "error"
 
 
-def test_layers_with_equal_attributes_share_an_operator_unless_it_draws():
+def test_layers_with_equal_attributes_share_operator_unless_random():
     softmax = [
         unary(id, type="Softmax", opset="opset8", inner=f'<data axis="{axis}"/>')
         for id, axis in ((1, 0), (2, 0), (3, 1))

@@ -127,7 +127,7 @@ class TestVariables:
             ('variable_type="f32" variable_shape="2,3"', Code.missing_attribute),
         ],
     )
-    def test_a_reader_with_another_fault_is_still_a_reader(self, data: str, code: Code) -> None:
+    def test_reader_with_another_fault_is_still_a_reader(self, data: str, code: Code) -> None:
         assert findings_of(variable(data)) == [("error", code, "1")]
 
     def test_misspelled_reader_is_still_a_reader(self) -> None:

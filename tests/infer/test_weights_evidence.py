@@ -46,7 +46,7 @@ def test_weights_of_another_network(name: str, other: str) -> None:
 
 
 @pytest.mark.parametrize("name", [path.stem for path in sorted(NETWORKS.glob("*.xml"))])
-def test_right_weights_whatever_is_appended_or_cut_off(name: str) -> None:
+def test_right_weights_with_appended_or_missing_bytes(name: str) -> None:
     path = NETWORKS / f"{name}.xml"
     right = path.with_suffix(".bin").read_bytes()
     model = read_model(path)

@@ -56,7 +56,7 @@ def test_what_cannot_be_changed_is_refused(text: bytes) -> None:
         with_ports(text, [edit((3, -1))])
 
 
-def test_two_ports_that_look_the_same_are_refused() -> None:
+def test_ports_of_equal_text_are_refused() -> None:
     port = b'<port id="1" precision="FP32"><dim>2</dim><dim>3</dim></port>'
     inner = b'<body><layers><layer id="4"><output>' + port + b"</output></layer></layers></body>"
     text = b'<net><layers><layer id="4"><output>' + port + b"</output>" + inner + b"</layer></layers></net>"

@@ -100,7 +100,7 @@ def test_lines_are_exact_with_attribute_line_ends() -> None:
 
 
 @pytest.mark.parametrize("line", [65_534, 65_535, 65_536, 65_537])
-def test_lines_are_exact_where_lxml_counts_no_further(line: int) -> None:
+def test_lines_are_exact_beyond_the_limit_of_lxml(line: int) -> None:
     text = RELU.replace('<layer id="1"', "\n" * (line - 13) + '<layer id="1"')
     start, end = text[: text.index('<layer id="1"')], text[text.index('<layer id="1"') :]
     for following in (text, start + end.replace("\n", " ")):
@@ -223,7 +223,7 @@ def test_bodies() -> None:
     assert [layer.id for layer in read(LOOP).all_layers()] == ["5", "0", "2"]
 
 
-def test_each_branch_of_an_if_has_its_own_port_map() -> None:
+def test_if_branches_have_separate_port_maps() -> None:
     text = (
         LOOP.replace('type="Loop"', 'type="If"')
         .replace("<body>", "<else_body>")

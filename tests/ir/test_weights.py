@@ -286,7 +286,7 @@ def cut_short(path: Path) -> None:
 
 
 @pytest.mark.parametrize("change", [rewrite, cut_short])
-def test_a_mapped_file_that_changes_is_noticed(large: Path, change: Callable[[Path], None]) -> None:
+def test_changed_mapped_file_is_noticed(large: Path, change: Callable[[Path], None]) -> None:
     weights = Weights.open(large)
     longer = weights.append(b"1234")
     weights.read(F32, (2**19,), 0, 2**21)
@@ -306,7 +306,7 @@ def test_a_mapped_file_that_changes_is_noticed(large: Path, change: Callable[[Pa
 
 
 @pytest.mark.parametrize("change", [rewrite, cut_short])
-def test_what_happens_to_a_small_file_does_not_matter(path: Path, change: Callable[[Path], None]) -> None:
+def test_changes_of_small_file_do_not_matter(path: Path, change: Callable[[Path], None]) -> None:
     weights = Weights.open(path)
     change(path)
     os.truncate(path, 0)

@@ -57,7 +57,7 @@ def test_a_fault_in_a_body_is_one_finding(name: str, converted_types: list[str])
     assert len(converted_types) < 40
 
 
-def test_a_loop_with_an_unknown_operator_is_not_unrolled(converted_types: list[str]) -> None:
+def test_loop_with_unknown_operator_is_not_unrolled(converted_types: list[str]) -> None:
     text = """g (float[2] x) => (float[2] y) { n = Constant<value_int = 1000>()
         y = Loop<body = b (int64 i, bool c, float[2] v) => (bool d, float[2] w)
         { d = Identity(c) a = own.F(v) w = Neg(a) }>(n, , x) }"""

@@ -30,7 +30,7 @@ BODIES = {
 
 
 @pytest.mark.parametrize("domain", BODIES)
-def test_a_domain_without_an_import_runs_as_in_onnxruntime(domain: str) -> None:
+def test_unimported_domain_runs_like_onnxruntime(domain: str) -> None:
     proto = without_import(BODIES[domain], domain)
     (diagnostic,) = check_model(proto.SerializeToString()).diagnostics
     assert (diagnostic.code, diagnostic.severity) == ("IR123", "error")

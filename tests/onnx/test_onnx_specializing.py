@@ -173,7 +173,7 @@ class TestOpenSizes:
         np.testing.assert_array_equal(compile_proto(model(text))(inputs)[0], expected)
 
     @pytest.mark.parametrize("count", [1, 2])
-    def test_a_scale_is_of_one_element_or_of_rows(self, count: int) -> None:
+    def test_scale_has_one_element_or_one_per_row(self, count: int) -> None:
         text = """g (uint8[M,K] a, float[S] s, uint8[S] z, uint8[K,N] b, float t, uint8 u) => (uint8[M,N] y) {
             y = QLinearMatMul(a, s, z, b, t, u, t, u) }"""
         inputs = {
@@ -234,11 +234,11 @@ class TestWhatIsKept:
             network([np.ones((2, 3), np.float32), np.ones((3, columns), np.float32)])
         assert network.specializations == [{"q": "rank 2", "k": "rank 2"}]
 
-    def test_what_other_values_make_is_not_taken(self) -> None:
+    def test_specialization_for_other_values_is_not_taken(self) -> None:
         network = compile_proto(PARTS)
         assert [network([ROWS, sizes])["n"].item() for sizes in ([5], [1, 4], [5], [1, 1, 3])] == [1, 2, 1, 3]
 
-    def test_they_are_bounded_and_the_latest_stay(self) -> None:
+    def test_specializations_are_bounded_and_latest_kept(self) -> None:
         network = compile_proto(PARTS)
         for first in range(40):
             network([np.zeros((40, 1), np.float32), [first, 40 - first]])
@@ -496,7 +496,7 @@ class TestTools:
         with pytest.raises(NotKnownError):
             extract(read, to="y")
 
-    def test_it_is_reduced_and_bundled_with_inputs(self, tmp_path: Path) -> None:
+    def test_model_is_reduced_and_bundled_with_inputs(self, tmp_path: Path) -> None:
         read = ir_exec.read_model(PRODUCTS.SerializeToString())
         result = reduce(
             read, lambda part, inputs: any(node.type == "TensorIterator" for node in part.graph.nodes), self.INPUTS

@@ -74,7 +74,7 @@ def test_class_starts_with_opset_containing_its_type(cls: type[Op]) -> None:
     assert cls.since in TABLE[cls.type_name]["opsets"]
 
 
-def test_every_module_of_a_family_registers_what_the_table_says() -> None:
+def test_modules_of_a_family_register_their_table() -> None:
     submodules = pkgutil.walk_packages(ir_exec.ops.__path__, "ir_exec.ops.")
     names = [module.name.removeprefix("ir_exec.ops.") for module in submodules if not module.ispkg]
     modules = [name for name in names if not name.startswith("base.")]

@@ -56,7 +56,7 @@ def test_recurring_arrays_are_not_inferred_again(monkeypatch: pytest.MonkeyPatch
             assert checked(ones(rows, 3), ones(3)).tolist() == [[2] * 3] * rows
 
 
-def test_no_more_kinds_of_arrays_are_remembered_than_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_remembered_array_types_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ir_exec.plan.dynamic_kernel.REMEMBERED", 2)
     monkeypatch.setattr("ir_exec.plan.size_rules.MOST_RULES", 0)
     inferred = []

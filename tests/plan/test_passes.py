@@ -147,7 +147,7 @@ def test_fusions_that_nearly_matched_have_a_reason() -> None:
     assert "query" in swish.found
 
 
-def test_passes_count_the_layers_that_they_decide_about() -> None:
+def test_passes_count_their_layers() -> None:
     report = explain_network("bert_tiny_fp16")
     (layer_norm,) = [pass_ for pass_ in report.passes if pass_.name == "fuse_layer_norm"]
     assert layer_norm.layers == sum(layer.made_by == "fuse_layer_norm" for layer in report.layers)
@@ -181,7 +181,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, name: str, error: Exception) -> Non
         ("fold_shapes", KeyError("broken")),
     ],
 )
-def test_a_pass_that_fails_is_left_out(
+def test_failing_pass_is_skipped(
     name: str, error: Exception, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     expected = outputs("bert_tiny_fp16", f"-{name}")

@@ -178,7 +178,7 @@ def test_certain_comparisons_are_not_recorded() -> None:
     assert not trace.guards
 
 
-def test_sizes_that_repeat_have_kernels_for_their_types(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_repeated_sizes_have_kernels_for_their_types(monkeypatch: pytest.MonkeyPatch) -> None:
     checked, _ = make_kernel(monkeypatch, "Add")
     selected: list[Any] = []
     kernel = Add.kernel

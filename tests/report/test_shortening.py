@@ -36,7 +36,7 @@ def test_names_without_a_prefix(names: list[str]) -> None:
     assert find_shared_prefix(names) == ""
 
 
-def test_a_prefix_that_is_a_name_itself() -> None:
+def test_prefix_that_is_a_name() -> None:
     assert find_shared_prefix(["encoder.layers.0.", "encoder.layers.1.", "encoder.layers."]) == "encoder.layers."
 
 

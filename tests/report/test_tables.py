@@ -146,7 +146,7 @@ def test_no_line_of_any_table_is_too_wide(table: Table, width: int) -> None:
 
 
 @given(st.composite(draw_table)())
-def test_without_a_width_every_cell_is_complete_in_its_column(table: Table) -> None:
+def test_cells_are_complete_without_a_width(table: Table) -> None:
     _, heading, rule, *rows = lines(table, None)
     assert set(rule) == {"─"}
     starts = [measure_columns(line) for line in (heading, *rows)]

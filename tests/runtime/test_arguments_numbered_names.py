@@ -59,7 +59,7 @@ def test_shapes_that_are_asked_about() -> None:
 
 
 @pytest.mark.parametrize("key", ["nope", "mins", 2, -3, "out2"])
-def test_outputs_that_are_not_there(key: str | int) -> None:
+def test_missing_outputs_are_reported(key: str | int) -> None:
     result = ir_exec.compile_model(difference())([A, B])
     with pytest.raises(KeyError) as caught:
         result[key]

@@ -679,7 +679,7 @@ def test_iterations_write_into_the_value_of_the_one_before(name: str, monkeypatc
 
 
 @each
-def test_values_where_buffers_of_any_size_are_overwritten(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_in_overwritten_buffers(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planner, "OVERWRITE_FROM", 1)
     check_as_observed(*ANSWERED[name])
 

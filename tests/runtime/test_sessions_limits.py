@@ -258,7 +258,7 @@ def roll_operands(net: NetworkText, step: int) -> tuple[Output, Output]:
     return net.const(int64([step])), net.const(int64([0]))
 
 
-def test_memory_that_is_freed_may_be_taken_again() -> None:
+def test_freed_memory_may_be_reused() -> None:
     """Four times 8 MB, one after the other; views keep what they look at."""
     net = NetworkText()
     value = net.parameter("?")

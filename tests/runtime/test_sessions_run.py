@@ -86,7 +86,7 @@ def test_misfit_is_refused_with_reason(compiled_sum, inputs, error, code, words)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.int8, np.uint16, np.bool_])
-def test_a_cast_that_loses_nothing_is_made(compiled_sum, dtype):
+def test_lossless_cast_is_made(compiled_sum, dtype):
     ones = np.ones((1, 3), dtype)
     result = compiled_sum([ones, ones])[0]
     assert result.dtype == np.float32
@@ -102,7 +102,7 @@ def test_numbers_of_python_must_fit_the_element_type():
         compiled_sum([[[0.5, 1, 1]], [[1, 1, 1]]])
 
 
-def test_the_callers_arrays_are_neither_written_nor_handed_back():
+def test_arrays_of_caller_are_neither_written_nor_returned():
     identity = net([parameter(0, "f32", (-1, 3), "x"), result(1, "f32", (-1, 3))], [(0, 0, 1, 0)])
     data = X.copy()
     data.flags.writeable = False
@@ -275,5 +275,5 @@ def test_arguments_of_the_wrong_kind(compiled_sum, call, words):
     assert caught.value.code in ("IR704", "IR705")
 
 
-def test_a_whole_number_may_be_written_as_a_float():
+def test_integer_may_be_written_as_float():
     assert ir_exec.compile_model(sum_network(), max_memory=1e9, threads=np.int64(1))([X, X])[0].shape == X.shape

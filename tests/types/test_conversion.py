@@ -58,7 +58,7 @@ def test_nothing_is_nothing_in_every_type(source: ElementType) -> None:
 
 
 @pytest.mark.parametrize("target", ["i32", "i64"])
-def test_one_number_beyond_the_range_is_as_many(target: str) -> None:
+def test_single_number_beyond_range_is_like_many(target: str) -> None:
     far = np.array([1e30, -1e30, 2.0**63, np.inf, -np.inf, np.nan, 2.0**31], np.float64)
     many = to(target, far)
     assert [int(to(target, far[i : i + 1])[0]) for i in range(len(far))] == many.tolist()

@@ -78,7 +78,7 @@ def test_types_that_are_declared_and_inferred() -> None:
     assert finding.means
 
 
-def test_known_values_and_what_is_computed_from_constants() -> None:
+def test_known_and_constant_values() -> None:
     layers = {layer.key: layer for layer in view(SAMPLES / "gnn_step.xml").networks[0].graph.layers}
     assert layers["6"].outputs[0].known == "[1, 0]"
     assert {key for key, layer_view in layers.items() if layer_view.constant} == {"2", "4", "6", "14"}

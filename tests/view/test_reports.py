@@ -276,7 +276,7 @@ def test_error_decides_the_color(changed_sample: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["gnn_step.xml", "bert.xml", "cache_update.xml"])
-def test_inputs_and_outputs_have_the_names_of_the_command_line(name: str) -> None:
+def test_inputs_and_outputs_are_named_like_the_command_line(name: str) -> None:
     model = read_model(SAMPLES / name)
     layers = layers_of(view(SAMPLES / name)).values()
     for type_name, ports in (("Parameter", model.inputs), ("Result", model.outputs)):

@@ -475,7 +475,7 @@ class TestComparison:
         assert 0 <= box["y"] <= size["height"] - box["h"]
         assert tab.locator("#colours").input_value() == "error"
 
-    def test_the_verdict_is_a_link_to_it(self, comparison: PageView, open_page: Opens) -> None:
+    def test_verdict_is_a_link(self, comparison: PageView, open_page: Opens) -> None:
         tab = open_page(comparison)
         tab.keyboard.press("Escape")
         wait_until(tab, "() => page.selected === null")

@@ -117,7 +117,7 @@ def test_layers_newer_than_the_release_are_named(tmp_path: Path) -> None:
         assert not out.exists()
 
 
-def test_a_release_that_does_not_read_the_ir_version(tmp_path: Path) -> None:
+def test_release_not_reading_the_ir_version(tmp_path: Path) -> None:
     path = network(tmp_path)
     result = CliRunner().invoke(main, ["convert", str(path), "-o", str(tmp_path / "out.xml"), "--target", "2021.4"])
     assert result.exit_code == 1

@@ -294,7 +294,7 @@ def test_the_model_and_its_weights_are_refused(folder: Path, command: str, optio
 
 
 @pytest.mark.parametrize("command", ["convert", "edit", "extract", "reduce"])
-def test_weights_that_the_model_reads_are_not_replaced(folder: Path, command: str) -> None:
+def test_weights_read_by_model_are_not_replaced(folder: Path, command: str) -> None:
     """The .bin next to the output is the weights file of the input, or belongs to no model."""
     models = folder / "models"
     shutil.copy(models / "other.xml", folder / "mine.xml")
@@ -506,7 +506,7 @@ def test_the_default_page_is_an_output(folder: Path) -> None:
     assert state_of(folder) == before
 
 
-def test_a_junit_report_is_replaced_by_a_junit_report(folder: Path) -> None:
+def test_junit_report_may_be_replaced(folder: Path) -> None:
     model = folder / "models" / "model.xml"
     for _ in range(2):
         assert run("check", model, "--format", "junit", "-o", "junit.xml").exit_code == 0

@@ -103,7 +103,7 @@ def test_a_file_of_outputs_accuses_no_layer(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.broad(keep=3)
 @pytest.mark.parametrize("name", networks())
-def test_a_copy_in_f16_is_equal_and_says_so(name: str, tmp_path: Path) -> None:
+def test_f16_copy_is_equal_and_reported(name: str, tmp_path: Path) -> None:
     path = networks()[name]
     inputs = arrays(path, "inputs")
     model = read_model(path)

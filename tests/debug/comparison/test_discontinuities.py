@@ -282,7 +282,7 @@ class TestWhatIsEqual:
         assert report.equal
         assert [result.status for result in report.output_results] == ["step"]
 
-    def test_an_output_that_falls_far_from_a_step_differs(self) -> None:
+    def test_output_far_from_a_step_differs(self) -> None:
         x = X + np.float32(1.2e-3)
         third = x / np.float32(3)
         third[12] = 3.9999

@@ -58,7 +58,7 @@ def test_scales_and_limits() -> None:
     assert difference(floats(2.5, 100), floats(1, 100), Tolerance(scale=0.01)).atol == 1
 
 
-def test_the_worst_is_the_one_furthest_beyond_its_limit() -> None:
+def test_worst_value_is_furthest_beyond_its_limit() -> None:
     error = difference(floats(1.5, 1003), floats(1, 1000), Tolerance(rtol=0.01))
     assert error.worst == (0,)
     assert error.max_abs == 3

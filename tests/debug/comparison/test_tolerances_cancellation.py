@@ -198,7 +198,7 @@ class TestTerms:
         assert terms is not None
         assert terms.tolist() == [0, 3]
 
-    def test_the_limit_is_that_of_each_element(self) -> None:
+    def test_limit_is_per_element(self) -> None:
         tolerance = Tolerance(scale=1e-6, terms=1e-3)
         ours, reference = np.float32([0.01, 0.01, 0]), np.zeros(3, np.float32)
         error = difference(ours, reference, tolerance, terms=lambda: np.array([20.0, 5, 5]))

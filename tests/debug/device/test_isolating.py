@@ -210,7 +210,7 @@ def save_network(network: tuple[ov.Model, list[Array]], path: Path) -> tuple[Pat
 
 
 class TestKnownFaultsOfThePlugin:
-    def test_a_layer_that_is_wrong_by_itself(self, tmp_path: Path) -> None:
+    def test_layer_wrong_alone(self, tmp_path: Path) -> None:
         path, inputs = save_network(sequence(), tmp_path / "sequence.xml")
         report = compare(path, "openvino", inputs, isolate=True)
         assert report.isolation is not None
@@ -219,7 +219,7 @@ class TestKnownFaultsOfThePlugin:
         assert (wrong.name, wrong.note) == ("faulty", mentions("static"))
         assert [layer.alone for layer in report.layers if layer.layer_name == "faulty"] == ["wrong"]
 
-    def test_a_fusion_of_layers_that_are_right(self, tmp_path: Path) -> None:
+    def test_fusion_of_right_layers(self, tmp_path: Path) -> None:
         path, inputs = save_network(make_quantized(), tmp_path / "quantized.xml")
         report = compare(path, "openvino", inputs, isolate=True)
         assert report.isolation is not None
@@ -286,7 +286,7 @@ class TestBadInput:
             compare(chain(), NETWORKS / "lstm.xml", [X], isolate=True)
 
 
-def test_inputs_that_are_drawn_are_told() -> None:
+def test_drawn_inputs_are_reported() -> None:
     report = compare(chain(), "openvino", seed=3, isolate=True)
     assert (report.seed, report.drawn is not None) == (3, True)
     assert list(bind_inputs([X], chain().inputs)[0].shape) == list(report.inputs["x"])

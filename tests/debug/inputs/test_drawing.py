@@ -92,7 +92,7 @@ def test_what_is_asked_for_stays() -> None:
     assert image.shape == (5, 3, 32, 40)
 
 
-def test_what_is_given_stays_and_others_follow() -> None:
+def test_given_sizes_stay_and_others_follow() -> None:
     net = NetworkText()
     first, second = net.parameter("?,4"), net.parameter("?,?")
     net.result(net.op("MatMul", first, second, transpose_a=True, transpose_b=False))

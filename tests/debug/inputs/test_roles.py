@@ -148,7 +148,7 @@ def test_indices_are_inside(name: str) -> None:
     compile_model(network)(arrays)
 
 
-def test_indices_of_a_scatter_are_inside_of_the_drawn_shape() -> None:
+def test_scatter_indices_are_within_drawn_shape() -> None:
     data = build.parameter("?,4", "f32", name="data")
     edges = build.parameter("2,?", "i64", name="edges")
     ends = build.gather(edges, np.int64(1), np.int64(0))
@@ -218,7 +218,7 @@ def test_probabilities_where_a_layer_divides_by_their_sum() -> None:
     np.testing.assert_allclose(arrays["scores"].sum(axis=1), 1, rtol=1e-6)
 
 
-def test_a_softmax_by_hand_divides_by_no_sum_of_its_input() -> None:
+def test_explicit_softmax_is_no_division_by_input_sum() -> None:
     exp = build.exp(scores())
     _, records = draw_with_record(model(build.divide(exp, build.reduce_sum(exp, np.int64([1]), keep_dims=True))))
     assert records["scores"].role == "plain"

@@ -51,7 +51,7 @@ def test_effect_of_weight_equals_single_weight_model() -> None:
 
 
 @pytest.mark.parametrize("bits", [8, 16])
-def test_the_layers_to_keep_are_proven_by_a_run(bits: int) -> None:
+def test_layers_to_keep_are_proven_by_a_run(bits: int) -> None:
     unlimited = quantization_report(QUANTIZED, PLAIN, [TOKENS])
     limit = float(unlimited.total.loss) / 3
     report = quantization_report(QUANTIZED, PLAIN, [TOKENS], max_loss=limit, keep_bits=bits)

@@ -109,7 +109,7 @@ def test_the_last_line_is_kept() -> None:
 
 
 @pytest.mark.parametrize("name", ["a b.xml", "{inputs}.xml", "'; touch done #.xml", "$(touch done).xml", "-c.xml"])
-def test_a_path_is_never_a_command_or_an_option(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_path_is_never_a_command_or_an_option(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     program = "import json, sys; json.dump(sys.argv[1:], open('said', 'w'))"
     command = Command(f"{sys.executable} -W ignore -c {shlex.quote(program)} {{model}} model={{model}} {{inputs}}")

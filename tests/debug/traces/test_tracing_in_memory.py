@@ -56,7 +56,7 @@ def test_what_was_given_may_change_afterwards() -> None:
     assert values["out"].tolist() == [[1, 2]]
 
 
-def test_names_that_are_not_there() -> None:
+def test_missing_names_are_reported() -> None:
     values = trace(GNN, arrays(GNN, "inputs"))
     name = next(iter(values))
     with pytest.raises(KeyError) as caught:

@@ -62,7 +62,7 @@ def test_wrong_constant_kernel_is_found(monkeypatch: pytest.MonkeyPatch) -> None
     assert report.first_fault.layer_name == "matmul2"
 
 
-def test_16_bit_floats_are_computed_as_run_does(tmp_path: Path) -> None:
+def test_short_floats_are_computed_like_run(tmp_path: Path) -> None:
     weights = np.full((4, 3), 1.01, ml_dtypes.bfloat16)
     x = X.astype(ml_dtypes.bfloat16)
     model = product(weights, "bf16")
@@ -138,7 +138,7 @@ def test_real_networks(name: str) -> None:
     assert first_not_finite(read_model(path), arrays(path, "inputs")) is None
 
 
-def test_what_a_run_computes_in_f32_does_not_overflow() -> None:
+def test_values_computed_in_f32_do_not_overflow() -> None:
     net = NetworkText()
     x = net.parameter("1", element_type="f16")
     net.result(net.op("Sqrt", net.op("Multiply", x, x)))

@@ -220,7 +220,7 @@ def test_which_algorithm_is_chosen(groups: int, channels: int, size: int, name: 
         (30, 20, [(40, 1, 1, 1, (0, 0)), (50, 1, 1, 1, (0, 0))]),
     ],
 )
-def test_one_product_of_all_windows_is_the_sums_written_out(
+def test_product_of_all_windows_equals_explicit_sums(
     channels: int, outputs: int, axes: list[tuple[int, int, int, int, tuple[int, int]]], dtype: type, order: str
 ) -> None:
     spatial = [axis_of(*axis) for axis in axes]

@@ -99,7 +99,7 @@ def test_few_rows_by_a_matrix_that_lies_transposed(
         assert np.array_equal(actual, np.matmul(a.astype(np.float64), right))
 
 
-def test_long_products_into_rows_that_do_not_follow_each_other(blas_limit: BlasThreadLimit) -> None:
+def test_long_products_into_strided_rows(blas_limit: BlasThreadLimit) -> None:
     left, right = whole_numbers(2, 300, 200), whole_numbers(2, 200, 400)
     out = np.zeros((2, 300, 405), np.float32)
     matrix_product(left, right, out[..., 2:-3])

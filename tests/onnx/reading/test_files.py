@@ -118,7 +118,7 @@ def test_nothing_outside_the_folder_is_read(tmp_path: Path, location: str) -> No
 
 
 @pytest.mark.skipif(not hasattr(os, "symlink"), reason="no links here")
-def test_a_link_out_of_the_folder_is_not_followed(tmp_path: Path) -> None:
+def test_link_out_of_folder_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "inner").mkdir()
     np.zeros(2, np.float32).tofile(tmp_path / "secret")
     (tmp_path / "inner" / "w.bin").symlink_to(tmp_path / "secret")
@@ -338,7 +338,7 @@ def short_of(proto: onnx.ModelProto, name: str = "m.onnx") -> onnx.ModelProto | 
     return None if content is None else onnx.ModelProto.FromString(content)
 
 
-def test_only_large_tensors_are_left_out_and_nothing_else_changes() -> None:
+def test_only_large_tensors_are_externalized() -> None:
     proto = network()
     short = short_of(proto)
     assert short is not None
@@ -354,7 +354,7 @@ def test_only_large_tensors_are_left_out_and_nothing_else_changes() -> None:
     assert short == proto
 
 
-def test_what_is_stored_in_another_way_stays() -> None:
+def test_other_storage_is_unchanged() -> None:
     proto = network()
     proto.graph.initializer[0].CopyFrom(onnx.helper.make_tensor("w", 1, LARGE.shape, LARGE.ravel().tolist()))
     assert short_of(proto) is None

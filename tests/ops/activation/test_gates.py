@@ -57,7 +57,7 @@ def test_never_nan_for_a_finite_argument(operator: Op, _: object, element_type: 
     check_finite(operator, element_type)
 
 
-def test_a_mode_of_gelu_that_is_none() -> None:
+def test_invalid_mode_of_gelu() -> None:
     assert attribute_error("Gelu", 7, approximation_mode="sigmoid").code == "IR302"
 
 

@@ -79,7 +79,7 @@ def test_sums_in_blocks(shape: tuple[int, ...], dtype: type, *, reverse: bool) -
             np.testing.assert_array_equal(actual, np.take(expected, range(actual.shape[axis]), axis))
 
 
-def test_a_sum_of_a_block_that_no_number_holds() -> None:
+def test_block_sum_beyond_the_type() -> None:
     data = np.zeros(thresholds.TABLE_ELEMENTS, np.float32)
     data[0], data[8:10] = -3e38, 3e38
     with np.errstate(over="ignore"):

@@ -109,7 +109,7 @@ def test_halves_are_rounded_away_from_zero() -> None:
     assert_array_equal(evaluate(operator, data), expected)
 
 
-def test_a_way_of_rounding_that_is_none() -> None:
+def test_invalid_rounding_mode() -> None:
     fault = attribute_error("Round", 5, mode="up")
     assert fault.code == "IR302"
     assert "half_to_even" in fault.message

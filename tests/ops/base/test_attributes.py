@@ -172,7 +172,7 @@ def test_texts_of_other_types_that_cannot_be_read(name: str, text: str, names: t
         Types(**{name: text})
 
 
-def test_a_field_may_have_another_name_than_its_attribute() -> None:
+def test_field_name_may_differ_from_attribute() -> None:
     operator, faults = parse(Sample, count="1", exclude__pad="true")
     assert (operator.exclude_pad, faults) == (True, [])
     assert Sample.unknown_attributes({"count": "1", "exclude-pad": "true", "exclude_pad": "true"}) == ["exclude_pad"]

@@ -64,7 +64,7 @@ def test_the_older_version_is_the_previous_one(cls: type[Op]) -> None:
 
 
 @pytest.mark.parametrize("cls", replaceable(), ids=name_class)
-def test_the_facts_list_attributes_that_the_older_version_lacks(cls: type[Op]) -> None:
+def test_facts_list_attributes_missing_in_older_version(cls: type[Op]) -> None:
     older = get_older_class(cls)
     assert cls.older is not None
     fields, older_fields = ({field.name for field in version.fields()} for version in (cls, older))
@@ -75,7 +75,7 @@ def test_the_facts_list_attributes_that_the_older_version_lacks(cls: type[Op]) -
 
 
 @pytest.mark.parametrize("cls", replaceable(), ids=name_class)
-def test_the_facts_list_inputs_that_the_older_version_lacks(cls: type[Op]) -> None:
+def test_facts_list_inputs_missing_in_older_version(cls: type[Op]) -> None:
     older = get_older_class(cls)
     assert cls.older is not None
     count = len(cls.inputs) if cls.older.inputs is None else cls.older.inputs
@@ -150,7 +150,7 @@ def test_all_versions_of_a_type_have_the_same_notation(type_name: str) -> None:
 
 
 @pytest.mark.parametrize("cls", with_redundant_attributes(), ids=name_class)
-def test_redundant_attributes_are_missing_in_an_operator_of_the_family(cls: type[Op]) -> None:
+def test_redundant_attributes_are_missing_in_a_family_member(cls: type[Op]) -> None:
     names = cls.redundant_attributes.split()
     names_of_family = cls.redundant_attributes
     family = [member for member in with_redundant_attributes() if member.redundant_attributes == names_of_family]

@@ -161,7 +161,7 @@ def test_an_unknown_type_may_be_any() -> None:
     ("lower", "upper", "expected"),
     [(ints(3), ints(5), ([7, 3], [7, 5])), (ints(3), ints(2**63 - 1), None), (ints(2**32), ints(2**32 + 5), None)],
 )
-def test_bounds_that_do_not_fit_are_not_converted(
+def test_unfitting_bounds_are_not_converted(
     lower: Array, upper: Array, expected: tuple[list[int], list[int]] | None
 ) -> None:
     slice_of_one = [(number, number) for number in ONE]

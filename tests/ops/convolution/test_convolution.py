@@ -133,7 +133,7 @@ def test_windows_are_never_copied_all_at_once(data: tuple[int, ...], filters: tu
     assert peak - output.nbytes < 2**24 < everything
 
 
-def test_padding_takes_no_memory_that_is_not_used() -> None:
+def test_unused_padding_takes_no_memory() -> None:
     far = 10**6
     operator = Convolution(strides=(far,), pads_begin=(far,), pads_end=(far,))
     result = operator.evaluate(np.array([[[3]]], np.float32), np.array([[[2]]], np.float32))

@@ -181,7 +181,7 @@ LENGTHS = st.integers(1, 40)
 
 @settings(max_examples=60)
 @given(LENGTHS, LENGTHS, st.sampled_from(sorted(SOURCES)), st.sampled_from(sorted(ROUNDINGS)))
-def test_nearest_as_the_specification_has_it(old: int, new: int, source: str, rounding: str) -> None:
+def test_nearest_matches_specification(old: int, new: int, source: str, rounding: str) -> None:
     data = np.arange(old, dtype=np.float32)
     result = resize(data, new, "nearest", coordinate_transformation_mode=source, nearest_mode=rounding)
     for x in range(new):
@@ -192,7 +192,7 @@ def test_nearest_as_the_specification_has_it(old: int, new: int, source: str, ro
 
 @settings(max_examples=60)
 @given(LENGTHS, LENGTHS, st.sampled_from(sorted(SOURCES)), st.sampled_from([-0.75, -0.5, 0.2]))
-def test_cubic_as_the_specification_has_it(old: int, new: int, source: str, a: float) -> None:
+def test_cubic_matches_specification(old: int, new: int, source: str, a: float) -> None:
     data = np.random.default_rng(old).random(old).astype(np.float32)
     result = resize(data, new, "cubic", coordinate_transformation_mode=source, cube_coeff=a)
     places = [float(x) if old == new else SOURCES[source](x, new / old, new, old) for x in range(new)]
@@ -201,7 +201,7 @@ def test_cubic_as_the_specification_has_it(old: int, new: int, source: str, a: f
 
 @settings(max_examples=60)
 @given(LENGTHS, LENGTHS, st.sampled_from(sorted(SOURCES)), st.booleans())
-def test_linear_as_the_specification_has_it(old: int, new: int, source: str, antialias: bool) -> None:
+def test_linear_matches_specification(old: int, new: int, source: str, antialias: bool) -> None:
     data = np.random.default_rng(old).random(old).astype(np.float32)
     actual = resize(data, new, "linear", coordinate_transformation_mode=source, antialias=antialias)
     places = [float(x) if old == new else SOURCES[source](x, new / old, new, old) for x in range(new)]

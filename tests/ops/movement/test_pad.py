@@ -72,9 +72,7 @@ def test_shapes(data: str, begin: TensorType, end: TensorType, expected: str) ->
         ),
     ],
 )
-def test_more_pads_than_there_are_elements_to_copy(
-    mode: str, size: int, begin: int, end: int, port: str, fault: fault_with
-) -> None:
+def test_more_pads_than_elements(mode: str, size: int, begin: int, end: int, port: str, fault: fault_with) -> None:
     layer = Pad.parse({"pad_mode": mode}, raise_error)
     assert layer is not None
     with pytest.raises(ShapeError) as inferred:

@@ -44,7 +44,7 @@ def test_adaptive_windows(sizes: list[int], expected: list[int], seed: int) -> N
         assert indices[index] == numbers.ravel()[np.argmax(elements)]
 
 
-def test_many_adaptive_windows_of_few_elements_take_no_more_than_their_results() -> None:
+def test_adaptive_windows_take_only_their_results() -> None:
     data = np.array([[[3, 1, 2]]], np.float32)
     tracemalloc.start()
     means = AdaptiveAvgPool().evaluate(data, np.array([300_000]))

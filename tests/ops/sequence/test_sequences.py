@@ -77,9 +77,7 @@ def test_a_sequence_is_its_cell_step_by_step(name: str, data: st.DataObject) -> 
 
 
 @pytest.mark.parametrize("name", SEQUENCES)
-def test_the_directions_of_large_sequences_run_on_threads_of_their_own(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_directions_of_large_sequences_run_on_threads(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     weights, lengths = Weights(name, 2, 3, 4, 0), [4, 0, 3]
     in_chunks(monkeypatch, "CHUNK_NANOSECONDS", 0)
     in_chunks(monkeypatch, "SHARED_PRODUCT_NANOSECONDS", 1)

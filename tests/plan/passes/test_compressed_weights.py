@@ -407,7 +407,7 @@ def test_expanding_layer_is_named() -> None:
     assert len(reason_layers(net.product(weights, transposed=True, x=X))) == 1
 
 
-def test_codes_that_no_kernel_decodes_are_the_reason() -> None:
+def test_codes_without_kernel_are_the_reason() -> None:
     x = build.parameter([3, COLUMNS], "f32", name="x")
     stored = build.constant(np.ones((ROWS, COLUMNS), np.int64), "u2", name="codes")
     weights = build.multiply(build.convert(stored, "f32"), np.float32(0.5))
@@ -449,7 +449,7 @@ def test_scales_of_scales(element_type: str) -> None:
     assert_close(output(file, weight_mode="keep"), output(file))
 
 
-def test_computed_scales_that_are_larger_than_the_codes() -> None:
+def test_computed_scales_larger_than_codes() -> None:
     net = Network()
     scales = net.op("Multiply", net.convert(numbers((ROWS, 4, 1)), "f32"), net.const(np.float32(0.37)))
     weights = net.op("Multiply", net.convert(codes("u4", (ROWS, 4, 4)), "f32"), scales)

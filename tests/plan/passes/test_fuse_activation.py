@@ -14,7 +14,7 @@ from tests.plan.passes.helpers import of_network, of_text
 X = np.linspace(-6, 6, 48, dtype=np.float32).reshape(2, 3, 8)
 
 
-def test_they_are_found_in_a_real_network() -> None:
+def test_activations_are_matched_in_a_real_network() -> None:
     both = of_network("onnx/activations")
     assert sorted(both.types) == ["Gelu", "Gelu", "HSwish", "LayerNorm", "Swish", "Swish"]
     both.assert_close()

@@ -31,7 +31,7 @@ def batch_norm_net(shape: str, element_type: str = "f32", opset: int = 5) -> Net
     return net
 
 
-def test_it_is_found_in_a_real_network() -> None:
+def test_batch_norm_is_matched_in_a_real_network() -> None:
     both = of_network("onnx/unfolded")
     assert both.types == ["BatchNorm"]
     both.assert_close()

@@ -140,7 +140,7 @@ def test_audio_that_the_model_does_not_take(wave: Wave, settings: dict[str, Any]
 
 
 @pytest.mark.parametrize("frames", [1, 400 * 7, 400 * 10**6])
-def test_frames_that_are_transformed_one_after_the_other(frames: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_frames_transformed_in_sequence(frames: int, monkeypatch: pytest.MonkeyPatch) -> None:
     wave = Wave(sweep()[:16000].astype(np.float32), 16000)
     expected = log_mel(wave, folder(chunk_length=1))
     monkeypatch.setattr(audio, "FRAMES_AT_ONCE", frames)

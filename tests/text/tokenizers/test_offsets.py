@@ -54,7 +54,7 @@ def test_bytes_to_fall_back_on() -> None:
     assert parts[-4:-1] == [bytes([byte]) for byte in "\u16a0".encode()]
 
 
-def test_what_is_not_found_ends_the_places() -> None:
+def test_missing_text_ends_the_offsets() -> None:
     parts = bytes_of_tokens("wordpiece", "layer \u16a0 shape", (1, 1))
     assert parts[1] is not None
     assert parts[-2] is None

@@ -60,7 +60,7 @@ def test_position_where_numbers_differ_goes_by_types() -> None:
     assert pairs(ours, theirs) == {"a": "x", "c": "z"}
 
 
-def test_generated_names_count_where_they_mean_the_same() -> None:
+def test_generated_names_match_for_equal_types() -> None:
     ours = [entry(f"Add_{i}", "Add" if i % 2 else "Multiply") for i in range(40)]
     same = [entry(f"Add_{i}", "Add" if i % 2 else "Multiply") for i in range(40)]
     other = [entry(f"Add_{i}", "Multiply" if i % 2 else "Add") for i in range(40)]

@@ -83,7 +83,7 @@ def test_constants_are_compared_with_initializers(tmp_path: Path) -> None:
         assert {layer.partner for layer in report.layers if layer.type == "Const"} == {"w", "two", None}
 
 
-def test_an_initializer_that_differs_is_the_fault(tmp_path: Path) -> None:
+def test_differing_initializer_is_the_fault(tmp_path: Path) -> None:
     model = read_model(onnx_file(tmp_path / "net.onnx"))
     changed = onnx.load(tmp_path / "net.onnx")
     changed.graph.initializer[1].CopyFrom(onnx.numpy_helper.from_array(np.float32([3]), "two"))
@@ -196,7 +196,7 @@ def write_function_model(folder: Path, element_type: str, operator: str) -> Path
 
 
 @pytest.mark.parametrize(("element_type", "operator"), [("bfloat16", "Abs"), ("double", "Softsign")])
-def test_what_onnxruntime_refuses_is_evaluated_by_onnx(tmp_path: Path, element_type: str, operator: str) -> None:
+def test_nodes_refused_by_onnxruntime_are_evaluated_by_onnx(tmp_path: Path, element_type: str, operator: str) -> None:
     path = write_function_model(tmp_path, element_type, operator)
     model = read_model(path)
     x = np.linspace(-2, 2, 8).reshape(2, 4).astype(model.inputs[0].element_type.dtype)
