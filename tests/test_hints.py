@@ -31,7 +31,7 @@ def test_names(name: str, named: list[str]) -> None:
     assert [text for text in NAMES if text in hint.removesuffix("?").split()] == named
 
 
-def test_names_that_are_like_nothing() -> None:
+def test_dissimilar_names() -> None:
     assert suggested("xyz", NAMES) is None
     assert suggested("", NAMES) is None
     assert suggested("hidden", []) is None
@@ -109,7 +109,7 @@ def test_files(path: str, named: list[str], folder: Path) -> None:
     assert [text for text in names if text in hint.removesuffix("?").split()] == named
 
 
-def test_files_that_are_like_nothing(folder: Path) -> None:
+def test_dissimilar_files(folder: Path) -> None:
     assert path_hint("zzzzzz") is None
     assert path_hint("\0") is None
 

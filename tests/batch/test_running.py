@@ -229,7 +229,7 @@ class TestLostWorkers:
         assert str(results[1].error) == mentions(2)
 
     @pytest.mark.broad
-    def test_items_that_are_collected(self, processes: Processes, tmp_path: Path) -> None:
+    def test_collected_items(self, processes: Processes, tmp_path: Path) -> None:
         items: list[Any] = list(arrays(600))
         items[300] = DeadlyOnce(str(tmp_path / "mark"), 300)
         items[450] = Deadly()
@@ -263,7 +263,7 @@ class TestLostWorkers:
             list(batch.run(weighed_network(), items, executor))
         assert "jobs=N" in str(caught.value)
 
-    def test_workers_that_cannot_start_are_one_error(self) -> None:
+    def test_failed_worker_start_is_one_error(self) -> None:
         with pytest.raises(IRError, match=naming("__main__")):
             list(batch.run(weighed_network(), arrays(5), jobs=2, initializer=end))
 
@@ -349,7 +349,7 @@ def test_what_a_worker_lacks(tmp_path: Path) -> None:
     assert compiled_for(parcel.reference, parcel.cargo(NotHere(has_weights=True)).content) == NotHere(has_weights=False)
 
 
-def test_weights_that_are_sent(tmp_path: Path) -> None:
+def test_sent_weights(tmp_path: Path) -> None:
     folder = tmp_path / "parcel"
     folder.mkdir()
     parcel = Parcel(weighed_network(tmp_path), {"threads": 1}, folder)
@@ -400,7 +400,7 @@ class Two(Pool):
         raise AssertionError("nothing is submitted here")
 
 
-def test_tasks_grow_until_they_are_long_enough() -> None:
+def test_tasks_grow_to_minimum_duration() -> None:
     pace = Pace(Two(), None, None)
     assert (pace.chunk, pace.limit) == (1, 8)
     chunks = []

@@ -243,7 +243,7 @@ def test_edits_leave_original_unchanged() -> None:
     assert run(model, DATA)[0].tolist() == [[3, 0, 7]]
 
 
-def test_what_the_file_says_of_untouched_layers_stays() -> None:
+def test_untouched_layers_keep_their_content() -> None:
     model = ir_exec.read_model(SAMPLES / "gnn_step.xml")
     edited = Editor(model).insert("hidden", lambda value: build.exp(value, name="new")).model()
     after = {layer.name: layer for layer in edited.document.layers}

@@ -110,7 +110,7 @@ EDITS: dict[str, tuple[Callable[[], ir_exec.Model], Callable[[Editor], object], 
 
 
 @pytest.mark.parametrize("name", EDITS)
-def test_openvino_runs_what_was_edited(name: str, oracle: Oracle, tmp_path: Path) -> None:
+def test_openvino_runs_edited_models(name: str, oracle: Oracle, tmp_path: Path) -> None:
     make, edit, expected = EDITS[name]
     editor = Editor(make())
     edit(editor)

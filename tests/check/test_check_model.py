@@ -212,7 +212,7 @@ class TestVotes:
             (Code.declared_element_type, "0", "output")
         ]
 
-    def test_layers_that_declare_different_things_speak_for_themselves(self) -> None:
+    def test_conflicting_declarations_are_blamed_on_their_layers(self) -> None:
         layers = [parameter(0, dims=(2, 5)), relu(1), relu(2, (2, 4), (2, 4)), result(3, dims=(2, 3))]
         text = net([*layers, result(4, dims=(2, 4))], [(0, 0, 1, 0), (0, 0, 2, 0), (1, 1, 3, 0), (2, 1, 4, 0)])
         assert places(check_model(text)) == [(Code.declared_dims, "1", "data"), (Code.declared_dims, "2", "data")]
@@ -317,7 +317,7 @@ class TestConsequences:
             (Code.weights_short, "2", None),
         ]
 
-    def test_the_byte_of_an_empty_constant_is_used(self) -> None:
+    def test_byte_of_empty_constant_is_used(self) -> None:
         """OpenVINO writes one byte for a constant without elements."""
         text = net([const(0, "f32", (0,), 0, 1), result(1, dims=(0,))], [(0, 0, 1, 0)])
         assert not check_model(text, weights=bytes(1)).diagnostics
@@ -369,7 +369,7 @@ class TestNumberOfOutputs:
 
 
 class TestNotChecked:
-    def test_operators_that_are_not_implemented(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_unimplemented_operators(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Every operator is, so one is taken away."""
         type, opset = "SoftSign", "opset9"
         assert resolve(type, opset).type_name == type

@@ -197,7 +197,7 @@ def test_large_constants_are_looked_at_on_request() -> None:
     assert codes(check(array[1:])) == [Code.nan_in_weights]
 
 
-def test_no_more_than_64_mib_are_looked_at_unasked() -> None:
+def test_more_than_64_mib_require_consent() -> None:
     """Constants may overlap: a small .xml can name the bytes of the .bin as often as it likes."""
     size, count = LARGEST_BY_DEFAULT, 67
     weights = np.zeros(size // 4 + count, np.float32)

@@ -49,7 +49,7 @@ class TestSyntax:
         assert parse_shapes(text) == {name: Shape.parse(f"[{dims}]") for name, dims in expected.items()}
 
     @pytest.mark.parametrize("text", ["x", "x2", "x2,3", "x[1", "x]1[", "x[1]y", "x[1],x[2]"])
-    def test_what_is_no_list_of_shapes(self, text: str) -> None:
+    def test_invalid_list_of_shapes(self, text: str) -> None:
         with pytest.raises(EvaluationError) as caught:
             parse_shapes(text)
         assert caught.value.code == Code.unknown_input
@@ -59,7 +59,7 @@ class TestSyntax:
         with pytest.raises(EvaluationError, match=naming("y")):
             join_shapes(["x[1],y[2]", "y[2]"])
 
-    def test_what_is_no_dim(self) -> None:
+    def test_invalid_dim(self) -> None:
         with pytest.raises(ShapeError):
             parse_shapes("x[1,two]")
 

@@ -181,7 +181,7 @@ class TestPartial:
         result = run("run", products, "--inputs", "in*.npz", "-o", "out")
         assert result.exit_code == 0, result.output
 
-    def test_it_is_converted_for_a_value(self, products: Path) -> None:
+    def test_file_is_converted_for_a_value(self, products: Path) -> None:
         result = run("convert", products, "--input", "axis=axis.npy", "-o", "out.xml")
         assert result.exit_code == 0
         assert "axis" in result.stdout.splitlines()[-1]

@@ -126,7 +126,7 @@ def test_refused_file_does_not_stop_other_fixes(broken: Path, tmp_path: Path) ->
     assert "fixed 1 file" in result.stderr
 
 
-def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
+def test_failed_write_keeps_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "report.txt"
     path.write_text("old")
 

@@ -57,7 +57,7 @@ def test_every_version_has_cases(cls: type[Op]) -> None:
 
 
 @pytest.mark.parametrize("cls", registered(), ids=name_of)
-def test_every_version_says_what_it_does(cls: type[Op]) -> None:
+def test_versions_are_documented(cls: type[Op]) -> None:
     assert (cls.__dict__.get("__doc__") or "").strip(), f"{name_of(cls)} has no docstring"
 
 
@@ -123,7 +123,7 @@ def bits_of(array: Array) -> set[int]:
 
 
 @pytest.mark.parametrize("cls", [cls for cls in registered() if not cls.is_discontinuous], ids=name_of)
-def test_an_operator_without_jumps_makes_small_differences_of_small_ones(cls: type[Op]) -> None:
+def test_continuous_operator_keeps_small_differences(cls: type[Op]) -> None:
     if cls.type_name in NEED_A_NETWORK or not cls.deterministic:
         return
     for case in cases_by_class()[cls]:

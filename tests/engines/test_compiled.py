@@ -54,7 +54,7 @@ def test_parts_run_once_in_a_call_for_any_shape(register: Register) -> None:
     assert [part.runs for part in engine.parts] == [3, 3]
 
 
-def test_the_partition_says_who_runs_what(register: Register) -> None:
+def test_partition_names_engine_of_each_layer(register: Register) -> None:
     register(OtherEngine(refuses=["Tanh"]))
     report = compile_for_engine(network()).partition
     assert (report.engine, report.layers, report.on_engine, report.crossings) == ("other 1.0", 7, 6, 3)
@@ -153,7 +153,7 @@ def test_budget_is_checked_before_the_engine_runs(register: Register) -> None:
     assert engine.parts[0].runs == runs
 
 
-def test_a_copy_is_compiled_with_the_same_engine(register: Register) -> None:
+def test_copy_is_compiled_with_the_same_engine(register: Register) -> None:
     engine = register(OtherEngine(refuses=["Tanh"]))
     model = pickle.loads(pickle.dumps(compile_for_engine(network(), providers=["A"], options={"b": 1}, threads=1)))
     assert isinstance(model, EngineModel)
@@ -171,7 +171,7 @@ def test_a_closed_model_runs_no_more(register: Register) -> None:
         model([X])
 
 
-def test_outputs_that_are_inputs_and_constants(register: Register) -> None:
+def test_inputs_and_constants_as_outputs(register: Register) -> None:
     register(OtherEngine())
     x = build.parameter([4], name="x")
     constant = build.result(build.constant(np.arange(3, dtype=np.int32)), name="c")

@@ -71,7 +71,7 @@ def engine_model(proto: onnx.ModelProto, engine: str, **options: Any) -> EngineM
 
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("engine", ["other", "onnxruntime"])
-def test_an_engine_runs_what_the_interpreter_runs(
+def test_engine_runs_models_of_the_interpreter(
     name: str, engine: str, register: Callable[[OtherEngine], OtherEngine]
 ) -> None:
     if engine == "other":

@@ -42,7 +42,7 @@ def build(raw: bytes) -> tuple[Graph, list[IRError]]:
     return build_graph(document, None, report=faults.append), faults
 
 
-def test_what_a_sound_port_map_ties_together() -> None:
+def test_ties_of_a_sound_port_map() -> None:
     graph, faults = build(iterator(MAP))
     assert faults == []
     (body,) = next(node for node in graph.nodes if node.type == "TensorIterator").bodies

@@ -51,7 +51,7 @@ def test_nothing_else_changes(change: PortEdit, old: bytes, new: bytes) -> None:
         TEXT[:-7],
     ],
 )
-def test_what_cannot_be_changed_is_refused(text: bytes) -> None:
+def test_unchangeable_parts_are_refused(text: bytes) -> None:
     with pytest.raises(ParseError):
         with_ports(text, [edit((3, -1))])
 
@@ -64,6 +64,6 @@ def test_ports_of_equal_text_are_refused() -> None:
         with_ports(text, [edit((3, 3), line=1)])
 
 
-def test_changes_that_contradict_each_other_are_refused() -> None:
+def test_contradicting_changes_are_refused() -> None:
     with pytest.raises(ParseError, check=coded("IR002")):
         with_ports(TEXT, [edit(()), edit((3, -1))])

@@ -140,7 +140,7 @@ def test_a_long_trace_is_cut() -> None:
     assert len(source.trace) < 1000
 
 
-def test_the_common_source_is_the_innermost_common_call() -> None:
+def test_common_source_is_innermost_common_call() -> None:
     outer, inner = ("/net.py", 3, "forward"), (f"{PACKAGES}/torch/nn/modules/container.py", 9, "forward")
     first, second = parse(outer, inner, ("/block.py", 4, "forward")), parse(outer, inner, ("/net.py", 8, "scale"))
     common = common_source([first, second, first])

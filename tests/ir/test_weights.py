@@ -43,7 +43,7 @@ def reading_error(
 
 
 @pytest.mark.parametrize("begin", [b'<?xml version="1.0"?>', b"\xef\xbb\xbf<?xml version='1.0'?>", b'<net name="x">'])
-def test_weights_that_are_an_xml(tmp_path: Path, begin: bytes) -> None:
+def test_xml_as_weights(tmp_path: Path, begin: bytes) -> None:
     (tmp_path / "net.xml").write_bytes(begin)
     for opened in (lambda: Weights.open(tmp_path / "net.xml"), lambda: Weights.of_bytes(begin)):
         with pytest.raises(WeightsError) as caught:
@@ -166,7 +166,7 @@ def test_checking_does_not_look_at_the_bytes() -> None:
     assert caught.value.code == "IR206"
 
 
-def test_what_is_no_weights_file(tmp_path: Path) -> None:
+def test_invalid_weights_file(tmp_path: Path) -> None:
     pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
     (tmp_path / "lfs.bin").write_bytes(pointer)
     (tmp_path / "folder.bin").mkdir()

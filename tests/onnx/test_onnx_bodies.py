@@ -50,7 +50,7 @@ LOOPS = {
 
 
 @pytest.mark.parametrize("name", LOOPS)
-def test_a_fault_in_a_body_is_one_finding(name: str, converted_types: list[str]) -> None:
+def test_fault_in_body_is_one_finding(name: str, converted_types: list[str]) -> None:
     report = check_model(model(LOOPS[name]).SerializeToString())
     assert [(error.code, error.location.layer_type) for error in report.errors] == [("IR503", "Softmax")]
     assert report.layers_not_checked > 0
@@ -96,7 +96,7 @@ def test_nested_functions_within_the_limit_are_clean() -> None:
     assert not check_model(nest(6, "b = Neg(a)")).errors
 
 
-def test_functions_that_call_themselves_are_one_finding() -> None:
+def test_recursive_functions_are_one_finding() -> None:
     texts = """<domain: "own", opset_import: ["" : 17, "own" : 1]> F (a) => (b) { c = own.G(a) b = own.F(c) }
         <domain: "own", opset_import: ["" : 17, "own" : 1]> G (a) => (b) { b = own.F(a) }"""
     proto = model("g (float[2] x) => (float[2] y) { y = own.F(x) }", further='"own" : 1', functions=texts)

@@ -198,7 +198,7 @@ def test_quantization_per_tensor_of_microsoft(node: str, parameters: str) -> Non
 
 
 @pytest.mark.parametrize("pads", ["-3, 0, 0, 0", "-5, 0, 2, 0", "-2, -4, -1, 0"])
-def test_pads_that_leave_no_element_are_clean(pads: str) -> None:
+def test_pads_leaving_no_element_are_clean(pads: str) -> None:
     proto = make_model(f"y = Pad(x, {VECTOR.format(pads)})", 21)
     assert not check_model(proto.SerializeToString()).errors
     assert compile_model(proto.SerializeToString())(feed())[0].size == 0

@@ -59,7 +59,7 @@ print(json.dumps(found))
 
 
 @pytest.mark.parametrize("cls", registered(), ids=versioned_name)
-def test_the_folder_of_the_page_is_the_module(cls: type[Op]) -> None:
+def test_page_folder_is_the_module(cls: type[Op]) -> None:
     folder = specification_of(cls).partition("/")[0]
     assert cls.__module__.removeprefix("ir_exec.ops.").partition(".")[0] == folder
 
@@ -98,7 +98,7 @@ def source_of(home: str) -> Path:
 
 
 @pytest.mark.parametrize("home", HOMES)
-def test_a_module_has_its_tests_and_its_cases(home: str) -> None:
+def test_modules_have_tests_and_cases(home: str) -> None:
     source = source_of(home)
     if home in NEED_A_NETWORK:
         assert (TESTS / NEED_A_NETWORK[home]).is_file()

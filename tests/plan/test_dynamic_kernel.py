@@ -70,7 +70,7 @@ def test_remembered_array_types_are_limited(monkeypatch: pytest.MonkeyPatch) -> 
         assert len(inferred) == count, rows
 
 
-def test_values_that_count_are_compared() -> None:
+def test_relevant_values_are_compared() -> None:
     node = node_of("Reshape", "i64", special_zero="true")
     assert isinstance(node.op, Reshape)
     checked = DynamicKernel(node, node.op, {}, node.op.evaluate, better=True)
@@ -81,7 +81,7 @@ def test_values_that_count_are_compared() -> None:
             checked(ones(6), np.array([4, 2]))
 
 
-def test_values_of_an_open_network_may_change_from_run_to_run() -> None:
+def test_values_of_open_network_may_change_between_runs() -> None:
     net = NetworkText()
     x, pattern = net.parameter("?"), net.parameter("?", "i64")
     shaped = net.op("Reshape", net.op("ReLU", x), pattern, special_zero="false")

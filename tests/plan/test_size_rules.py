@@ -133,7 +133,7 @@ def test_faults_of_other_sizes_are_still_errors(monkeypatch: pytest.MonkeyPatch)
     assert checked(ones(2, 7), ones(1)).shape == (2, 7)
 
 
-def test_rule_that_an_inference_contradicts_is_dropped() -> None:
+def test_rule_contradicted_by_inference_is_dropped() -> None:
     """Sizes of an inference that hides its branches from the trace."""
 
     def infer(types: list[TensorType]) -> int:

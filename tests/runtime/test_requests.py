@@ -66,7 +66,7 @@ class TestPorts:
             (None, naming(2, "data", "indices")),
         ],
     )
-    def test_there_is_no_such_port(self, key: str, words: str) -> None:
+    def test_missing_port(self, key: str, words: str) -> None:
         model = ir_exec.read_model(GATHER)
         for network in (model, ir_exec.compile_model(model)):
             with pytest.raises(ir_exec.EvaluationError, match=words) as caught:
@@ -137,7 +137,7 @@ class TestCasts:
 
 
 class TestInferRequests:
-    def test_it_keeps_the_tensors_of_its_last_run(self) -> None:
+    def test_request_keeps_tensors_of_last_run(self) -> None:
         compiled = ir_exec.compile_model(GATHER)
         request = compiled.create_infer_request()
         results = request.infer({"data": DATA.astype(np.float64), 1: INDICES})

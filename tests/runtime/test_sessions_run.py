@@ -138,7 +138,7 @@ def test_observers_see_every_layer_with_its_arrays(compiled_sum):
     assert seen == [("Add", 2, (2, 3))]
 
 
-def test_an_error_in_a_layer_names_it():
+def test_layer_error_names_it():
     gather = layer(
         2,
         "GatherElements",
@@ -200,7 +200,7 @@ def test_every_set_of_shapes_gets_its_own_plan(compiled_sum):
     assert compiled_sum([np.ones((0, 3), np.float32), np.ones((0, 3), np.float32)])[0].shape == (0, 3)
 
 
-def test_inputs_of_the_declared_shapes_are_not_inferred_again(monkeypatch):
+def test_declared_input_shapes_are_not_inferred_again(monkeypatch):
     parameters = [parameter(0, "f32", (2, 3), "x"), parameter(1, "f32", (2, 3), "y")]
     xml = net([*parameters, binary(2, dims=(2, 3)), result(3)], [(0, 0, 2, 0), (1, 0, 2, 1), (2, 2, 3, 0)])
     compiled_sum = ir_exec.compile_model(xml)
@@ -209,7 +209,7 @@ def test_inputs_of_the_declared_shapes_are_not_inferred_again(monkeypatch):
     assert compiled_sum([ones, ones])[0].shape == (2, 3)
 
 
-def test_an_observer_sees_outputs_that_no_layer_reads():
+def test_observer_sees_unread_outputs():
     """Without one the places of the maxima are left out, as they have no reader."""
     text = NetworkText()
     pool = {"strides": "1,1", "dilations": "1,1", "pads_begin": "0,0", "pads_end": "0,0", "kernel": "2,2"}

@@ -94,7 +94,7 @@ def test_fractions_are_dropped(number: float, target: ElementType) -> None:
     assert value % 2**target.bits == math.trunc(number) % 2**target.bits
 
 
-def test_floats_that_no_integer_is() -> None:
+def test_floats_beyond_integers() -> None:
     far = np.array([np.nan, np.inf, -np.inf, 3e38, -3e38], np.float32)
     assert to("i32", far).tolist() == [-(2**31)] * 5
     assert to("i64", far).tolist() == [-(2**63)] * 5

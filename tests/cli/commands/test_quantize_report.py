@@ -94,7 +94,7 @@ def test_bad_options(folder: Path, options: tuple[str, ...]) -> None:
     assert report(folder, *options).exit_code == 2
 
 
-def test_a_network_that_is_not_quantized(folder: Path) -> None:
+def test_unquantized_network(folder: Path) -> None:
     plain = str(folder / "plain.xml")
     result = CliRunner().invoke(main, ["quantize-report", plain, "--with", plain])
     assert result.exit_code == 2

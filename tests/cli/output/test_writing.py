@@ -177,7 +177,7 @@ def state_of(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_every_option_that_writes_is_an_output() -> None:
+def test_writing_options_are_outputs() -> None:
     assert set(outputs()) == set(OUTPUTS)
     assert {name for name, _ in outputs()} == set(ARGUMENTS)
     for name, command in commands():
@@ -320,7 +320,7 @@ def test_a_link_to_the_weights_of_another_model(folder: Path, command: str) -> N
     assert state_of(folder) == before
 
 
-def test_the_weights_of_an_option_are_not_replaced(folder: Path) -> None:
+def test_weights_passed_as_option_are_not_replaced(folder: Path) -> None:
     models = folder / "models"
     shutil.copy(models / "model.xml", folder / "out.xml")
     shutil.copy(models / "model.bin", folder / "out.bin")

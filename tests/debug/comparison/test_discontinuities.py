@@ -364,7 +364,7 @@ class TestRounding:
         assert self.explain_reference(np.int64([0, 1, 1, 2])) == mentions(1)
 
     @pytest.mark.parametrize("reference", [[1, 0, 1, 2], [0, 2, 1, 2], [0, 0, 1, 2]])
-    def test_elements_that_are_not(self, reference: list[int]) -> None:
+    def test_elements_without_ties(self, reference: list[int]) -> None:
         """One is far from a step, one is two steps away, and one is equal."""
         assert self.explain_reference(np.int64(reference)) is None
 

@@ -93,7 +93,7 @@ def test_integers_booleans_and_strings() -> None:
     assert tolerance_of((ElementType.i64, ElementType.i64)) == Tolerance()
 
 
-def test_shapes_that_differ_are_a_problem() -> None:
+def test_different_shapes_are_a_problem() -> None:
     error = difference(np.zeros((2, 3)), np.zeros((3, 2)), Tolerance(atol=1))
     assert error.problem == mentions("[2, 3]", "[3, 2]")
     assert not error.is_within

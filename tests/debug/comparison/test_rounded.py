@@ -48,7 +48,7 @@ class TestCompare:
         assert report.weights.elements == W.size + V.size
         assert report.weights.sqnr_db == pytest.approx(74, abs=4)
 
-    def test_without_rounding_there_is_no_note(self) -> None:
+    def test_unrounded_weights_have_no_note(self) -> None:
         assert compare(network(), network(), [X]).weights is None
 
     def test_different_weight_is_a_fault(self, copies: tuple[Path, Path]) -> None:

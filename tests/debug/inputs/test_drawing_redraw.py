@@ -53,7 +53,7 @@ def test_accepted_draw_equals_plain_draw() -> None:
     assert not record.rejected
 
 
-def test_it_ends_where_nothing_helps() -> None:
+def test_redraw_stops_without_progress() -> None:
     arrays, record = checked_inputs(always_nan(), 0)
     assert record.problem is not None
     assert "'y0'" in record.problem

@@ -94,7 +94,7 @@ def network(*types: str, constant: float | None = None) -> NetworkText:
     return net
 
 
-def test_the_layer_that_makes_it() -> None:
+def test_producing_layer() -> None:
     assert find_first_not_finite(network("Sqrt", "Log", "Abs"), [1, 2]) is None
     message = find_first_not_finite(network("Abs", "Log", "Abs"), [0, 2])
     assert message == mentions(2, "log2", 1, 2)

@@ -166,7 +166,7 @@ def test_without_the_option_the_pairs_stay(tmp_path: Path) -> None:
     assert len(ir_exec.read_model(out).inputs) == 2
 
 
-def test_a_pair_of_other_types_is_no_state(tmp_path: Path) -> None:
+def test_pair_of_other_types_is_no_state(tmp_path: Path) -> None:
     proto = decoder(present=TensorProto.FLOAT16)
     assert named_pairs(proto) == []
     assert convert_file(proto, tmp_path, "--stateful")[0] == 2

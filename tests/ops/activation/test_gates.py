@@ -61,7 +61,7 @@ def test_invalid_mode_of_gelu() -> None:
     assert attribute_error("Gelu", 7, approximation_mode="sigmoid").code == "IR302"
 
 
-def test_a_beta_that_is_no_scalar() -> None:
+def test_non_scalar_beta() -> None:
     with pytest.raises(ShapeError) as caught:
         make("Swish", 4).infer(make_type("[2]"), make_type("[1]"))
     assert (caught.value.code, caught.value.location.port) == ("IR501", "beta")

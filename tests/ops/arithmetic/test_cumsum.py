@@ -50,7 +50,7 @@ def test_cum_sums_of_small_integers_wrap(name: str, expected: list[int]) -> None
 
 @settings(max_examples=60)
 @given(data=small, exclusive=st.booleans(), reverse=st.booleans(), choice=st.integers(-3, 2))
-def test_cum_sums_as_the_specification_describes_them(data: Array, exclusive: bool, reverse: bool, choice: int) -> None:
+def test_cumulative_sums_match_specification(data: Array, exclusive: bool, reverse: bool, choice: int) -> None:
     axis = choice % data.ndim
     result = CumSum(exclusive=exclusive, reverse=reverse).evaluate(data, np.array(axis))
     for index in np.ndindex(data.shape):

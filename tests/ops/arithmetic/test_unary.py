@@ -115,7 +115,7 @@ def test_invalid_rounding_mode() -> None:
     assert "half_to_even" in fault.message
 
 
-def test_integers_that_stay_whole_keep_all_their_digits() -> None:
+def test_exact_integers_keep_all_digits() -> None:
     data = array("i64", 0, 1)
     data[:] = 2**63 - 1, -(2**63) + 1
     for type, opset in (("Floor", 1), ("Ceiling", 1), ("Round", 5)):

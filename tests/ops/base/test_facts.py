@@ -195,7 +195,7 @@ def _computes_floats(cls: type[Op]) -> bool:
     return takes_floats and cls.is_data_movement is not True and not cls.body_names
 
 
-def test_every_operator_that_computes_floats_is_sampled() -> None:
+def test_float_operators_are_sampled() -> None:
     assert [cls for cls in classes() if _computes_floats(cls) and cls not in small_samples()] == []
 
 

@@ -84,7 +84,7 @@ def types_of(inputs: list[Array], constants: set[int], *, dims: Any = None) -> l
 
 
 @each
-def test_a_check_says_what_the_run_would(what: str) -> None:
+def test_check_reports_the_error_of_the_run(what: str) -> None:
     operator, inputs, wrong, code = FAULTS[what]
     with pytest.raises(EvaluationError) as error:
         outputs(operator, *inputs)
@@ -119,7 +119,7 @@ def test_open_dims_are_no_faults(what: str, dims: Any) -> None:
 
 
 @each
-def test_no_fault_where_nothing_is_wrong(what: str) -> None:
+def test_sound_inputs_have_no_fault(what: str) -> None:
     operator, inputs, wrong, _ = FAULTS[what]
     sound = [np.ones_like(array) if position in wrong else array for position, array in enumerate(inputs)]
     if what in ("a segment", "a segment of too few"):

@@ -170,7 +170,7 @@ def test_element_types_that_openvino_cannot_pad(name: str) -> None:
 
 @pytest.mark.parametrize("data", ["1,?,16", "1,9..,16", "1,3..7,16", "1,4,16"])
 @pytest.mark.parametrize("other", ["?", "9..", "..30", "3..7"])
-def test_pads_up_to_a_size_keep_the_lower_bound_of_data(data: str, other: str, oracle: Oracle) -> None:
+def test_pads_keep_lower_bound_of_data(data: str, other: str, oracle: Oracle) -> None:
     net = NetworkText()
     size = net.op("ShapeOf", net.parameter(other), opset=3, output_type="i64")
     zero = net.const(ints(0))

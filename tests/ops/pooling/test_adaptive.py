@@ -84,7 +84,7 @@ def test_adaptive_pooling_with_little_known() -> None:
 
 
 @pytest.mark.parametrize("batch", [0, 2])
-def test_large_windows_hold_the_first_of_equal_elements_and_of_nan(batch: int) -> None:
+def test_large_windows_hold_first_of_equal_elements_and_nan(batch: int) -> None:
     data = np.random.default_rng(0).integers(0, 9, (batch, 3, 21, 23)).astype(np.float32)
     data[:1, 1, 5:7, 4:6] = np.nan
     values, places = AdaptiveMaxPool().evaluate(data, np.array([2, 2]))

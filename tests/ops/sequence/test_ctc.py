@@ -130,7 +130,7 @@ def test_labels_behind_the_end_may_be_anything() -> None:
     assert actual == expected
 
 
-def test_sequences_that_are_too_long() -> None:
+def test_too_long_sequences() -> None:
     with pytest.raises(EvaluationError) as error:
         CTCGreedyDecoderSeqLen().evaluate(LOGITS, np.array([4, 5]))
     message = "sequence_length[1] is 5, expected 0 to 4"

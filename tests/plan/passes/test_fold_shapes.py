@@ -97,7 +97,7 @@ def test_plans_share_the_room_during_their_lifetime(monkeypatch: pytest.MonkeyPa
     assert layers_of(compiled, rows_of(52)) == ["Add"]
 
 
-def test_a_run_counts_what_its_plan_keeps() -> None:
+def test_run_counts_values_of_its_plan() -> None:
     data = rows_of(40)
     fast, plain = ir_exec.compile_model(add_bias()), ir_exec.compile_model(add_bias(), optimize=False)
     shapes = {"data": data.shape}
@@ -173,7 +173,7 @@ def test_random_numbers_and_variables_are_not_kept() -> None:
     assert not (results[0][0] == results[0][1]).any(axis=(1, 2)).all()
 
 
-def test_weights_that_are_not_expanded_stay_so() -> None:
+def test_unexpanded_weights_stay() -> None:
     data = build.parameter([-1, 30], "f32", name="data")
     weights = build.convert(build.constant(np.resize(TABLE, (400, 30)).astype(np.float16)), destination_type="f32")
     model = build.model(build.add(build.concat([data, data], 0), weights))
@@ -213,7 +213,7 @@ def test_scattered_elements_are_put_side_by_side(is_constant: bool) -> None:
         (TABLE[:0].T, False),
     ],
 )
-def test_which_elements_are_scattered(array: Array, expected: bool) -> None:
+def test_scattered_elements(array: Array, expected: bool) -> None:
     assert is_scattered(np.asarray(array)) == expected
 
 

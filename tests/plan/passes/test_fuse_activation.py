@@ -135,7 +135,7 @@ def test_hswish() -> None:
 
 
 @pytest.mark.parametrize("types", [["Maximum"], ["Minimum"], ["Maximum", "Minimum"], ["Minimum", "Maximum"]])
-def test_limits_that_are_numbers(types: list[str]) -> None:
+def test_numeric_limits(types: list[str]) -> None:
     net = NetworkText()
     value = net.parameter("2,3,8")
     for type in types:

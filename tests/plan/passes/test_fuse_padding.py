@@ -93,7 +93,7 @@ def test_what_adds_anything_else(arguments: dict[str, Any]) -> None:
     assert run(convolve(pad_image(image_of(), **arguments))).types == []
 
 
-def test_channels_that_are_added() -> None:
+def test_added_channels() -> None:
     assert (
         run(convolve(pad_image(image_of(), (0, 1, 0, 0), (0, 2, 0, 0)), RANDOM.random((4, 9, 3, 3), np.float32))).types
         == []

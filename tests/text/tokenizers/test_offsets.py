@@ -43,7 +43,7 @@ def test_words_with_their_case_and_accents() -> None:
     assert b"".join(parts).decode() == text.replace(" ", "")
 
 
-def test_spaces_that_were_put_in_front() -> None:
+def test_inserted_leading_spaces() -> None:
     parts = bytes_of_tokens("llama2", "a layer", (1, 0))
     assert b"".join(part or b"" for part in parts) == b"a layer"
 

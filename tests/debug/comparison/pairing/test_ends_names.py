@@ -60,7 +60,7 @@ def test_output_may_have_the_name_of_its_layer() -> None:
     assert pairs(ours, [entry("7"), entry("b", output=True)]) == {"a": "7", "b": "b"}
 
 
-def test_only_outputs_may_have_the_names_of_their_layers() -> None:
+def test_only_outputs_may_be_named_like_their_layers() -> None:
     assert pairs([entry("b", names=("9",))], [entry("b")]) == {}
 
 

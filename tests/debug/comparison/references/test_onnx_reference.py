@@ -100,7 +100,7 @@ def refuse_outputs(_: dict[str, Any]) -> dict[str, Any]:
     raise RuntimeError("the optimizer fails")
 
 
-def test_activations_of_8_bits_are_named_with_the_node(tmp_path: Path) -> None:
+def test_activations_of_8_bits_name_their_node(tmp_path: Path) -> None:
     path, inputs = write_kind("matmul_nbits_chain", tmp_path)
     report = compare(path, "onnxruntime", inputs)
     expected = run_directly(path, inputs)
