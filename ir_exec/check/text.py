@@ -7,6 +7,8 @@
        | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
        = hint: ...
 
+A layer that was exported from Python is followed by its module and line, with the text of the line below (`code:`).
+
 The caller chooses the colors: a style maps the role of a text and the text to the styled text.
 """
 
@@ -146,6 +148,8 @@ def _block(
         excerpt, start, length = _cut(excerpt, start, length, max(room, _NARROWEST_EXCERPT))
         yield f"{style('frame', str(location.line).rjust(len(margin)))} {bar} {style('source', excerpt)}"
         yield f"{margin} {bar} {' ' * start}{style(severity, '^' * length)}"
+    if location.source is not None and location.source.code:
+        yield from _note("code:", printable(location.source.code), margin, style, width)
     if others:
         yield from _note("also:", _layers(others), margin, style, width)
     if diagnostic.hint:

@@ -299,7 +299,7 @@ def test_large_expanded_weights_are_not_probed(
         return ask(self, **request)
 
     monkeypatch.setattr(Child, "ask", record)
-    monkeypatch.setattr("ir_exec.debug.comparison.references.openvino.MOST_WEIGHT_BYTES", most_bytes + 4 * 1024)
+    monkeypatch.setattr("ir_exec.debug.comparison.references.expanded_weights.MOST_WEIGHT_BYTES", most_bytes + 4 * 1024)
     report = compare(tmp_path / "net.xml", "openvino", [np.ones((1, 64), np.float32)])
     assert report.equal
     assert {"scale", "product"} <= probed
