@@ -39,7 +39,7 @@ def busy_processes(count: int) -> Iterator[None]:
             process.wait()
 
 
-def slowed(idle: Paired, busy: Paired) -> Paired:
+def slowdown(idle: Paired, busy: Paired) -> Paired:
     """Return the slowdown of a call; the ratio is above 1 if OpenVINO slows down more."""
     ours, theirs = busy.ours / idle.ours, busy.theirs / idle.theirs
     return Paired(idle.name, ours, theirs, theirs / ours)
@@ -64,7 +64,7 @@ def main() -> None:
             busy = measure(name, path, inputs, arguments.seconds)
         assert busy is not None, "it was measured before"
         found.append(busy)
-        rows.append(slowed(idle, busy))
+        rows.append(slowdown(idle, busy))
     print("A call next to busy processes:")
     print_table(found)
     print("\nSlowdown by the busy processes:")

@@ -18,7 +18,7 @@ def test_a_code_is_its_text() -> None:
     assert Code("IR701") is code
 
 
-def test_a_code_is_itself_behind_a_pickle_and_a_copy() -> None:
+def test_code_survives_pickle_and_copy() -> None:
     assert pickle.loads(pickle.dumps(Code.cycle)) is Code.cycle
     assert copy.deepcopy(Code.cycle) is Code.cycle
 

@@ -30,10 +30,10 @@ def here() -> Any:
 
 
 def test_shape_dtype_and_chunks_are_known_before() -> None:
-    def refused(block: Any) -> Any:
+    def refuse_call(block: Any) -> Any:
         raise AssertionError("nothing runs yet")
 
-    x = da.from_array(DATA, chunks=(4, 2)).map_blocks(refused, dtype=np.float32)
+    x = da.from_array(DATA, chunks=(4, 2)).map_blocks(refuse_call, dtype=np.float32)
     y = apply(weighed_network(), x)
     assert isinstance(y, da.Array)
     assert (y.shape, y.dtype, y.chunks) == ((10, 3), np.float32, ((4, 4, 2), (3,)))

@@ -69,7 +69,7 @@ def test_every_benchmark_is_a_script(page: Path) -> None:
     assert [name for name in named if not (ROOT / "benchmarks" / f"{name}.py").exists()] == []
 
 
-def test_the_tables_of_benchmarks_are_those_of_the_report() -> None:
+def test_benchmark_tables_match_report() -> None:
     again = "write them again: python -m benchmarks.report"
     assert report.PAGE.read_text("utf-8") == report.page(), again
     assert (text := report.README.read_text("utf-8")) == report.readme(text), again

@@ -1,4 +1,4 @@
-"""What a process loads: whoever reads a network waits for nothing that only others need."""
+"""The modules that a process loads: reading a network loads nothing that only other tasks need."""
 
 from __future__ import annotations
 
@@ -130,14 +130,14 @@ def test_modules_are_attributes() -> None:
     assert not {*MODULES} & {*ir_exec.__all__}
 
 
-def test_a_module_is_loaded_when_it_is_asked_for() -> None:
+def test_module_is_loaded_on_access() -> None:
     loaded = modules_after("import ir_exec\nir_exec.debug")
     assert "ir_exec.debug" in loaded
     assert not packages(loaded) & {"numpy", "pydantic"}
     assert "ir_exec.debug.inputs.drawing" in modules_after("import ir_exec\nir_exec.debug.drawn_inputs")
 
 
-def test_a_name_that_is_not_there() -> None:
+def test_missing_name_is_reported() -> None:
     with pytest.raises(AttributeError, match=naming("nothing")):
         ir_exec.nothing  # type: ignore[attr-defined]  # noqa: B018  # the point of the test
 

@@ -60,7 +60,7 @@ def test_function_for_an_operator_of_onnxruntime_has_its_own_signature() -> None
     """BitmaskDropout is an operator of com.microsoft with other inputs and attributes, which has no function here."""
 
     @onnx_op("BitmaskDropout", domain="com.microsoft")
-    def doubled(data: Value, *, by: float = 2.0, since: int = 0) -> Value:
+    def double(data: Value, *, by: float = 2.0, since: int = 0) -> Value:
         return build.multiply(data, np.float32(by - since))
 
     text = "g (float[2] x) => (float[2] y) { y = com.microsoft.BitmaskDropout<by = 3.0, since = 1>(x) }"

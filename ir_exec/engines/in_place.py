@@ -20,7 +20,7 @@ from ir_exec.onnx.export.writer import free_names
 if TYPE_CHECKING:
     from ir_exec.onnx.export.lower import Exported
 
-__all__ = ["read_in_place"]
+__all__ = ["count_copied_bytes", "read_in_place"]
 
 _CUSTOM = "com.microsoft"
 _SHORT = frozenset({TensorProto.FLOAT16, TensorProto.BFLOAT16})
@@ -30,6 +30,23 @@ def read_in_place(exported: Exported) -> Exported:
     """Rewrite the graph of the model in place, and return the model."""
     _Rewriter(exported).rewrite()
     return exported
+
+
+def count_copied_bytes(exported: Exported, *, packs: bool) -> int:
+    """Return the bytes of constants in a session that are not those of a file: 16-bit floats that are cast to f32.
+
+    Args:
+        packs: Count f32 constants, too, which kernels pack.
+    """
+    cast = {
+        node.input[0]
+        for node in exported.proto.graph.node
+        if node.op_type == "Cast" and _attribute(node, "to", 0) == TensorProto.FLOAT
+    }
+    counted = {name for name in exported.tensors if name in cast}
+    if packs:
+        counted |= {name for name, tensor in exported.tensors.items() if tensor.code == TensorProto.FLOAT}
+    return sum(4 * math.prod(exported.tensors[name].shape) for name in counted)
 
 
 class _Rewriter:

@@ -70,7 +70,7 @@ def test_results_name_the_files(items_folder: Path) -> None:
     assert sorted(os.listdir()) == ["data", "net.bin", "net.xml", "one.npz"]
 
 
-def test_files_that_are_read_are_looked_up_once(items_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stored_files_are_looked_up_once(items_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for index in range(5, 20):
         np.savez(f"data/{index}.npz", in0=np.full((2, 4), index, np.float32))
     assert run_items().exit_code == 0

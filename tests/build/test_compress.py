@@ -228,7 +228,7 @@ def test_what_cannot_be_done(compression: Compression) -> None:
         compress_weights(language_model(), compression)
 
 
-def test_weights_that_are_not_finite_are_kept() -> None:
+def test_non_finite_weights_are_kept() -> None:
     model = language_model()
     broken = np.array(model.constants["w1"])
     broken[3, 4] = np.inf

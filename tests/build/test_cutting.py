@@ -1,4 +1,4 @@
-"""Parts of networks as networks of their own."""
+"""Parts of networks as separate networks."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class TestCut:
         arrays = [X if name == "positive" else X * 10 for name in inputs_by_name]
         assert run(part.model, *arrays)[0].tolist() == (X * X * 10).tolist()
 
-    def test_a_layer_that_is_opened_gives_its_name_away(self) -> None:
+    def test_opened_layer_gives_up_its_name(self) -> None:
         model = network()
         part = cut(
             region_at(model),

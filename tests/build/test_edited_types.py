@@ -59,7 +59,7 @@ EDITS: Sequence[Callable[[Editor, int], object]] = [
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_types_after_each_edit_are_those_of_a_complete_inference(seed: int) -> None:
+def test_types_after_edits_equal_complete_inference(seed: int) -> None:
     chance = random.Random(seed)
     editor, reference = Editor(reshaping()), Editor(reshaping())
     for number in range(8):

@@ -35,7 +35,7 @@ def test_every_rule_is_reported_somewhere() -> None:
     assert [code for code in Code if not re.search(rf"\bCode\.{code.name}\b", text)] == []
 
 
-def test_codes_are_named_where_they_are_raised() -> None:
+def test_codes_are_named_at_their_raise() -> None:
     assert not [str(file) for file in FILES if re.search(r"""["']IR\d{3}["']""", file.read_text("utf-8"))]
 
 
@@ -117,7 +117,7 @@ def test_most_examples_are_markup() -> None:
 
 @pytest.mark.parametrize("code", EXAMPLES)
 def test_examples_break_the_rule_and_keep_it(code: str) -> None:
-    """The wrong example stands in a file that breaks the rule; with the right one in its place the file keeps it."""
+    """The wrong example is in a file that breaks the rule; with the right one in its place the file keeps it."""
     rule = RULES[code]
     pattern = re.compile(r"\s*".join(map(re.escape, rule.bad.split("\n"))).replace(r"\ ", r"\s*"))
     files = [path for path in sorted(BAD.glob(f"{code}-*.xml")) if pattern.search(path.read_text("utf-8"))]

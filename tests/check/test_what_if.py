@@ -70,7 +70,7 @@ def test_shapes_that_fit() -> None:
     assert not report.diagnostics  # every dim is bounded now
 
 
-def test_the_constant_that_fixed_the_dim_and_the_path_from_it() -> None:
+def test_blame_path_from_the_constant_that_fixed_the_dim() -> None:
     report = check_model(BERT, shapes={"input_ids": [1, 600], "attention_mask": "1,600", 2: "1,600"})
     (error,) = report.errors
     assert (error.code, error.location.layer_id) == (Code.no_broadcast, "28")

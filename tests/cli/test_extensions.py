@@ -103,7 +103,7 @@ def test_the_search_ends_at_the_home_folder(
 
 
 @pytest.mark.skipif(os.name != "posix", reason="folders have no modes there")
-def test_the_search_ends_below_a_folder_in_which_everyone_may_write(project: Project) -> None:
+def test_search_stops_below_world_writable_folder(project: Project) -> None:
     project.settings(project.root / "above")
     (project.root / "above").chmod(0o777)
     call("check", "net.xml")
@@ -177,9 +177,7 @@ def test_own_settings_with_a_module_of_another_owner(
 
 @pytest.mark.skipif(os.name != "posix", reason="folders have no modes there")
 @pytest.mark.parametrize("home", ["", "/"])
-def test_the_root_of_the_file_system_is_no_home_folder(
-    project: Project, home: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_file_system_root_is_no_home_folder(project: Project, home: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", home)
     project.settings(project.root / "above")
     (project.root / "above").chmod(0o777)
@@ -197,7 +195,7 @@ def test_services_are_recognized_by_their_variables(
     assert not project.has_run
 
 
-def test_a_file_of_another_owner_that_the_command_line_names(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_named_settings_of_another_owner(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     give_away(project.settings(project.folder), monkeypatch)
     call("check", "net.xml", "--extension", "code.py")
     assert project.has_run
@@ -275,9 +273,7 @@ def test_where_ci_is_off(project: Project, value: str, monkeypatch: pytest.Monke
     assert project.has_run
 
 
-def test_settings_that_the_command_line_names_need_consent_in_ci_too(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_named_settings_need_consent_in_ci(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CI", "1")
     path = project.settings(project.root / "above", "pyproject.toml")
     assert call("check", "net.xml", "--config", path).exit_code == 2
@@ -313,7 +309,7 @@ class TestFilesThatAreNamedLikeOptions:
         return path
 
     @pytest.mark.parametrize("command", ["check", "inspect", "run", "diff", "shapes", "convert"])
-    def test_they_are_refused_as_options(self, project: Project, evil: Path, command: str) -> None:
+    def test_extensions_are_refused_as_options(self, project: Project, evil: Path, command: str) -> None:
         result = call(command, evil.name, "net.xml")
         assert (result.exit_code, project.has_run) == (2, False)
         assert result.stderr == mentions(f"./{evil.name}", "--")

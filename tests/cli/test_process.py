@@ -40,7 +40,7 @@ def test_a_collector_that_is_off_stays_off() -> None:
 
 
 @pytest.mark.parametrize("arguments", [["ops", "Relu"], ["ops", "none-such"], ["check", "/no/such.xml"]])
-def test_the_collector_is_as_before_after_a_command(arguments: list[str]) -> None:
+def test_command_restores_the_collector(arguments: list[str]) -> None:
     before = gc.get_threshold()
     CliRunner().invoke(main, arguments)
     assert gc.get_threshold() == before

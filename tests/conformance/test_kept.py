@@ -58,7 +58,7 @@ def test_an_answer_in_the_place_of_another_is_none(tmp_path: Path) -> None:
     assert sorted([answers.get(KEY) is None, answers.get(KEY[::-1]) is None]) == [False, True]
 
 
-def test_a_file_that_would_run_code_is_not_loaded(tmp_path: Path) -> None:
+def test_file_with_code_is_not_loaded(tmp_path: Path) -> None:
     marker = tmp_path / "ran"
 
     class Harmful:

@@ -36,7 +36,7 @@ CODES = {
 
 @pytest.fixture(scope="module")
 def oracle() -> Iterator[Oracle]:
-    """One that asks: what earlier processes were answered says nothing about how it asks."""
+    """An oracle that sends requests: answers of earlier processes do not show its requests."""
     with Oracle(disk=KeptAnswers(None)) as oracle:
         yield oracle
 
@@ -101,7 +101,7 @@ def sound(operator_type: str) -> Case:
     return Case(operator_type, 1, (DATA,), {})
 
 
-def test_files_that_are_asked_about_together_get_the_answers_that_they_get_alone() -> None:
+def test_batched_requests_get_the_same_answers() -> None:
     cases = [sound("Sin"), GATHER, Case("Split", 1, (DATA, np.array(1)), {"num_splits": 3}, {1}, 3), sound("Cos")]
     refused = Case("GatherElements", 6, (DATA, INDICES[0]), {"axis": 0})
     for group in (cases, [*cases[:2], refused, *cases[2:]]):
@@ -116,7 +116,7 @@ def test_files_that_are_asked_about_together_get_the_answers_that_they_get_alone
                 assert isinstance(together, Refused) or value_faults(together, alone) == []
 
 
-def test_where_files_together_end_the_child_each_is_asked_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requests_are_retried_alone_after_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
     with Oracle(disk=KeptAnswers(None)) as oracle:
         asked = [Request("plugin", build(case)) for case in (sound("Sin"), GATHER)]
         monkeypatch.setattr(oracle, "timeout", 0.0)
@@ -127,7 +127,7 @@ def test_where_files_together_end_the_child_each_is_asked_alone(monkeypatch: pyt
 
 
 def test_what_differs_is_asked_again_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.conformance.checks.neighbours", lambda: {GATHER: [GATHER, sound("Sin")]})
+    monkeypatch.setattr("tests.conformance.checks.neighbors", lambda: {GATHER: [GATHER, sound("Sin")]})
     with Oracle(disk=KeptAnswers(None)) as oracle:
         assert check_values(GATHER, oracle) == []
         key = Request("plugin", build(GATHER)).digest()
@@ -135,7 +135,7 @@ def test_what_differs_is_asked_again_alone(monkeypatch: pytest.MonkeyPatch) -> N
         oracle.kept[key] = ("answer", [(element_type, shape, bytes(len(data)))])
         assert check_values(GATHER, oracle) == []
         wrong = dataclasses.replace(GATHER, attributes={"axis": 1})
-        monkeypatch.setattr("tests.conformance.checks.neighbours", lambda: {wrong: [wrong, GATHER]})
+        monkeypatch.setattr("tests.conformance.checks.neighbors", lambda: {wrong: [wrong, GATHER]})
         monkeypatch.setattr(ours, "evaluate", lambda case, inputs=None: (DATA[:1],))
         assert any("against OpenVINO (plugin)" in fault for fault in check_values(wrong, oracle))
 
@@ -239,6 +239,6 @@ def test_cases_that_want_a_newer_processor(has: bool, asked: bool, monkeypatch: 
     assert can_be_asked(wants) is asked
     assert can_be_asked(GATHER)
     with Oracle(disk=KeptAnswers(None)) as nobody:
-        nobody.values = pytest.fail  # type: ignore[method-assign]  # must not be asked
+        nobody.values = pytest.fail  # type: ignore[method-assign]  # must not be used
         if not asked:
             assert check_values(wants, nobody) == []

@@ -97,7 +97,7 @@ def test_inputs_that_contradict_the_assumptions_have_another_model() -> None:
     assert len(compiled.specializations) == 1
 
 
-def test_a_partial_model_has_a_partition_after_its_first_call(
+def test_partial_model_has_partition_after_first_call(
     register: Callable[[OtherEngine], OtherEngine],
 ) -> None:
     engine = register(OtherEngine())
@@ -129,6 +129,6 @@ def test_a_closed_model_makes_no_further_models(name: str, register: Callable[[O
         compiled({key: value[:1] if value.ndim else value for key, value in inputs.items()})
 
 
-def test_invalid_options_of_a_partial_model_are_reported_before_a_call() -> None:
+def test_partial_model_options_are_validated_before_a_call() -> None:
     with pytest.raises(EvaluationError):
         engine_model(MODELS["SplitToSequence"][0], "nothing")

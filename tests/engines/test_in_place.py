@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 import pytest
 
-from ir_exec import Model, build, compile_model, read_model
+from ir_exec import Model, ResourceError, build, compile_model, read_model
 from ir_exec.engines import in_place
 from ir_exec.engines import onnxruntime as module
 from ir_exec.ir import BitOrder, Weights
@@ -152,7 +152,7 @@ def test_no_constant_is_in_the_message(
     assert message_size(model, monkeypatch) < 2**13
 
 
-def test_constants_of_edited_models_are_those_of_the_file(tmp_path: Path) -> None:
+def test_constants_of_edited_models_come_from_the_file(tmp_path: Path) -> None:
     model = save_and_read(tmp_path, product([None, WIDTH], bias=True))
     editor = build.Editor(model)
     editor.insert("y", lambda y: build.multiply(y, build.constant(ROWS[1:2])))
@@ -161,7 +161,7 @@ def test_constants_of_edited_models_are_those_of_the_file(tmp_path: Path) -> Non
     np.testing.assert_allclose(output, compile_model(edited)([ROWS]).to_tuple()[0], rtol=1e-3, atol=1e-3)
 
 
-def test_a_file_that_was_replaced_is_not_read_again(tmp_path: Path) -> None:
+def test_replaced_file_is_not_reread(tmp_path: Path) -> None:
     model = save_and_read(tmp_path, product([None, WIDTH]))
     expected = compile_model(model)([ROWS])["y"]
     weights = tmp_path / "model.bin"
@@ -178,3 +178,24 @@ def test_packed_bytes_have_the_first_element_in_the_low_half(high_first: bool) -
     weights = Weights.of_bytes(stored, order=BitOrder(high_nibble_first=high_first))
     assert weights.read(ElementType.u4, (2, 3), 0, 3).astype(int).tolist() == elements.tolist()
     assert weights.read_packed(ElementType.u4, (2, 3), 0, 3).tolist() == [0x21, 0x43, 0x65]
+
+
+@pytest.mark.parametrize(("element_type", "mode", "factor"), [("f32", "expand", 1), ("f16", "expand", 2)])
+def test_constants_beyond_the_memory_of_the_machine(
+    element_type: str, mode: Any, factor: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = save_and_read(tmp_path, product([None, WIDTH], element_type))
+    size = factor * (tmp_path / "model.bin").stat().st_size
+    monkeypatch.setattr(module.OnnxRuntime, "_session", lambda *_: pytest.fail("a session is made"))
+    monkeypatch.setattr(module, "default_budget", lambda: size - 1)
+    with pytest.raises(ResourceError) as caught:
+        compile_model(model, engine="onnxruntime", weight_mode=mode)
+    assert caught.value.hint is not None
+    assert "--weight-mode keep" in caught.value.hint
+
+
+def test_constants_that_stay_in_the_file_need_no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = save_and_read(tmp_path, product([None, WIDTH]))
+    monkeypatch.setattr(module, "default_budget", lambda: WIDTH * WIDTH)
+    compiled = compile_model(model, engine="onnxruntime", weight_mode="keep")
+    np.testing.assert_allclose(compiled([ROWS])["y"], compile_model(model)([ROWS])["y"], rtol=1e-3, atol=1e-3)

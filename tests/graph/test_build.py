@@ -174,7 +174,7 @@ def test_a_cycle_is_shown_whole_and_once():
     assert 'layer 1 "a" -> layer 2 "b" -> layer 3 "c" -> layer 1 "a"' in faults[0].message
 
 
-def test_a_layer_that_feeds_itself_is_a_cycle():
+def test_self_feeding_layer_is_a_cycle():
     _, faults = graph_of(net([parameter(0), add(1), result(2)], [(0, 0, 1, 0), (1, 2, 1, 1), (1, 2, 2, 0)]))
     assert [fault.code for fault in faults] == [Code.cycle]
 
@@ -236,10 +236,10 @@ def test_a_renamed_variable_is_one_fault(read, assigned, expected):
     [
         ("0 1 2 1 4", "d"),
         ("0 3 2 3 4", "b"),
-        # The first and the last layer have one neighbour.
+        # The first and the last layer have one neighbor.
         ("2 1 2 3", "a"),
         ("0 5 1 2 5", "b"),
-        # The one before a layer counts as the one behind it does, and those further away do not.
+        # The one before a layer counts as the one after it does, and those further away do not.
         ("5 2 6 1 2 3", "b"),
         ("3 4 5 1 2 4 7", "f"),
         ("8 3 4 5 2 4 7", "f"),
@@ -249,12 +249,12 @@ def test_a_renamed_variable_is_one_fault(read, assigned, expected):
         ("0 1 1 2", "c"),
         ("3 1 2 0 1 0", "e"),
         ("0 1 2 5 6 2 9", "f"),
-        # Ids that are no numbers are no neighbours.
+        # Ids that are no numbers are no neighbors.
         ("5 3 x 2 3 y 4", "b"),
         ("0 1 x 2 1 4", "e"),
     ],
 )
-def test_of_two_layers_with_one_id_the_one_out_of_order_is_named(ids, odd):
+def test_duplicate_id_out_of_order_is_named(ids, odd):
     """Whichever of the two comes first in the file."""
     layers = zip("abcdefgh", ids.split(), strict=False)
     text = "".join(f'<layer id="{id}" name="{name}" type="Parameter" version="opset1"/>' for name, id in layers)

@@ -42,7 +42,7 @@ def test_a_model_without_sources_has_none() -> None:
     assert build.model([build.abs(x)], [x]).sources == {}
 
 
-def test_layers_of_a_branch_are_of_the_module_of_the_branch() -> None:
+def test_branch_layers_belong_to_branch_module() -> None:
     model = read_model(EXPORTS / "choice.onnx")
     line = find_line("chosen = torch.cond(x.sum() > 0, self.if_positive, self.if_negative, (x,))")
     for scope, graph in model.graph.scopes():

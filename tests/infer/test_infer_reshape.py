@@ -34,7 +34,7 @@ def test_intervals_are_carried_on():
     assert str(network.outputs[0].shape) == "[4..8,3]"
 
 
-def test_a_contradiction_names_the_layer_and_leaves_the_model_as_it_was():
+def test_contradiction_names_layer_and_keeps_model():
     network = model()
     with pytest.raises(ir_exec.ShapeError) as caught:
         network.reshape({"x": [2, 3], "w": [2, 4]})

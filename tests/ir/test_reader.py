@@ -1,4 +1,4 @@
-"""What a healthy or damaged document becomes."""
+"""The document of a healthy or damaged file."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_lines_are_exact_with_other_ends_of_lines(ending: str) -> None:
     assert [f'<layer id="{layer.id}"' in lines[layer.line - 1] for layer in document.layers] == [True] * 3
 
 
-def test_lines_are_exact_with_comments_cdata_and_tags_of_several_lines() -> None:
+def test_lines_are_exact_with_comments_cdata_and_multiline_tags() -> None:
     asides = "<!-- <layer>\n<layer> --><?note <a>\n?><rt_info><![CDATA[<b>\n<c>]]></rt_info>"
     text = RELU.replace("\t<layers>", f"{asides}\n<layers\n>").replace('<layer id="1" ', '<layer\n\n\tid="1"\n')
     document = read(text)
@@ -91,7 +91,7 @@ def test_lines_are_exact_with_tags_of_several_lines_alone(name: str) -> None:
     assert lines[layer(document, "2").line - 1].strip().startswith('<layer id="2"')
 
 
-def test_lines_are_exact_where_an_attribute_ends_its_lines_as_tags_do() -> None:
+def test_lines_are_exact_with_attribute_line_ends() -> None:
     text = RELU.replace('<layer id="1" ', '<layer other="a>\n" id="1" ')
     lines = text.splitlines()
     document = read(text)
@@ -107,7 +107,7 @@ def test_lines_are_exact_where_lxml_counts_no_further(line: int) -> None:
         assert layer(read(following), "1").line == line
 
 
-def test_lines_are_exact_in_a_file_of_more_than_65535_lines() -> None:
+def test_lines_are_exact_beyond_65535_lines() -> None:
     text = RELU.replace('<layer id="1"', "\n" * 70_000 + '<layer id="1"')
     assert layer(read(text), "1").line == 13 + 70_000
     _, errors = faults(text.replace('to-layer="2"', ""))
@@ -138,7 +138,7 @@ def test_encodings(encoding: str, declared: str) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["zip", "unicode_escape", "punycode", "x-none", "utf-7", "rot13"])
-def test_what_is_no_character_set_is_refused(encoding: str) -> None:
+def test_unknown_character_set_is_refused(encoding: str) -> None:
     text = RELU.replace('"1.0"?>', f'"1.0" encoding="{encoding}"?>')
     with pytest.raises(ParseError, match=naming(encoding)) as caught:
         read(text)
@@ -455,7 +455,7 @@ def test_random_bytes_raise_nothing_but_IRError(raw: bytes, start: bytes) -> Non
 
 
 @pytest.mark.parametrize("spelling", ["RESULT", "result"])
-def test_the_case_of_the_types_that_make_a_graph_is_ignored(spelling: str) -> None:
+def test_case_of_graph_types_is_ignored(spelling: str) -> None:
     assert '"Result"' in RELU
     assert layer(read(RELU.replace('"Result"', f'"{spelling}"')), "2").type == "Result"
 

@@ -47,7 +47,7 @@ def test_the_source_is_the_innermost_frame_of_the_model(inner: str) -> None:
     assert [(frame.file, frame.line, frame.function) for frame in source.trace] == frames
 
 
-def test_a_package_that_defines_a_module_is_code_of_the_model() -> None:
+def test_package_defining_a_module_is_model_code() -> None:
     layer = f"{PACKAGES}/timm/layers/norm_act.py"
     frames = (
         ("/home/user/net.py", 7, "forward"),
@@ -64,7 +64,7 @@ def test_a_trace_of_torch_alone_ends_in_torch() -> None:
     assert parse(*frames).file == frames[-1][0]
 
 
-def test_a_cell_of_a_notebook_is_code_of_the_model() -> None:
+def test_notebook_cell_is_model_code() -> None:
     cell = "<ipython-input-4-9a1>"
     assert parse((cell, 2, "forward"), (f"{PACKAGES}/torch/nn/modules/conv.py", 5, "forward")).file == cell
 

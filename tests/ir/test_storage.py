@@ -250,7 +250,7 @@ def test_a_temporary_folder_on_a_full_disk(monkeypatch: pytest.MonkeyPatch, tmp_
         temporary_folder()
 
 
-def test_the_guard_is_asked_before_anything_is_created(tmp_path: Path) -> None:
+def test_guard_precedes_creation(tmp_path: Path) -> None:
     asked: list[tuple[str, str]] = []
 
     def refuse(path: str, content: str) -> None:

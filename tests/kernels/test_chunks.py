@@ -53,7 +53,7 @@ def test_no_chunk_is_larger_than_it_may_be(monkeypatch: pytest.MonkeyPatch) -> N
     assert sum(sizes) == 2100
 
 
-def test_a_layout_other_than_rows_is_read_as_it_is() -> None:
+def test_layout_other_than_rows_is_read_directly() -> None:
     data = np.arange(24.0).reshape(4, 6).T
     assert np.array_equal(slices.by_slices(less_the_last, data, 0, nanoseconds=1.0), data - data[-1])
 

@@ -96,7 +96,7 @@ def run_in_onnxruntime(proto: onnx.ModelProto) -> list[Any]:
 
 
 @pytest.mark.parametrize("row", WARNED, ids=lambda row: f"{row[0].partition('= ')[2].partition('(')[0]}-{row[2]}")
-def test_a_rank_that_onnxruntime_refuses_is_a_warning(row: tuple[str, int, str]) -> None:
+def test_rank_refused_by_onnxruntime_is_a_warning(row: tuple[str, int, str]) -> None:
     node, opset, port = row
     proto = make_model(node, opset)
     diagnostics = [
@@ -251,7 +251,7 @@ def test_scalars_of_the_text_are_declared_or_accepted() -> None:
 
 
 @pytest.mark.parametrize(("outside", "inside"), [("bool[1]", "bool"), ("bool", "bool[1]")])
-def test_a_condition_of_another_rank_than_in_the_body_is_a_warning(outside: str, inside: str) -> None:
+def test_condition_of_different_rank_is_a_warning(outside: str, inside: str) -> None:
     text = f"""g (int64 n, {outside} c, float[2] x) => (y) {{ y = Loop<body = b (int64 i, {inside} d, float[2] v)
         => ({inside} e, float[2] w) {{ e = Identity(d) w = Neg(v) }}>(n, c, x) }}"""
     proto = model(text)

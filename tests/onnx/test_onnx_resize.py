@@ -140,7 +140,7 @@ IMAGE = np.random.default_rng(2).normal(size=(1, 1, 4, 6)).astype(np.float32)
 
 @pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
 @pytest.mark.parametrize("coordinates", ["half_pixel", "asymmetric", "pytorch_half_pixel", "align_corners"])
-def test_an_axis_whose_size_stays_is_interpolated_by_its_scale(mode: str, coordinates: str) -> None:
+def test_axis_of_unchanged_size_is_interpolated_by_scale(mode: str, coordinates: str) -> None:
     scales = np.array([1, 1, 1.2, 2], np.float32)
     attributes = {"mode": mode, "coordinate_transformation_mode": coordinates}
     case = node("Resize", IMAGE, None, scales, opset=13, constants=(2,), **attributes)
@@ -150,7 +150,7 @@ def test_an_axis_whose_size_stays_is_interpolated_by_its_scale(mode: str, coordi
 @pytest.mark.parametrize("coordinates", ["align_corners", "tf_crop_and_resize"])
 @pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
 @pytest.mark.parametrize("scale", [0.6, 1.3, 1.7, 2.0])
-def test_the_resized_length_is_that_of_the_output(mode: str, coordinates: str, scale: float) -> None:
+def test_resized_length_is_output_length(mode: str, coordinates: str, scale: float) -> None:
     scales = np.array([1, 1, scale, 2.3], np.float32)
     roi: Any = np.array([0, 0, 0.1, 0.2, 1, 1, 0.9, 0.7], np.float32) if coordinates == "tf_crop_and_resize" else None
     attributes = {"mode": mode, "coordinate_transformation_mode": coordinates}

@@ -163,7 +163,7 @@ def test_values_are_those_of_onnxruntime(name: str) -> None:
 
 
 class TestOpenSizes:
-    """What an operator makes of an input of which the file does not say how many elements it has."""
+    """Results of an operator for an input with an unknown number of elements."""
 
     @pytest.mark.parametrize("axes", [[], [0], [0, 1]])
     def test_axes_of_unknown_number_may_be_all(self, axes: list[int]) -> None:
@@ -245,7 +245,7 @@ class TestWhatIsKept:
         assert len(network.specializations) <= 16
         assert network.specializations[-1]["sizes"] == "value [39,1]"
 
-    def test_a_network_that_fits_all_inputs_has_none(self) -> None:
+    def test_network_fitting_all_inputs_has_no_specialization(self) -> None:
         network = compile_proto(model("g (float[N] x) => (float[N] y) { y = Relu(x) }"))
         network([X2])
         assert network.specializations == []
@@ -287,20 +287,20 @@ class TestRaggedLists:
         inputs = {"x": np.arange(5, dtype=np.float32), "counts": np.array([1, 2])}
         assert trace(ir_exec.read_model(RAGGED.SerializeToString()), inputs)["y"].tolist() == [0, 0, 1]
 
-    def test_it_is_saved_as_the_network_for_parts_of_one_length(self, tmp_path: Path) -> None:
+    def test_specialization_for_equal_lengths_is_saved(self, tmp_path: Path) -> None:
         ir_exec.read_model(RAGGED.SerializeToString()).save(tmp_path / "m.xml")
         output = ir_exec.compile_model(tmp_path / "m.xml")([np.arange(5, dtype=np.float32), [2, 2]])[0]
         assert output.tolist() == [0, 1, 0, 1]
 
 
 class TestTheModel:
-    def test_it_has_the_inputs_and_outputs_of_the_file(self) -> None:
+    def test_partial_model_has_inputs_and_outputs_of_file(self) -> None:
         read = ir_exec.read_model(PARTS.SerializeToString())
         assert read.is_partial
         assert [port.name for port in read.inputs] == ["x", "sizes"]
         assert [port.name for port in read.outputs] == ["y", "n"]
 
-    def test_it_cannot_be_saved_and_says_what_would_help(self, tmp_path: Path) -> None:
+    def test_partial_model_refuses_saving_with_hint(self, tmp_path: Path) -> None:
         with pytest.raises(NotKnownError) as caught:
             ir_exec.read_model(RANKS.SerializeToString()).save(tmp_path / "m.xml")
         assert caught.value.code == Code.operator_not_implemented
@@ -312,7 +312,7 @@ class TestTheModel:
             with pytest.raises(NotKnownError):
                 change(read)
 
-    def test_shapes_that_determine_it_make_it_whole(self, tmp_path: Path) -> None:
+    def test_determining_shapes_complete_the_model(self, tmp_path: Path) -> None:
         read = ir_exec.read_model(RANKS.SerializeToString()).reshape({"q": [2, 3], "k": [3, 4]})
         assert not read.is_partial
         read.save(tmp_path / "m.xml")
@@ -354,13 +354,13 @@ class TestTheModel:
         assert (report.layers_not_checked, report.outputs) == (0, {"y": "f32[2,4]"})
         assert Code.operator_not_implemented not in {diagnostic.code for diagnostic in report.diagnostics}
 
-    def test_an_operator_that_no_input_helps_is_an_error_of_reading(self) -> None:
+    def test_unresolvable_operator_is_a_reading_error(self) -> None:
         text = "g (float[N,3] x, int64 axis) => (float[N,3] y) { y = CumProd(x, axis) z = BitCast<to = 6>(x) }"
         with pytest.raises(ir_exec.UnsupportedError) as caught:
             ir_exec.read_model(model(text, opset=26).SerializeToString())
         assert not isinstance(caught.value, NotKnownError)
 
-    def test_a_value_that_is_drawn_at_random_is_no_value_of_an_input(self) -> None:
+    def test_random_value_is_no_input_value(self) -> None:
         text = """g (float[N,3] x) => (float[N,3] y) {
             drawn = RandomUniform<shape = [1], low = 0.0, high = 2.0>() axis = Cast<to = 7>(drawn)
             one = Squeeze(axis) y = CumProd(x, one) }"""
@@ -481,16 +481,16 @@ class TestTools:
         left, right = (ir_exec.read_model(PRODUCTS.SerializeToString()) for _ in range(2))
         assert compare(left, right, self.INPUTS).equal
 
-    def test_calls_for_which_it_differs_are_refused(self) -> None:
+    def test_diverging_calls_are_refused(self) -> None:
         read = ir_exec.read_model(PRODUCTS.SerializeToString())
         with pytest.raises(EvaluationError):
             compare(read, read, self.INPUTS, then=[{"x": ROWS, "axis": np.array(0)}])
 
-    def test_a_profile_says_what_it_is_of(self) -> None:
+    def test_profile_names_its_specialization(self) -> None:
         result = profile(ir_exec.read_model(PRODUCTS.SerializeToString()), self.INPUTS, repeat=1)
         assert result.specialised == {"axis": "value 1"}
 
-    def test_a_part_is_cut_out_where_inputs_are_given(self) -> None:
+    def test_extraction_requires_inputs(self) -> None:
         read = ir_exec.read_model(PRODUCTS.SerializeToString())
         assert extract(read, self.INPUTS, to="y").model.outputs[0].name == "y"
         with pytest.raises(NotKnownError):
@@ -506,7 +506,7 @@ class TestTools:
             reduce(read, lambda part: True)
         assert bundle(read, self.INPUTS, output=tmp_path / "b.zip").members
 
-    def test_sizes_that_were_not_looked_at_are_noted(self) -> None:
+    def test_unexamined_sizes_are_noted(self) -> None:
         assert not shapes(ir_exec.read_model(RANKS.SerializeToString())).complete
 
     def test_many_inputs_are_run(self) -> None:

@@ -44,7 +44,7 @@ def test_the_opposite() -> None:
 
 
 @pytest.mark.parametrize("element_type", ["f32", "f16", "i64", "u8", "i8"])
-def test_the_opposite_of_a_number_is_zero_or_one_of_its_type(element_type: str) -> None:
+def test_logical_not_of_number_is_0_or_1_of_its_type(element_type: str) -> None:
     data = array(element_type, 0, 1, 2, 100)
     result = evaluate(make("LogicalNot"), data)
     assert result.dtype == data.dtype

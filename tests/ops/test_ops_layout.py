@@ -70,7 +70,7 @@ def test_the_table_knows_the_module(cls: type[Op]) -> None:
 
 
 @pytest.mark.parametrize("cls", registered(), ids=versioned_name)
-def test_a_class_begins_with_an_opset_that_holds_its_type(cls: type[Op]) -> None:
+def test_class_starts_with_opset_containing_its_type(cls: type[Op]) -> None:
     assert cls.since in TABLE[cls.type_name]["opsets"]
 
 

@@ -25,7 +25,7 @@ def ones(*shape: int) -> np.ndarray:
     return np.ones(shape, np.float32)
 
 
-def test_types_are_inferred_once_for_arrays_that_are_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_types_of_similar_arrays_are_inferred_once(monkeypatch: pytest.MonkeyPatch) -> None:
     inferred = []
     infer = Add.infer
     monkeypatch.setattr(Add, "infer", lambda self, *types: inferred.append(types) or infer(self, *types))
@@ -44,7 +44,7 @@ def test_types_are_inferred_once_for_arrays_that_are_alike(monkeypatch: pytest.M
     assert checked(ones(4, 3), ones(3)).shape == (4, 3)
 
 
-def test_arrays_that_come_again_after_others_are_not_inferred_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recurring_arrays_are_not_inferred_again(monkeypatch: pytest.MonkeyPatch) -> None:
     node = node_of("Add")
     assert node.op is not None
     checked = DynamicKernel(node, node.op, {}, node.op.evaluate, better=True, fixed={1: ones(3)})

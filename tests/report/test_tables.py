@@ -26,7 +26,7 @@ def lines(table: Table, width: int | None) -> list[str]:
     return [line for _, line in table.lines(width)]
 
 
-def test_where_there_is_room() -> None:
+def test_wide_limit_equals_no_limit() -> None:
     assert lines(make_table(), None) == lines(make_table(), 200)
     table = Table("Inputs", {"name": "left", "n": "right"})
     table.add_row("data", "1")
@@ -35,7 +35,7 @@ def test_where_there_is_room() -> None:
 
 
 @pytest.mark.parametrize("width", range(20, 130, 3))
-def test_no_line_is_too_wide_and_no_number_is_broken(width: int) -> None:
+def test_lines_fit_and_numbers_are_not_broken(width: int) -> None:
     shown = lines(make_table(), width)
     least = len("-9223372036854775808") + 2
     assert max(map(measure_columns, shown)) <= max(width, least)

@@ -1,4 +1,4 @@
-"""What people write who come from OpenVINO: ports as keys, infer requests, tensors and variables."""
+"""The interface of users of OpenVINO: ports as keys, infer requests, tensors and variables."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class TestResults:
         assert by_port[compiled.output("pooled")] is results["pooled"] is results.to_tuple()[1]
         assert [sorted(names)[-1] for names in results.names()] == ["last_hidden_state", "pooled"]
 
-    def test_what_is_not_there(self) -> None:
+    def test_missing_names_are_reported(self) -> None:
         results = ir_exec.compile_model(GATHER)([DATA, INDICES])
         assert 0 in results
         assert 1 not in results
@@ -124,7 +124,7 @@ class TestCasts:
         assert actual.dtype == expected.dtype
         assert actual.tolist() == expected.tolist()
 
-    def test_what_is_too_large_is_infinite_and_numpy_says_so(self) -> None:
+    def test_too_large_values_become_infinite_with_warning(self) -> None:
         network = net([parameter(0, "f32", (2,), "x"), result(1, "f32", (2,))], [(0, 0, 1, 0)])
         with pytest.warns(RuntimeWarning, match="overflow"):
             assert ir_exec.compile_model(network)([np.array([1e300, 1])])[0].tolist() == [np.inf, 1]

@@ -49,7 +49,7 @@ def test_results_do_not_share_memory_with_variables():
     assert compiled([x])["sum"].tolist() == [3, 3]
 
 
-def test_a_run_that_fails_leaves_variables_as_they_were():
+def test_failed_run_keeps_variables():
     compiled = ir_exec.compile_model(network())
     x = np.ones(2, np.float32)
     compiled([x])

@@ -14,7 +14,7 @@ SOURCE = Path(thresholds.__file__)
 NAMES = {name for name in vars(thresholds) if name.isupper()}
 
 
-def test_they_are_few_and_each_has_its_reason() -> None:
+def test_thresholds_are_few_with_reasons() -> None:
     assert len(NAMES) <= 40
     body = ast.parse(SOURCE.read_text(encoding="utf-8")).body
     for node, behind in zip(body, [*body[1:], None], strict=True):
@@ -54,5 +54,5 @@ def test_no_test_sets_one_but_for_the_size_of_chunks() -> None:
         if path != Path(__file__)
         and re.search(r"setattr\(\s*thresholds\b|vars\(thresholds\)\.update", path.read_text("utf-8"))
     }
-    # One makes pieces small, the other one proves that no threshold changes a value.
+    # One makes chunks small, the other one proves that no threshold changes a value.
     assert setting == {"helpers/chunks.py", "conformance/numbers.py"}

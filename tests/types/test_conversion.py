@@ -71,20 +71,20 @@ def test_the_same_type_is_the_same_array() -> None:
 
 @given(st.sampled_from(WHOLE), st.sampled_from(WHOLE), st.integers(-(2**63), 2**64 - 1))
 def test_integers_wrap(source: ElementType, target: ElementType, number: int) -> None:
-    def wrapped(value: int, element_type: ElementType) -> int:
+    def wrap(value: int, element_type: ElementType) -> int:
         value %= 2**element_type.bits
         return (
             value - 2**element_type.bits if element_type.is_signed and value >= 2 ** (element_type.bits - 1) else value
         )
 
-    number = wrapped(number, source)
+    number = wrap(number, source)
     if source.dtype.kind in "iu":
         array = np.array([number], source.dtype)
     else:
         array = codes(source.name, number % 2**source.bits)
     converted = convert(array, target)
     value = int(converted[0]) if target.dtype.names is None else bits(converted)[0]
-    assert value == wrapped(number, target)
+    assert value == wrap(number, target)
 
 
 @given(st.floats(-(2**31), 2**31 - 1, width=64), st.sampled_from([k for k in WHOLE if k.name not in ("u64",)]))
@@ -197,7 +197,7 @@ def test_every_f16_becomes_the_f32_of_the_same_value() -> None:
 
 
 def test_ties_of_nf4_go_down() -> None:
-    """As in OpenVINO: half of the way from 0 to the least positive value is 0, and the next number above is not."""
+    """Rounding of OpenVINO: half of the way from 0 to the least positive value is 0, the next number is not."""
     codes = np.arange(16, dtype=np.uint8).view(ElementType.nf4.dtype)
     values = convert(codes, ElementType.f32)
     tie = values[8] / np.float32(2)

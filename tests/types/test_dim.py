@@ -54,7 +54,7 @@ def test_meet_and_hull_are_those_of_the_sets(a, b):
 
 
 @given(dims(), dims())
-def test_broadcast_holds_every_size_that_can_come_out_and_is_tight(a, b):
+def test_broadcast_covers_all_sizes_and_is_tight(a, b):
     out = {
         max(x, y) if 1 not in (x, y) else (y if x == 1 else x)
         for x in sizes(a)

@@ -1,4 +1,4 @@
-"""What a page holds of a network: keys, types, findings, source lines, all of it printable and not too long."""
+"""The content of a page about a network: keys, types, findings, source lines, all of it printable and not too long."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_a_page_of_several_files_shows_one_at_a_time() -> None:
     assert page.networks[2].graph.layers == ()
 
 
-def test_a_model_in_memory_has_the_page_of_its_file() -> None:
+def test_model_in_memory_has_page_of_its_file() -> None:
     ours, theirs = view(ir_exec.read_model(SAMPLES / "gnn_step.xml")), view(SAMPLES / "gnn_step.xml")
     assert ours.networks[0].findings == theirs.networks[0].findings
     for first, other in zip(ours.networks[0].graph.layers, theirs.networks[0].graph.layers, strict=True):

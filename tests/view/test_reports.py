@@ -1,4 +1,4 @@
-"""What reports tell of layers: compare, profile, diff, and networks beside; statistics of the values of a run."""
+"""Reports about layers: compare, profile, diff, and networks; statistics of the values of a run."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_differences_are_shown_in_one_graph(longer: Path) -> None:
     assert page.sections[0].lines[0] == differences.summary
 
 
-def test_a_diff_that_is_known_is_not_made_again(longer: Path) -> None:
+def test_known_diff_is_not_repeated(longer: Path) -> None:
     differences = diff(GNN, longer).model_copy(update={"added": (), "removed": (), "changed": (), "consequences": ()})
     page = view(GNN, diff=Other(longer, None, differences))
     assert not [layer for layer in layers_of(page).values() if layer.change]
@@ -219,7 +219,7 @@ def test_statistics_are_those_of_the_elements() -> None:
     assert values.histogram[-1] == 3
 
 
-def test_every_value_of_a_sample_is_that_of_openvino() -> None:
+def test_sample_values_equal_openvino() -> None:
     inputs = dict(np.load(SAMPLES / "gnn_step.inputs.npz"))
     expected = dict(np.load(SAMPLES / "gnn_step.outputs.npz"))
     page = view(SAMPLES / "gnn_step.xml", inputs=inputs)
@@ -249,7 +249,7 @@ def test_bodies_count_their_runs() -> None:
     assert max(runs) > 1
 
 
-def test_a_run_that_fails_leaves_the_page_with_what_was_before() -> None:
+def test_failed_run_leaves_earlier_page() -> None:
     dims = (1, 2)
     unknown = layer(1, "Unknown", opset="extension", inputs=[port(0, dims=dims)], outputs=[port(1, dims=dims)])
     file = net([parameter(0, dims=dims), unknown, result(2, dims=dims)], [(0, 0, 1, 0), (1, 1, 2, 0)])
@@ -269,7 +269,7 @@ def test_the_verdict_of_equal_models_names_no_layer() -> None:
     assert view(GNN).verdict is None
 
 
-def test_the_error_is_the_colour_where_there_is_one(changed_sample: Path) -> None:
+def test_error_decides_the_color(changed_sample: Path) -> None:
     report = compare(GNN, changed_sample, INPUTS)
     assert view(GNN, inputs=INPUTS, compare=report, profile=profile(GNN, INPUTS, repeat=1)).colour == "error"
     assert view(GNN, compare=report, diff=Other(changed_sample, None, diff(GNN, changed_sample))).colour == "error"
@@ -284,7 +284,7 @@ def test_inputs_and_outputs_have_the_names_of_the_command_line(name: str) -> Non
     assert {layer.port for layer in layers if layer.type not in ("Parameter", "Result")} == {None}
 
 
-def test_the_verdict_on_many_inputs_is_about_the_worst_layer(changed_sample: Path) -> None:
+def test_verdict_on_many_inputs_names_worst_layer(changed_sample: Path) -> None:
     items = [ComparedItem(item="a", error=None, comparison=compare(GNN, changed_sample, INPUTS))]
     items.append(ComparedItem(item="b", error=None, comparison=compare(GNN, GNN, INPUTS)))
     page = view(GNN, compare=Comparisons.of(str(GNN), str(changed_sample), items))

@@ -47,7 +47,7 @@ def select(tab: Any, layer: str) -> None:
 
 
 def box_of(tab: Any, layer: str) -> dict[str, float]:
-    """Where a layer is on the canvas."""
+    """The place of a layer on the canvas."""
     box: dict[str, float] = tab.evaluate("key => page.scenes[0].screenBox(page.networks[0].layers.get(key))", layer)
     return box
 
@@ -103,7 +103,7 @@ def test_an_address_that_names_nothing_shows_the_overview(open_page: Opens) -> N
         assert "Inputs (2)" in tab.inner_text("#details")
 
 
-def test_a_click_on_the_graph_tells_what_is_known_of_a_layer(open_page: Opens) -> None:
+def test_click_shows_details_of_a_layer(open_page: Opens) -> None:
     inputs = dict(np.load(SAMPLES / "gnn_step.inputs.npz"))
     tab = open_page(view(SAMPLES / "gnn_step.xml", inputs=inputs))
     click(tab, "7")
@@ -201,7 +201,7 @@ def test_layers_of_a_node_of_onnx_are_a_block(open_page: Opens) -> None:
     assert tab.evaluate(node_expression) == "stem/conv"
 
 
-def test_constants_are_folded_away_until_they_are_asked_for(open_page: Opens) -> None:
+def test_constants_are_folded_until_expanded(open_page: Opens) -> None:
     tab = open_page(view(SAMPLES / "gnn_step.xml"))
     assert box_of(tab, "2") is None
     tab.check("#constants")
@@ -226,7 +226,7 @@ def test_keys_go_from_layer_to_layer(open_page: Opens) -> None:
     assert tab.locator("#help").is_visible()
 
 
-def test_a_key_goes_on_from_what_the_key_before_it_selected(open_page: Opens) -> None:
+def test_keys_continue_from_previous_selection(open_page: Opens) -> None:
     tab = open_page(view(SAMPLES / "gnn_step.xml"), "#layer=9")
     press = "key => document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }))"
     tab.evaluate(f"['ArrowDown', 'ArrowRight'].forEach({press})")
@@ -235,7 +235,7 @@ def test_a_key_goes_on_from_what_the_key_before_it_selected(open_page: Opens) ->
     wait_until(tab, "() => page.selected.key === '10'")
 
 
-def test_the_table_sorts_filters_and_is_linked_with_the_graph(open_page: Opens) -> None:
+def test_table_sorts_filters_and_links_to_graph(open_page: Opens) -> None:
     tab = open_page(view(SAMPLES / "bert.xml"))
     tab.keyboard.press("t")
     types = "[...document.querySelectorAll('.rows .row span:nth-child(3)')].map((one) => one.textContent)"
@@ -424,7 +424,7 @@ def test_a_model_in_a_notebook(open_page: Opens) -> None:
     assert frame.locator("#details h2").inner_text().startswith("Broadcast")
 
 
-def test_layers_tell_of_the_error_that_their_status_is_about(open_page: Opens) -> None:
+def test_layers_show_error_behind_their_status(open_page: Opens) -> None:
     path = SAMPLES / "gnn_step.xml"
     changed = path.read_bytes().replace(b'reduction="sum"', b'reduction="max"')
     other = ir_exec.read_model(changed, weights=path.with_suffix(".bin").read_bytes())
@@ -436,8 +436,8 @@ def test_layers_tell_of_the_error_that_their_status_is_about(open_page: Opens) -
     assert tab.evaluate(text, "13").startswith("carried 1.8")
 
 
-def test_columns_of_the_table_are_as_wide_as_their_cells(open_page: Opens) -> None:
-    """So that what a report tells of layers is in sight beside their names."""
+def test_column_widths_follow_cells(open_page: Opens) -> None:
+    """Columns of reports about layers are in sight next to their names."""
     path = SAMPLES / "gnn_step.xml"
     inputs = dict(np.load(path.with_suffix(".inputs.npz")))
     tab = open_page(view(path, compare=compare(path, path, inputs)))

@@ -99,7 +99,7 @@ class _OnnxDiff:
 
     def _add_line(self, what: str, before: object, after: object) -> None:
         if before != after:
-            self.order.append(f"{what}: {_shown(before)} -> {_shown(after)}")
+            self.order.append(f"{what}: {_text_of(before)} -> {_text_of(after)}")
 
     def _add_entries(self, what: str, before: Mapping[str, object], after: Mapping[str, object]) -> None:
         for key in sorted({*before, *after}):
@@ -184,8 +184,8 @@ class _OnnxDiff:
                         self._add("output", name, other, scope, [Change(what="source", before=name, after=other)])
         self.removed += [_end_entry("output", name, types_a.get(name), scope) for name in left]
         self.added += [_end_entry("output", name, types_b.get(name), scope) for name in right]
-        kept = [partners[name] for name in a.outputs if partners[name] in b.outputs]
-        if kept != [name for name in b.outputs if name in set(kept)]:
+        partners_in_order = [partners[name] for name in a.outputs if partners[name] in b.outputs]
+        if partners_in_order != [name for name in b.outputs if name in set(partners_in_order)]:
             self.order.append("the order of the outputs" + (f" of {scope.rstrip('/')}" if scope else ""))
         for name, partner in partners.items():
             if partner is not None and partner in b.outputs:
@@ -232,6 +232,9 @@ class _OnnxDiff:
             changes = [] if _is_generated(name) and _is_generated(other) else list(_name_change(name, other))
             if _stored_as(left) != _stored_as(right):
                 changes.append(Change(what="stored as", before=_stored_as(left), after=_stored_as(right)))
+            types = [_tensor_type(constant.tensor) for constant in (left, right) if constant.tensor is not None]
+            if len(types) == 2 and types[0] != types[1]:
+                changes.append(Change(what="type", before=types[0], after=types[1]))
             constant = None
             messages = left.message, right.message
             if all(message.DESCRIPTOR.name == "AttributeProto" for message in messages):
@@ -252,8 +255,8 @@ class _OnnxDiff:
             self.not_compared += 1
             return None
         if same_bits(mine, theirs):
-            # Equal elements in another encoding, or of types that one type represents.
-            return None if left.tensor.data_type == right.tensor.data_type else Difference(problem="the types differ")
+            # Equal elements in another encoding.
+            return None
         if mine.shape != theirs.shape:
             return Difference(problem=f"shapes {list(mine.shape)} and {list(theirs.shape)} differ")
         if (mine.dtype.kind == "O") != (theirs.dtype.kind == "O"):
@@ -347,12 +350,12 @@ def _value_changes(matching: Matching, a: NodeProto, b: NodeProto) -> Iterator[C
     """Yield the changes of declared types of the values of two nodes, if both files declare them."""
     for position, (left, right) in enumerate(zip(a.output, b.output, strict=False)):
         names = plain_name(left), plain_name(right)
-        types = [_declared(side, name) for side, name in zip((matching.a, matching.b), names, strict=True)]
+        types = [_declared_type(side, name) for side, name in zip((matching.a, matching.b), names, strict=True)]
         if None not in types:
             yield from _type_change("output" if len(a.output) == 1 else f"output {position}", *types)
 
 
-def _declared(side: OnnxSide, name: str) -> Any:
+def _declared_type(side: OnnxSide, name: str) -> Any:
     declared = vars(side).get("declared")
     if declared is None:
         declared = {plain_name(entry.name): entry.type for entry in side.content.value_info}
@@ -401,7 +404,7 @@ def _array(source: OnnxSource, tensor: TensorProto) -> Array:
 
 
 def _entry(side: OnnxSide, position: int, node: NodeProto, scope: str) -> UnmatchedLayer:
-    types = _output_types(side) | {name: _declared(side, name) for name in map(plain_name, node.output)}
+    types = _output_types(side) | {name: _declared_type(side, name) for name in map(plain_name, node.output)}
     outputs = [types.get(name) for name in map(plain_name, node.output)]
     return UnmatchedLayer(
         layer_id=str(position),
@@ -418,11 +421,7 @@ def _constant_entry(constant: OnnxConstant, scope: str) -> UnmatchedLayer:
     if tensor is None:
         text = () if constant.node is None else (attribute_text(constant.message),)
     else:
-        from onnx import TensorProto
-
-        is_known = tensor.data_type in TensorProto.DataType.values()
-        name = TensorProto.DataType.Name(tensor.data_type).lower() if is_known else str(tensor.data_type)
-        text = (f"{name}[{','.join(map(str, tensor.dims))}]",)
+        text = (_tensor_type(tensor),)
     return UnmatchedLayer(
         layer_id=str(constant.position) if constant.node is not None else "",
         path=scope + constant.name,
@@ -431,6 +430,14 @@ def _constant_entry(constant: OnnxConstant, scope: str) -> UnmatchedLayer:
         outputs=text,
         inputs=(),
     )
+
+
+def _tensor_type(tensor: TensorProto) -> str:
+    from onnx import TensorProto
+
+    is_known = tensor.data_type in TensorProto.DataType.values()
+    name = TensorProto.DataType.Name(tensor.data_type).lower() if is_known else str(tensor.data_type)
+    return f"{name}[{','.join(map(str, tensor.dims))}]"
 
 
 def _end_entry(type: str, name: str, declared: Any, scope: str) -> UnmatchedLayer:
@@ -462,6 +469,6 @@ def _metadata(message: Any) -> dict[str, str]:
     return {plain_name(entry.key): plain_name(entry.value) for entry in message.metadata_props}
 
 
-def _shown(value: object) -> str:
+def _text_of(value: object) -> str:
     text = plain_name(value) if isinstance(value, (str, bytes)) else str(value)
     return "(none)" if value is None or text == "" else text if len(text) < 100 else f"{text[:97]}..."

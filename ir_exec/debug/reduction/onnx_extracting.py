@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ir_exec.build.cutting import region_at
 from ir_exec.codes import Code
 from ir_exec.debug.reduction.extracting import values_at
-from ir_exec.debug.values.entries import Entry, entries_of
-from ir_exec.debug.values.files import write_npz
+from ir_exec.debug.traces.walk import Visit, Walker
+from ir_exec.debug.values.entries import Entry, Key, entries_of
+from ir_exec.debug.values.files import Spill, write_npz
 from ir_exec.errors import EvaluationError
 from ir_exec.model import Model
 from ir_exec.onnx.editing.checking import check_edit
 from ir_exec.onnx.editing.cutting import OnnxPart, cut_between
-from ir_exec.onnx.editing.lowered_types import infer_by_lowering
+from ir_exec.onnx.editing.lowered_types import infer_by_lowering, names_of_port, outputs_by_layer
 from ir_exec.onnx.editing.sources import OnnxSource
 from ir_exec.onnx.editing.storage import ExternalData, write_edited
 from ir_exec.runtime.arguments import Inputs
 from ir_exec.runtime.calls import bind_calls
 from ir_exec.types import Array
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
 
 __all__ = ["ExtractedOnnx", "OnnxValues", "extract_onnx"]
 
@@ -95,7 +100,7 @@ def extract_onnx(
     check_edit(source, part.proto)
     if model is None or inputs is None:
         return ExtractedOnnx(source, part)
-    values = OnnxValues(model, inputs).compute([*part.inputs, *part.outputs], iteration)
+    values = OnnxValues(model, inputs, source.proto).compute([*part.inputs, *part.outputs], iteration)
     return ExtractedOnnx(
         source,
         part,
@@ -107,11 +112,12 @@ def extract_onnx(
 class OnnxValues:
     """The values of an ONNX file by their names, from a run of the model that it was lowered to."""
 
-    def __init__(self, model: Model, inputs: Inputs) -> None:
+    def __init__(self, model: Model, inputs: Inputs, proto: ModelProto) -> None:
         self._model, (self._arrays,), _ = bind_calls(model, inputs)
+        by_layer = outputs_by_layer(proto)
         self._entries: dict[str, Entry] = {}
         for entry in entries_of(self._model):
-            for name in entry.names:
+            for name in names_of_port(entry.names, entry.layer_name, entry.port, by_layer if entry.scope else {}):
                 self._entries.setdefault(name, entry)
 
     def compute(self, names: Sequence[str], iteration: int | Sequence[int] = 0) -> dict[str, Array]:
@@ -122,7 +128,7 @@ class OnnxValues:
         """
         missing = [name for name in names if name not in self._entries]
         if missing:
-            message = f"the value of {missing[0]!r} is not computed: the nodes around it became one layer of IR"
+            message = f"the value of {missing[0]!r} is not computed: several nodes became one layer of IR"
             raise EvaluationError(message, code=Code.unknown_input, hint="name another value")
         values: dict[str, Array] = {}
         by_scope: dict[tuple[str, ...], list[str]] = {}
@@ -139,6 +145,21 @@ class OnnxValues:
             values |= {name: arrays[value] for name, value in targets.items()}
         return values
 
-    def available(self, names: Mapping[str, object]) -> set[str]:
-        """Return the names among these whose values can be computed."""
-        return names.keys() & self._entries.keys()
+    def record(self, spill: Spill) -> None:
+        """Store all values by name, those of bodies in their first iteration; until an error of the run.
+
+        Raises:
+            IRError: What the run raises.
+        """
+        names: dict[Key, list[str]] = {}
+        for name, entry in self._entries.items():
+            names.setdefault(entry.key, []).append(name)
+
+        def keep(visit: Visit) -> None:
+            if any(visit.where.iterations):
+                return
+            for port, array in enumerate(visit.outputs):
+                for name in names.get((visit.where.scope, visit.node.id, port), ()):
+                    spill.put(name, array.copy())
+
+        Walker(self._model).run(self._arrays, keep)

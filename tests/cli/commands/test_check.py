@@ -59,7 +59,7 @@ def test_several_files_and_none_twice() -> None:
     assert summary(result) == mentions(2, 120, 0, 1, 0)
 
 
-def test_colours_on_request_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_colors_on_request_only(monkeypatch: pytest.MonkeyPatch) -> None:
     arguments = ["check", str(BAD / "IR107-cycle.xml")]
     monkeypatch.delenv("NO_COLOR", raising=False)
     assert "\x1b[31m" in CliRunner().invoke(main, arguments, color=True).stdout
@@ -97,7 +97,7 @@ class TestFolders:
         assert "skipped" in result.stdout
         assert mentions(1, ".xml") in result.stdout.splitlines()
 
-    def test_what_was_meant_to_be_ir_is_not_skipped(self, folder: Path) -> None:
+    def test_damaged_ir_file_is_not_skipped(self, folder: Path) -> None:
         (folder / "build.bin").write_bytes(b"")
         result = run(folder)
         assert "error[IR004 not-ir]" in result.stdout
@@ -228,7 +228,7 @@ class TestOrder:
         assert "--level" not in result.stdout
 
     @pytest.mark.parametrize("options", [("--level", "warning"), ("--level", "error"), ("--quiet",)])
-    def test_infos_that_are_not_wanted_are_not_counted(self, folder: Path, options: tuple[str, ...]) -> None:
+    def test_unselected_infos_are_not_counted(self, folder: Path, options: tuple[str, ...]) -> None:
         assert not [line for line in run(folder, *options).stdout.splitlines()[:-1] if "IR508" in line]
 
     def test_other_formats_have_all_findings(self, folder: Path) -> None:

@@ -94,7 +94,7 @@ def test_layers_are_told(
     np.testing.assert_allclose(output.ravel(), expected, rtol=1e-6)
 
 
-def test_a_layer_that_replaces_another_keeps_its_name_and_what_both_have(path: Path) -> None:
+def test_replacing_layer_keeps_name_and_common_attributes(path: Path) -> None:
     model = edit_model(path, "--set-attribute", "soft.axis=0", "--replace", "soft=LogSoftmax")
     (layer,) = (layer for layer in model.document.layers if layer.type == "LogSoftmax")
     assert (layer.name, layer.data["axis"]) == ("soft", "0")

@@ -116,7 +116,7 @@ def test_names_that_are_not_there(path: Path) -> None:
     assert "conv" in result.output
 
 
-def test_what_cannot_be_said_in_ir_is_shown_all_the_same(tmp_path: Path) -> None:
+def test_layers_without_ir_equivalent_are_shown(tmp_path: Path) -> None:
     unknown = model("g (float[2] x) => (float[2] y) { y = own.Mine(x) }", further='"own" : 3')
     result = inspect(write_model(tmp_path, unknown))
     assert result.exit_code == 1

@@ -65,7 +65,7 @@ class TestFusions:
         assert report.faults == ()
         assert [path for path, status in statuses(report).items() if status == "skipped"] == ["inner", "waves"]
 
-    def test_an_error_that_goes_on_is_a_fault(self) -> None:
+    def test_carried_error_is_a_fault(self) -> None:
         waves = values()["waves"] * np.float32(1.1)
         total = waves + np.float32(1)
         report = against({"waves": waves, "sum": total, "end": np.abs(total)})
@@ -76,7 +76,7 @@ class TestFusions:
         report = against({"end": values()["end"] * np.float32(1.1)})
         assert [fault.path for fault in report.faults] == ["end"]
 
-    def test_references_that_do_not_fuse_show_what_they_compute(self) -> None:
+    def test_unfused_reference_has_fault_per_layer(self) -> None:
         report = against({"waves": values()["waves"] * np.float32(1.1)}, fuses=False)
         assert [fault.path for fault in report.faults] == ["waves", "sum"]
 

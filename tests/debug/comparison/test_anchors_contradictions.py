@@ -42,7 +42,7 @@ def side_values(moves: bool) -> dict[str, Array]:
 
 
 class TestFusions:
-    def test_a_value_that_leads_elsewhere_is_not_the_fault(self) -> None:
+    def test_value_used_elsewhere_is_not_the_fault(self) -> None:
         end = values()["end"] * np.float32(1.1)
         report = against(chain(), {"inner": X + 5, "end": end})
         assert statuses(report)["inner"] == "reference"
@@ -78,7 +78,7 @@ class TestFusions:
         assert report.faults == ()
         assert report.verdict == "equal"
 
-    def test_a_layer_that_moves_values_is_not_accused(self) -> None:
+    def test_data_movement_is_not_blamed(self) -> None:
         report = against(with_a_side(moves=True), side_values(moves=True))
         assert statuses(report)["side"] == "skipped"
         assert report.faults == ()
@@ -97,7 +97,7 @@ def _end(effect: float) -> Array:
 
 
 class TestOtherReferences:
-    def test_a_layer_that_moves_values_is_only_the_end_of_a_region(self) -> None:
+    def test_data_movement_only_ends_a_region(self) -> None:
         report = against(with_a_side(moves=True), side_values(moves=True), fuses=False)
         assert [(fault.path, fault.is_certain) for fault in report.faults] == [("side", False)]
         assert report.verdict == "different in a layer"

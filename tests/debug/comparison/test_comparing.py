@@ -323,11 +323,11 @@ def test_memory_stays_within_the_run(tmp_path: Path) -> None:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert report.equal
-    # The run itself holds two tensors; pieces that are compared take a little more.
+    # The run itself holds two tensors; blocks for the comparison take a little more.
     assert peak < 6 * x.nbytes + 2**24
 
 
-def test_an_output_that_nothing_reads_is_not_judged() -> None:
+def test_unread_output_is_not_judged() -> None:
     """Two converters count the places of MaxPool's largest elements from other axes; only one of them is read here."""
 
     def network(axis: int, *, reads: bool) -> Model:

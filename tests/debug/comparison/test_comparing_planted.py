@@ -55,7 +55,7 @@ def test_enough_are_planted() -> None:
 
 @pytest.mark.broad(keep=4)
 @pytest.mark.parametrize("name", PLANTED)
-def test_the_layer_that_holds_the_fault_is_named(name: str) -> None:
+def test_faulty_layer_is_named(name: str) -> None:
     path = NETWORKS / f"{name}.xml"
     xml, weights = path.read_bytes(), path.with_suffix(".bin").read_bytes()
     inputs = arrays(path, "inputs")

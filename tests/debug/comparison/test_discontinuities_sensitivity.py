@@ -8,7 +8,7 @@ from ir_exec import build
 from ir_exec.debug.comparison.discontinuities import driven_values
 
 
-def test_the_type_and_the_shape_of_an_input_do_not_drive_a_value() -> None:
+def test_type_and_shape_of_input_are_no_drivers() -> None:
     x = build.parameter("2,8", "f32", name="x")
     constant = build.convert_like(np.int32([1]), x, name="converted")
     sizes = build.shape_of(x, name="sizes")

@@ -56,7 +56,7 @@ class TestNothingIsEqualThatWasNotCompared:
             assert_same(network("relu"), network(), inputs(NAN))
         assert not isinstance(caught.value, NothingComparedError)
 
-    def test_who_means_it_can_have_it(self) -> None:
+    def test_explicit_nan_equality_is_honored(self) -> None:
         report = compare(network(), network(), inputs(NAN), nan_equal=True)
         assert report.equal
         assert report.not_compared == 0
@@ -204,9 +204,9 @@ class TestCommandLine:
         assert "Traceback" not in result.output
 
     @pytest.mark.usefixtures("files")
-    @pytest.mark.parametrize("given", ["x", "scores=", "scores=nan", "scores=-1", "nothing=1"])
-    def test_tolerances_that_are_none(self, given: str) -> None:
-        result = self.call("good.xml", "--with", "near.xml", "--inputs", "real.npz", "--rtol", given)
+    @pytest.mark.parametrize("tolerance", ["x", "scores=", "scores=nan", "scores=-1", "nothing=1"])
+    def test_tolerances_that_are_none(self, tolerance: str) -> None:
+        result = self.call("good.xml", "--with", "near.xml", "--inputs", "real.npz", "--rtol", tolerance)
         assert result.exit_code == 2, result.output
 
     @pytest.mark.usefixtures("files")

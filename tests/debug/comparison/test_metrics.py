@@ -1,4 +1,4 @@
-"""How far two values are apart."""
+"""Distances of two values."""
 
 from __future__ import annotations
 
@@ -44,9 +44,7 @@ def test_equal_values_have_no_error() -> None:
 @pytest.mark.parametrize(
     ("ours", "reference"), [((np.nan, 1.0), (1.0, 1.0)), ((1.0, 1.0), (np.inf, 1.0)), ((np.inf, 1.0), (-np.inf, 1.0))]
 )
-def test_what_is_not_finite_on_one_side_is_an_infinite_error(
-    ours: tuple[float, ...], reference: tuple[float, ...]
-) -> None:
+def test_one_sided_non_finite_is_infinite_error(ours: tuple[float, ...], reference: tuple[float, ...]) -> None:
     error = difference(floats(*ours), floats(*reference), Tolerance(rtol=1e9, atol=1e9))
     assert error.max_abs == math.inf
     assert error.beyond_count == 1

@@ -1,4 +1,4 @@
-"""Copies of a network with weights of 16 bits: what they lose is told once, and faults in them are found."""
+"""Copies of a network with weights of 16 bits: their loss is reported once, and faults in them are found."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class TestCompare:
     def test_without_rounding_there_is_no_note(self) -> None:
         assert compare(network(), network(), [X]).weights is None
 
-    def test_a_weight_that_is_another_one_is_a_fault(self, copies: tuple[Path, Path]) -> None:
+    def test_different_weight_is_a_fault(self, copies: tuple[Path, Path]) -> None:
         w = W.copy()
         w[3, 2] *= 1.01
         report = compare(network(w), copies[1], [X])
@@ -115,13 +115,13 @@ class TestDiff:
         assert differences.weights.count == 1
 
 
-@pytest.mark.parametrize("kind", [ElementType.f16, ElementType.bf16])
-def test_roundings(kind: ElementType) -> None:
+@pytest.mark.parametrize("element_type", [ElementType.f16, ElementType.bf16])
+def test_roundings(element_type: ElementType) -> None:
     wide = np.float32([1 / 3, -2.5, 1e-7, 0, np.inf, np.nan])
-    assert rounded_to(wide, wide.astype(kind.dtype)) is kind
-    assert rounded_to(wide, wide.astype(kind.dtype).astype(np.float32)) is kind
-    assert rounded_to(wide, np.nextafter(wide.astype(kind.dtype), kind.dtype.type(9))) is None
-    assert rounded_to(wide.astype(kind.dtype), wide) is None
+    assert rounded_to(wide, wide.astype(element_type.dtype)) is element_type
+    assert rounded_to(wide, wide.astype(element_type.dtype).astype(np.float32)) is element_type
+    assert rounded_to(wide, np.nextafter(wide.astype(element_type.dtype), element_type.dtype.type(9))) is None
+    assert rounded_to(wide.astype(element_type.dtype), wide) is None
 
 
 def test_numbers_beyond_the_range_may_be_clamped() -> None:

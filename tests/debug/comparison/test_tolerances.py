@@ -46,7 +46,7 @@ APPROXIMATED: list[tuple[Callable[[Value], Value], Array, float]] = [
 
 
 @pytest.mark.parametrize(("make", "x", "steps"), APPROXIMATED)
-def test_what_libraries_are_off_by_is_no_fault(make: Callable[[Value], Value], x: Array, steps: float) -> None:
+def test_library_rounding_is_no_fault(make: Callable[[Value], Value], x: Array, steps: float) -> None:
     """The steps of 1 by which OpenVINO or onnxruntime are off for these arguments."""
     report = against(make, x, lambda exact: exact + steps * ULP)
     assert report.equal, str(report)

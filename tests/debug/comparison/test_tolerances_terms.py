@@ -74,7 +74,7 @@ class TestDeformableConvolution:
         node = find_node(deformable(self.x, self.offsets, self.filters), "sum")
         assert count_terms(node, [self.x, self.offsets, self.filters]) == 576
 
-    def test_a_fault_below_the_tolerance_of_as_many_terms_as_offsets(self) -> None:
+    def test_fault_below_tolerance_of_offset_terms(self) -> None:
         expected = convolve_rows(self.x, self.filters)
         model = deformable(self.x, self.offsets, self.filters)
         assert compare(model, {"sum": expected.astype(np.float32)}, [self.x]).faults == ()
@@ -103,7 +103,7 @@ class TestTransposedConvolution:
         rounded = (exact * (1 + 250 * STEP)).astype(np.float32)
         assert compare(model, {"sum": rounded}, [x]).faults == ()
 
-    def test_a_fault_below_the_tolerance_of_as_many_terms_as_outputs(self) -> None:
+    def test_fault_below_tolerance_of_output_terms(self) -> None:
         x, filters = normal(1, 2, 6), normal(2, 3600, 1, seed=1)
         exact = np.einsum("bcw,cok->bow", x.astype(np.float64), filters.astype(np.float64))
         model = make_transposed_convolution(x, filters)

@@ -51,7 +51,7 @@ def test_every_layer_is_right_on_a_device_without_faults() -> None:
     assert len(device.seen) == 1
 
 
-def test_a_wrong_type_is_wrong_alone_and_no_layer_below_it() -> None:
+def test_wrong_type_affects_no_later_layer() -> None:
     by_name = parts(chain(), FaultyDevice(wrong=["Exp"]))
     assert [name for name, part in by_name.items() if part.status == "wrong"] == ["enc.0/exp", "enc.1/exp"]
     error = by_name["enc.0/exp"].error
@@ -93,7 +93,7 @@ def test_batches_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [len(names) for names in device.seen] == [1] * 7
 
 
-def test_open_dims_stay_open_and_refusals_are_asked_with_static_shapes() -> None:
+def test_refusals_are_retried_with_static_shapes() -> None:
     by_name = parts(chain([None, 3, None]), FaultyDevice(refuses_open_dims=True))
     assert {part.status for part in by_name.values()} == {"right"}
     assert all("static" in (part.note or "") for part in by_name.values())
@@ -258,7 +258,7 @@ class TestKnownFaultsOfThePlugin:
         assert [part.layers for part in report.isolation.fusions] == [("quantize", "conv")]
 
 
-def test_a_network_that_does_not_run_as_a_whole() -> None:
+def test_network_fails_only_as_a_whole() -> None:
     model = ir_exec.read_model(NETWORKS / "llama_stateful.xml")
     with np.load(NETWORKS / "llama_stateful.inputs.npz") as archive:
         inputs = [archive[f"in{i}"] for i in range(len(archive.files))]
@@ -270,13 +270,13 @@ def test_a_network_that_does_not_run_as_a_whole() -> None:
 
 
 class TestBadInput:
-    def test_a_device_that_is_not_there(self) -> None:
+    def test_missing_device_is_reported(self) -> None:
         for engine, device in (("openvino", "NPU.7"), ("onnxruntime", "QNN")):
             with pytest.raises(EvaluationError, match=naming(device)) as raised:
                 compare(chain(), engine, [X], device=device, isolate=True)
             assert raised.value.code == "IR705"
 
-    def test_a_block_that_is_not_there(self) -> None:
+    def test_missing_block_is_reported(self) -> None:
         with pytest.raises(EvaluationError, match=r"enc\.0/relu") as raised:
             parts(chain(), FaultyDevice(), block="dec.*")
         assert raised.value.code == "IR705"

@@ -1,4 +1,4 @@
-"""Inputs that nobody gave have sizes that the network takes."""
+"""Missing inputs are drawn in sizes that the network takes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def read(net: NetworkText) -> Model:
         (ROOT / "samples" / "gnn_step.xml", {"features": (8, 4), "edges": (2, 8)}),
         (ROOT / "samples" / "scatter_update.xml", {"data": (2, 16, 10, 15)}),
     ],
-    ids=lambda one: one.stem if isinstance(one, Path) else "",
+    ids=lambda parameter: parameter.stem if isinstance(parameter, Path) else "",
 )
 def test_networks_run_with_what_is_drawn(path: Path, shapes: dict[str, tuple[int, ...]]) -> None:
     model = read_model(path)
@@ -63,12 +63,12 @@ def test_the_usual_sizes_of_images() -> None:
     assert image.shape == (2, 3, 32, 32)
 
 
-def test_open_channels_are_colours() -> None:
+def test_open_channels_are_colors() -> None:
     image = build.parameter("?,?,?,?", "f32", name="image")
     assert drawn_inputs(build.model(build.relu(image)), 0)["image"].shape == (2, 3, 32, 32)
 
 
-def test_a_mask_is_as_long_as_past_and_new_tokens() -> None:
+def test_mask_length_is_past_plus_new_tokens() -> None:
     ids, mask = build.parameter("?,?", "i64", name="input_ids"), build.parameter("?,?", "i64", name="attention_mask")
     past = build.parameter("?,2,?,4", "f32", name="past_key_values.0.key")
     new = build.gather(np.ones((30, 2, 4), np.float32), ids, np.int64(0))
@@ -111,7 +111,7 @@ def test_one_seed_one_answer() -> None:
     assert (first != other).any()
 
 
-def test_nothing_is_inferred_where_no_dim_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_static_dims_need_no_inference(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise AssertionError("it was not to be asked")
 
@@ -182,7 +182,7 @@ def with_positions(count: int) -> Model:
 
 
 def encode_points(features: int) -> Model:
-    """Points with sines and cosines of them, before a layer that says how many dimensions they have."""
+    """Points with sines and cosines of them, before a layer with the number of their dimensions."""
     value = build.parameter("?,?", "f32", name="points")
     parts = [value, *[part for scale in (1, 2, 4) for part in (build.sin(build.multiply(value, np.float32(scale))),)]]
     return model(build.matmul(build.concat(parts, 1), np.ones((features * 4, 5), np.float32)))
@@ -217,7 +217,7 @@ def test_sizes_that_are_far_away(network: Model) -> None:
     assert report.complete
 
 
-def test_a_mask_is_as_long_as_what_it_masks() -> None:
+def test_mask_length_equals_masked_length() -> None:
     sound, mask = build.parameter("?,?", "f32", name="sound"), build.parameter("?,?", "i64", name="mask")
     options = {"strides": [4], "pads_begin": [0], "pads_end": [0], "dilations": [1]}
     frames = build.convolution(build.unsqueeze(sound, 1), np.ones((2, 1, 200), np.float32), **options)
@@ -261,7 +261,7 @@ def make_pooling(rounding: str) -> Callable[[Value], Value]:
 
 
 def merge_columns() -> Model:
-    """The even columns beside the odd ones."""
+    """The even columns joined with the odd ones."""
     x = convolve(image(), 3, 2, 2)
     parts = [build.slice(x, *map(np.int64, ([first], [2**31 - 1], [2], [2]))) for first in (0, 1)]
     return model(build.concat(parts, 1))
@@ -322,7 +322,7 @@ FITTED: dict[str, tuple[Callable[[], Model], str, str | None]] = {
 
 
 def takes(dim: InputDim, size: int) -> bool:
-    """What the report says in its fields."""
+    """The sizes that the fields of the report allow."""
     if size in dim.also or (size == 1 and dim.one):
         return True
     if dim.kind == "listed" or (dim.least is not None and size < dim.least):
@@ -333,7 +333,7 @@ def takes(dim: InputDim, size: int) -> bool:
 
 @pytest.mark.broad(keep=4)
 @pytest.mark.parametrize("name", FITTED)
-def test_the_sizes_are_those_that_openvino_runs(name: str, tmp_path: Path) -> None:
+def test_drawn_sizes_run_in_openvino(name: str, tmp_path: Path) -> None:
     make, text, formula = FITTED[name]
     network = make()
     report = shapes(network)
@@ -357,7 +357,7 @@ def test_the_sizes_are_those_that_openvino_runs(name: str, tmp_path: Path) -> No
         if formula is not None:
             assert report.outputs[2].formula == formula
             value = formula.replace("image[2]", str(size)).replace("/", "//").replace("floor", "")
-            assert eval(value) == result.shape[2], size  # a formula that stands above
+            assert eval(value) == result.shape[2], size  # a formula of this file
 
 
 @pytest.mark.broad
@@ -371,7 +371,7 @@ def test_a_long_period() -> None:
     assert str(dim) == mentions(224, 0, 31, 224)
 
 
-def test_nothing_is_told_of_sizes_that_were_not_looked_at() -> None:
+def test_only_examined_sizes_are_reported() -> None:
     dim = shapes(windows(convolve(image(), 3, 4, 4), 4)).inputs[2]
     assert dim.offsets == (0, 1, 2, 3)
     assert (dim.step, dim.least, dim.most, dim.also) == (16, 16, None, ())

@@ -40,13 +40,13 @@ def test_nan_is_drawn_again() -> None:
     assert (record.problem, record.checked) == (None, True)
 
 
-def test_the_draw_that_fits_is_the_same_everywhere() -> None:
+def test_fitting_draw_depends_on_seed_only() -> None:
     (first, _), (second, _), (other, _) = (checked_inputs(near_zero(), seed) for seed in (3, 3, 4))
     np.testing.assert_array_equal(first["x"], second["x"])
     assert (first["x"] != other["x"]).any()
 
 
-def test_what_fits_at_once_is_what_is_drawn_without_a_run() -> None:
+def test_accepted_draw_equals_plain_draw() -> None:
     network = model(build.relu(x()))
     arrays, record = checked_inputs(network, 0)
     np.testing.assert_array_equal(arrays["x"], drawn_inputs(network, 0)["x"])
@@ -62,7 +62,7 @@ def test_it_ends_where_nothing_helps() -> None:
 
 
 def test_a_constant_output_is_drawn_again() -> None:
-    # Normal numbers lie far above, a tenth of them does not.
+    # Normal numbers are far above, a tenth of them is not.
     value = build.clamp(build.add(build.abs(x()), np.float32(0.0)), min=0.0, max=1e-9)
     _, record = checked_inputs(model(value), 0)
     assert len(record.rejected) == 2

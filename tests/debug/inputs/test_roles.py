@@ -1,4 +1,4 @@
-"""What an input is for, by what the network does with it and by its name."""
+"""The role of an input, from its use in the network and its name."""
 
 from __future__ import annotations
 
@@ -287,7 +287,7 @@ def test_indices_in_a_body() -> None:
     assert arrays["x"].max() == 59
 
 
-def test_integers_that_may_become_indices_unseen_are_0_and_1() -> None:
+def test_possible_indices_are_0_and_1() -> None:
     x = build.parameter("2,40", "i64", name="x")
     squares = build.multiply(x, x)
     arrays, _ = draw_with_record(model(build.gather(TABLE, squares, np.int64(0))))
@@ -306,7 +306,7 @@ def test_axes_that_every_input_has() -> None:
 
 
 @pytest.mark.parametrize("position", [0, 1])
-def test_only_the_first_output_of_a_selection_has_elements_of_the_input(position: int) -> None:
+def test_selection_only_passes_elements_on_first_output(position: int) -> None:
     ids = build.parameter("2,8", "i64", name="ids")
     selected = build.topk(ids, np.int64(3), axis=1, mode="max", sort="value")[position]
     _, records = draw_with_record(model(build.gather(TABLE, selected, np.int64(0))))
@@ -346,7 +346,7 @@ def test_the_record_names_the_layer() -> None:
     assert str(record) == mentions("input_ids", "i64[2,8]", 60)
 
 
-def test_what_is_given_is_not_drawn() -> None:
+def test_passed_inputs_are_not_drawn() -> None:
     ids = np.zeros((2, 3), np.int64)
     network = model(build.gather(TABLE, build.parameter("?,?", "i64", name="x"), np.int64(0)))
     arrays, records = draw_with_record(network, x=ids)

@@ -33,7 +33,7 @@ def divergence(model: Model) -> float:
     return float(np.mean(rows))
 
 
-def test_the_effect_of_each_weight_is_that_of_a_model_with_it_alone() -> None:
+def test_effect_of_weight_equals_single_weight_model() -> None:
     report = quantization_report(QUANTIZED, PLAIN, [TOKENS])
     assert report.metric == "kl"
     assert report.complete
@@ -169,7 +169,7 @@ def test_outputs_of_another_shape_are_named_with_both_shapes() -> None:
         quantization_report(QUANTIZED, smaller, [TOKENS])
 
 
-def test_the_page_has_a_status_for_each_layer_of_a_weight() -> None:
+def test_page_has_status_per_layer_of_weight() -> None:
     unlimited = quantization_report(QUANTIZED, PLAIN, [TOKENS])
     report = quantization_report(QUANTIZED, PLAIN, [TOKENS], max_loss=float(unlimited.total.loss) / 3)
     page = view(QUANTIZED, compare=report)

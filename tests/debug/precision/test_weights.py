@@ -193,7 +193,7 @@ def test_one_factor_for_all_channels_is_a_fault() -> None:
     assert [(name, fault.is_fault, fault.scaled_axis) for name, fault in faults.items()] == [("w1", True, None)]
 
 
-def test_a_method_that_moves_elements_is_no_fault_but_more_than_it_does_is() -> None:
+def test_deviation_beyond_element_moves_is_a_fault() -> None:
     random = np.random.default_rng(4)
 
     def move_elements(name: str, weight: np.ndarray) -> np.ndarray:

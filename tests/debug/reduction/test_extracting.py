@@ -87,7 +87,7 @@ class TestWhatIsCutOut:
         extract(branched_model, to="matmul6", output=tmp_path / "cut.xml")
         assert (tmp_path / "cut.bin").stat().st_size == 3 * 6 * 2
 
-    def test_the_original_inputs_where_they_are_read(self, branched_model: Path) -> None:
+    def test_original_inputs_are_kept_when_read(self, branched_model: Path) -> None:
         assert ends(extract(branched_model, from_="parameter0", to="tanh2"))[0] == ["parameter0 f32[2,3]"]
 
     def test_types_are_the_inferred_ones(self, branched_model: Path) -> None:

@@ -136,7 +136,7 @@ def test_other_exceptions_of_a_predicate_leave_the_search() -> None:
 
 
 @given(st.integers(0, 300), st.integers(0, 300))
-def test_the_smallest_count_is_that_of_a_plain_loop(threshold: int, most: int) -> None:
+def test_smallest_count_equals_plain_loop(threshold: int, most: int) -> None:
     calls: list[int] = []
 
     def predicate(count: int) -> bool:

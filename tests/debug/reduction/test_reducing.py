@@ -59,9 +59,9 @@ def has(*types: str) -> object:
 
 
 @pytest.mark.broad(keep=3)
-@pytest.mark.parametrize("place", [0, 1, 499, 617, 999])
-def test_a_fault_among_a_thousand_layers(place: int) -> None:
-    reduced = reduce(thousand((place,)), has("Sin"))
+@pytest.mark.parametrize("position", [0, 1, 499, 617, 999])
+def test_a_fault_among_a_thousand_layers(position: int) -> None:
+    reduced = reduce(thousand((position,)), has("Sin"))
     assert computing(reduced.model) == ["Sin"]
     assert (reduced.layers, reduced.before) == (1, 1000)
     assert reduced.runs < 60
@@ -105,7 +105,7 @@ def test_two_faults_that_are_both_needed() -> None:
 
 
 def test_layers_in_a_row_stay() -> None:
-    """A fusion that goes wrong needs its neighbours."""
+    """A fusion that goes wrong needs its neighbors."""
 
     def fails(model: Model) -> bool:
         return any(
@@ -127,7 +127,7 @@ def test_layers_in_a_row_stay() -> None:
 
 
 def test_layers_between_are_replaced_by_their_inputs() -> None:
-    """Where a path has to stay, what is on it need not."""
+    """If a path has to stay, its layers need not."""
 
     def reaches(model: Model) -> bool:
         behind = set()
@@ -261,7 +261,7 @@ def test_errors_of_the_function_come_through() -> None:
 
 
 @pytest.mark.broad
-def test_files_are_there_while_it_is_asked() -> None:
+def test_files_exist_during_predicate() -> None:
     paths = []
 
     def fails(model: Model) -> bool:

@@ -88,22 +88,22 @@ def test_patterns_that_match_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "t").exists()
 
 
-@pytest.mark.parametrize("kind", sorted(ALL, key=str), ids=str)
+@pytest.mark.parametrize("element_type", sorted(ALL, key=str), ids=str)
 @pytest.mark.parametrize("shape", [(3, 5), (), (0, 2)])
-def test_every_element_type_comes_back(kind: ElementType, shape: tuple[int, ...], tmp_path: Path) -> None:
+def test_every_element_type_comes_back(element_type: ElementType, shape: tuple[int, ...], tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     array: Array
-    if kind in STRING:
+    if element_type in STRING:
         array = np.array(random.choice(["ä", "", "a\0"], shape), object)
-    elif kind is ElementType.boolean:
+    elif element_type is ElementType.boolean:
         array = random.integers(0, 2, shape).astype(bool)
-    elif kind.dtype.names:
-        array = np.asarray(random.integers(0, 2**kind.bits, shape, np.uint8)).view(kind.dtype)
+    elif element_type.dtype.names:
+        array = np.asarray(random.integers(0, 2**element_type.bits, shape, np.uint8)).view(element_type.dtype)
     else:
-        array = np.asarray(random.integers(0, 2, shape)).astype(kind.dtype)
+        array = np.asarray(random.integers(0, 2, shape)).astype(element_type.dtype)
     write_value(tmp_path / "value.npy", array)
-    value = read_value(tmp_path / "value.npy", kind, shape)
-    assert value.dtype == kind.dtype
+    value = read_value(tmp_path / "value.npy", element_type, shape)
+    assert value.dtype == element_type.dtype
     assert value.shape == shape
     assert str(value.tolist()) == str(array.tolist())  # as text: NaN is not equal to itself
     assert digest(value) == digest(array)
@@ -154,7 +154,7 @@ def test_digests_tell_type_shape_and_bits() -> None:
 
 
 class TestTrouble:
-    def test_a_run_that_fails_leaves_the_index_of_what_was_written(self, tmp_path: Path) -> None:
+    def test_failed_run_keeps_index_of_written_values(self, tmp_path: Path) -> None:
         net = NetworkText()
         x = net.parameter("?")
         net.result(net.op("Add", net.op("ReLU", x), net.const(np.ones(3, np.float32))))

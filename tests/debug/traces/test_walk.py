@@ -31,7 +31,7 @@ def product(weights: Array, element_type: str = "f32") -> Model:
     return read_model(file.xml, file.weights)
 
 
-def test_kernels_of_constants_are_those_that_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_constant_kernels_match_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Mapping[int, Array]] = []
     plain = MatMul.with_constants
 
@@ -47,13 +47,13 @@ def test_kernels_of_constants_are_those_that_run(monkeypatch: pytest.MonkeyPatch
     np.testing.assert_array_equal(output, X @ weights.T)
     (constants_seen,) = seen
     assert list(constants_seen) == [1]
-    # Other constants than those of the network make a kernel of their own.
+    # Constants that differ from those of the network make another kernel.
     (node,) = [node for node in model.graph.nodes if node.type == "MatMul"]
     (other,) = walker.again(node, [X, weights + 1])
     np.testing.assert_array_equal(other, X @ (weights + 1).T)
 
 
-def test_a_kernel_of_constants_that_is_wrong_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_constant_kernel_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     weights = np.arange(12, dtype=np.float32).reshape(4, 3)
     right = X @ weights.T
     monkeypatch.setattr(MatMul, "with_constants", lambda self, constants: lambda a, b: a @ b.T + 1)

@@ -25,7 +25,7 @@ NAMES = [variant.name for variant in VARIANTS]
 
 @pytest.fixture(autouse=True, params=[False, True], ids=["AVX2", "AVX-512"])
 def small_kernels(request: pytest.FixtureRequest) -> Iterator[bool]:
-    """With and without small matrices that BLAS multiplies as they lie."""
+    """With and without small matrices that BLAS multiplies in their memory order."""
     with pretend(has_small_kernels=request.param):
         yield request.param
 
@@ -61,7 +61,7 @@ def applying(axes: Sequence[SlidingAxis], data: Array, filters: Array) -> list[s
 
 
 def laid(data: Array, order: str) -> Array:
-    """The same data in another order in memory."""
+    """The data in another order in memory."""
     if order == mentions("channels"):
         return np.moveaxis(np.ascontiguousarray(np.moveaxis(data, 1, -1)), -1, 1)
     if order == "part":
@@ -154,7 +154,7 @@ def grouped_sums(data: Array, filters: Array, axes: list[SlidingAxis]) -> Array:
 
 @pytest.mark.parametrize("value", [np.inf, np.nan, 1e30])
 @pytest.mark.parametrize("name", ["channels_last", "toeplitz_gemm", "im2col"])
-def test_what_is_not_finite_stays_in_its_windows(value: float, name: str) -> None:
+def test_non_finite_values_stay_in_their_windows(value: float, name: str) -> None:
     spatial = [axis_of(20, 3, 1, 1, (1, 1)), axis_of(22, 3, 1, 1, (1, 1))]
     data, filters = whole_numbers(1, 2, 20, 22), np.abs(whole_numbers(2, 1, 1, 3, 3)) + 1
     data[0, 1, 7, 8] = value

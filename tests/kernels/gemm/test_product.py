@@ -162,9 +162,7 @@ def test_chunks_cover_everything_once(batch: list[int], rows: int, columns: int,
         ((10, 1000), (1, 1)),
     ],
 )
-def test_the_longer_side_is_cut_unless_its_chunks_were_too_short(
-    shape: tuple[int, int], chunks: tuple[int, int]
-) -> None:
+def test_longer_side_is_cut_unless_chunks_are_short(shape: tuple[int, int], chunks: tuple[int, int]) -> None:
     cut = product.cut_into_chunks(shape, 2)
     assert (cut.down, cut.along) == chunks
 
@@ -261,7 +259,7 @@ def test_tiles_make_the_product(a: tuple[int, ...], b: tuple[int, ...], turned: 
 
 
 @given(st.integers(1, 5000), st.integers(0, 5000), st.integers(1, 5000), st.booleans())
-def test_a_tile_is_a_product_that_is_not_copied(rows: int, inner: int, columns: int, is_transposed: bool) -> None:
+def test_tile_is_a_product_without_copy(rows: int, inner: int, columns: int, is_transposed: bool) -> None:
     tile = tile_size(rows, inner, columns, is_transposed=is_transposed)
     if tile is None:
         return
@@ -277,7 +275,7 @@ def test_outside_of_a_run_nothing_is_cut() -> None:
     assert not prefers_tiles()
 
 
-def test_tiles_are_for_a_blas_that_blas_is_single_threaded() -> None:
+def test_tiles_require_single_threaded_blas() -> None:
     claim = BlasThreadLimit()
     token = CLAIM.set(claim)
     try:

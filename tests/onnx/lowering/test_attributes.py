@@ -25,7 +25,7 @@ def loads(proto: onnx.ModelProto) -> bool:
 
 @pytest.mark.parametrize("operator", ["LayerNormalization", "SimplifiedLayerNormalization"])
 @pytest.mark.parametrize("opset", [11, 17])
-def test_a_misspelled_attribute_that_onnxruntime_ignores_is_a_warning(operator: str, opset: int) -> None:
+def test_misspelled_attribute_ignored_by_onnxruntime_is_a_warning(operator: str, opset: int) -> None:
     proto = model(f"g (float[1,3] x, float[3] s) => (y) {{ y = {operator}<epsion = 0.5>(x, s) }}", opset=opset)
     assert loads(proto)
     (diagnostic,) = check_model(proto.SerializeToString()).diagnostics

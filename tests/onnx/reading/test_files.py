@@ -42,7 +42,7 @@ def read_error(source: object, error: type[IRError], code: str) -> str:
     return caught.value.message
 
 
-def test_a_file_is_read_by_its_path_and_as_bytes(tmp_path: Path) -> None:
+def test_file_is_read_by_path_and_as_bytes(tmp_path: Path) -> None:
     proto = with_weights(numpy_helper.from_array(np.array([1, 2], np.float32), "w"))
     path = write_model(tmp_path, proto)
     for source in (path, str(path), proto.SerializeToString(), write_model(tmp_path, proto, "without-an-ending")):
@@ -228,7 +228,7 @@ def test_a_function_of_the_file_is_expanded() -> None:
     assert compiled({"x": np.array([1, 2], np.float32)})["y"].tolist() == [3, 6]
 
 
-def test_operators_that_cannot_be_said_are_named_at_once_with_their_counts() -> None:
+def test_unsupported_operators_are_named_with_counts() -> None:
     proto = model(
         """g (uint8[2] x) => (uint8[H,W,3] y, uint8[H,W,3] w, float[2] z) {
             y = ImageDecoder(x) w = ImageDecoder(x) n, m = own.Other(x) z = Neg(n)
@@ -387,7 +387,7 @@ def test_a_link_to_a_file_of_another_name(tmp_path: Path) -> None:
     assert ir_exec.compile_model(link)({"x": np.ones((1, 1200), np.float32)})["y"].shape == (1, 1000)
 
 
-def test_data_that_does_not_fit_the_dims_is_told(tmp_path: Path) -> None:
+def test_data_not_fitting_dims_is_reported(tmp_path: Path) -> None:
     proto = network()
     proto.graph.initializer[0].dims[0] = 1201
     with pytest.raises(IRError) as caught:
@@ -427,7 +427,7 @@ def test_converting_holds_no_copy_of_the_weights(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("shift", range(4))
 @pytest.mark.parametrize("optimize", [False, True])
-def test_what_stays_in_the_file_is_multiplied_aligned(tmp_path: Path, shift: int, *, optimize: bool) -> None:
+def test_external_data_is_aligned_for_products(tmp_path: Path, shift: int, *, optimize: bool) -> None:
     proto = network()
     proto.producer_name = "." * shift
     path = tmp_path / "m.onnx"

@@ -22,7 +22,7 @@ from tests.helpers.activations import (
     softplus,
 )
 from tests.helpers.operators import attribute_error, evaluate, make
-from tests.helpers.values import array, typed
+from tests.helpers.values import array, make_type
 
 DEFINITIONS: list[Definition] = [
     (make("Mish", 4), lambda x: x * math.tanh(softplus(x))),
@@ -63,7 +63,7 @@ def test_a_mode_of_gelu_that_is_none() -> None:
 
 def test_a_beta_that_is_no_scalar() -> None:
     with pytest.raises(ShapeError) as caught:
-        make("Swish", 4).infer(typed("[2]"), typed("[1]"))
+        make("Swish", 4).infer(make_type("[2]"), make_type("[1]"))
     assert (caught.value.code, caught.value.location.port) == ("IR501", "beta")
 
 

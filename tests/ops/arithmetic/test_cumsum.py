@@ -13,7 +13,7 @@ from ir_exec.ops.arithmetic.cumsum import CumSum
 from ir_exec.tuning import thresholds
 from ir_exec.types import Array, ElementType
 from tests.helpers.facts import fault_with
-from tests.helpers.values import known, typed
+from tests.helpers.values import constant, make_type
 
 ROWS = np.array([[1, 2], [3, 4], [1, 2]], np.float32)
 
@@ -22,13 +22,13 @@ small = arrays.arrays(np.int64, arrays.array_shapes(min_dims=1, max_dims=3, max_
 
 def test_cum_sum_errors() -> None:
     for infer, fault in (
-        (lambda: CumSum().infer(typed("")), fault_with("data", code="IR501", actual=0, expected="1 or more")),
+        (lambda: CumSum().infer(make_type("")), fault_with("data", code="IR501", actual=0, expected="1 or more")),
         (
-            lambda: CumSum().infer(typed("2,3"), known(2)),
+            lambda: CumSum().infer(make_type("2,3"), constant(2)),
             fault_with("axis", code="IR503", actual=2, expected="-2 to 1"),
         ),
         (
-            lambda: CumSum().infer(typed("2,3"), known([0, 1])),
+            lambda: CumSum().infer(make_type("2,3"), constant([0, 1])),
             fault_with("axis", code="IR502", actual="[2]", expected="one element"),
         ),
     ):

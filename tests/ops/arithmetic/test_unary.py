@@ -101,7 +101,7 @@ def test_erfinv_beyond_its_domain(element_type: str) -> None:
     assert_array_equal(result.astype(np.float64), [np.inf, -np.inf, np.nan, np.nan, np.nan, np.nan, 0])
 
 
-def test_halves_are_rounded_away_from_zero_and_their_neighbours_are_not() -> None:
+def test_halves_are_rounded_away_from_zero() -> None:
     operator = make("Round", 5, mode="half_away_from_zero")
     below = np.nextafter(np.float32(0.5), np.float32(0))
     data = np.array([below, -below, 0.5, -0.5, 2**23 + 1, -(2.0**25), np.inf], np.float32)

@@ -21,7 +21,7 @@ from tests.conformance import ours
 from tests.conformance.case import Case
 from tests.conformance.checks import families, table
 from tests.conformance.ours import operator
-from tests.helpers.operators import inferred, make
+from tests.helpers.operators import infer_types, make
 from tests.ops.base.samples import Sample, all_samples_by_class, samples_by_class
 
 STRING = element_types("string")
@@ -182,7 +182,7 @@ def sizing_inputs(cls: type[Op]) -> set[str]:
         for position, input_type in enumerate(types):
             unknown = TensorType(input_type.element_type, input_type.shape)
             with contextlib.suppress(IRError):
-                outputs = inferred(layer, *types[:position], unknown, *types[position + 1 :])
+                outputs = infer_types(layer, *types[:position], unknown, *types[position + 1 :])
                 if any(output.shape.dims is None or output.shape.size.hi > _UNBOUNDED for output in outputs):
                     names.add(cls.input_name(position))
     return names
@@ -221,7 +221,7 @@ def find_values(cls: type[Op], case: Case) -> tuple[list[object], list[object]] 
 
 
 @pytest.mark.parametrize("cls", deterministic_classes(), ids=name_class)
-def test_the_facts_list_operators_that_preserve_the_order_of_elements(cls: type[Op]) -> None:
+def test_facts_list_order_preserving_operators(cls: type[Op]) -> None:
     pairs = [find_values(cls, case) for case in cases_by_class()[cls] if len(cls.outputs) == 1]
     if cls.preserves_order:
         # 1 is the same number in each element type.

@@ -20,7 +20,7 @@ from ir_exec.ops.sequence.sequences import GRUSequence, LSTMSequence, RNNSequenc
 from ir_exec.types import Array
 from tests.helpers.chunks import in_chunks
 from tests.helpers.facts import fault_with
-from tests.helpers.values import typed
+from tests.helpers.values import make_type
 
 CELLS: dict[str, Any] = {"RNN": RNNCell, "GRU": GRUCell, "LSTM": LSTMCell4}
 SEQUENCES: dict[str, Any] = {"RNN": RNNSequence, "GRU": GRUSequence, "LSTM": LSTMSequence}
@@ -136,9 +136,16 @@ def test_lengths_that_are_none(lengths: list[int], fault: fault_with) -> None:
     assert error.value.location.port == "sequence_lengths"
 
 
-def test_the_number_of_directions_is_that_of_the_attribute() -> None:
+def test_directions_match_attribute() -> None:
     operator = GRUSequence(hidden_size=4, direction="bidirectional")
-    types = [typed("2,5,3"), typed("2,1,4"), typed("2", "i32"), typed("1,12,3"), typed("1,12,4"), typed("1,12")]
+    types = [
+        make_type("2,5,3"),
+        make_type("2,1,4"),
+        make_type("2", "i32"),
+        make_type("1,12,3"),
+        make_type("1,12,4"),
+        make_type("1,12"),
+    ]
     with pytest.raises(ShapeError) as error:
         operator.infer(*types)
     fault = fault_with("num_directions", "initial_hidden_state", actual="2 and 1", expected="equal dims")

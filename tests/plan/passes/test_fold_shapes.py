@@ -1,4 +1,4 @@
-"""What follows from the shapes of inputs is computed once for each plan, and nothing else changes."""
+"""Values that follow from the shapes of inputs are computed once for each plan, without any other change."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def row_numbers(data: build.Value, first: int = 0) -> build.Value:
     return build.range(first, build.add(size_of(data), first), 1, output_type="i64")
 
 
-def biased(*, first: int = 0) -> ir_exec.Model:
+def add_bias(*, first: int = 0) -> ir_exec.Model:
     """Rows to which an exponential is added that follows from their number; it has too many elements for inference.
 
     first: the number of the first row. There are 64.
@@ -51,9 +51,9 @@ def layers_of(compiled: ir_exec.CompiledModel, *inputs: Array) -> list[str]:
     return [step.node.type for step in plan_of(compiled, *inputs).steps]
 
 
-def test_what_follows_from_shapes_is_in_no_plan() -> None:
+def test_shape_dependent_values_are_in_no_plan() -> None:
     data = rows_of(40)
-    fast, plain = ir_exec.compile_model(biased()), ir_exec.compile_model(biased(), optimize=False)
+    fast, plain = ir_exec.compile_model(add_bias()), ir_exec.compile_model(add_bias(), optimize=False)
     for _ in range(2):
         assert_array_equal(fast([data])[0], plain([data])[0])
     assert layers_of(fast, data) == ["Add"]
@@ -61,17 +61,17 @@ def test_what_follows_from_shapes_is_in_no_plan() -> None:
 
 
 def test_an_observer_sees_every_layer() -> None:
-    compiled, seen = ir_exec.compile_model(biased()), []
+    compiled, seen = ir_exec.compile_model(add_bias()), []
     compiled([rows_of(40)])
     compiled([rows_of(40)], observe=lambda node, inputs, outputs: seen.append(node.type))
     assert {"ShapeOf", "GatherND", "Exp", "Add"} <= set(seen)
 
 
 def test_other_shapes_have_their_own_values() -> None:
-    compiled = ir_exec.compile_model(biased())
+    compiled = ir_exec.compile_model(add_bias())
     for count in (40, 50, 60, 50, 60, 40):
         data = rows_of(count)
-        assert_array_equal(compiled([data])[0], ir_exec.compile_model(biased(), optimize=False)([data])[0])
+        assert_array_equal(compiled([data])[0], ir_exec.compile_model(add_bias(), optimize=False)([data])[0])
     assert layers_of(compiled, rows_of(50)) == ["Add"]
 
 
@@ -79,8 +79,8 @@ def test_what_is_larger_than_the_room_runs(monkeypatch: pytest.MonkeyPatch) -> N
     data = rows_of(40)
     monkeypatch.setattr(packed, "PRECOMPUTED_SHARE", 10**9)
     monkeypatch.setattr(packed, "PRECOMPUTED_ALWAYS", data.nbytes - 1)
-    compiled = ir_exec.compile_model(biased())
-    assert_array_equal(compiled([data])[0], ir_exec.compile_model(biased(), optimize=False)([data])[0])
+    compiled = ir_exec.compile_model(add_bias())
+    assert_array_equal(compiled([data])[0], ir_exec.compile_model(add_bias(), optimize=False)([data])[0])
     assert layers_of(compiled, data)[-2:] == ["Exp", "Add"]
 
 
@@ -89,7 +89,7 @@ def test_plans_share_the_room_until_they_are_gone(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(packed, "PRECOMPUTED_SHARE", 10**9)
     monkeypatch.setattr(packed, "PRECOMPUTED_ALWAYS", rows_of(60).nbytes)
     monkeypatch.setattr(plans, "MAX_PLANS", 2)
-    compiled = ir_exec.compile_model(biased())
+    compiled = ir_exec.compile_model(add_bias())
     assert layers_of(compiled, rows_of(40)) == ["Add"]
     assert "Exp" in layers_of(compiled, rows_of(50))
     assert "Exp" in layers_of(compiled, rows_of(51))
@@ -99,15 +99,15 @@ def test_plans_share_the_room_until_they_are_gone(monkeypatch: pytest.MonkeyPatc
 
 def test_a_run_counts_what_its_plan_keeps() -> None:
     data = rows_of(40)
-    fast, plain = ir_exec.compile_model(biased()), ir_exec.compile_model(biased(), optimize=False)
+    fast, plain = ir_exec.compile_model(add_bias()), ir_exec.compile_model(add_bias(), optimize=False)
     shapes = {"data": data.shape}
     assert fast.memory_plan(shapes).peak == 2 * data.nbytes
     assert fast.memory_plan(shapes).constants == plain.memory_plan(shapes).constants
 
 
-def test_where_there_is_no_memory_to_keep_anything_layers_run() -> None:
+def test_layers_run_without_cache_memory() -> None:
     data = build.parameter([-1, 30], "f32", name="data")
-    # The peak comes before the exponentials are there.
+    # The peak precedes the exponentials.
     sums = build.reduce_sum(build.tile(data, [1, 500]), 1, keep_dims=True)
     model = build.model(build.add(sums, build.exp(build.gather(build.constant(TABLE), row_numbers(data), 0))))
     rows = rows_of(40)
@@ -122,7 +122,9 @@ def test_where_there_is_no_memory_to_keep_anything_layers_run() -> None:
 def test_bodies_keep_what_follows_from_the_shapes_of_their_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
     computed: list[Array] = []
     chosen = Exp.kernel
-    monkeypatch.setattr(Exp, "kernel", lambda op, *types, **options: _noted(chosen(op, *types, **options), computed))
+    monkeypatch.setattr(
+        Exp, "kernel", lambda op, *types, **options: _note_calls(chosen(op, *types, **options), computed)
+    )
     data = build.parameter([-1, 30], "f32", name="data")
 
     def add_rows(_: build.Value, rows: build.Value) -> tuple[None, list[build.Value], list[build.Value]]:
@@ -137,18 +139,18 @@ def test_bodies_keep_what_follows_from_the_shapes_of_their_inputs(monkeypatch: p
     assert len(computed) == 1
 
 
-def _noted(kernel: Kernel, calls: list[Array]) -> Kernel:
-    def noted(data: Array, **options: Array) -> Array:
+def _note_calls(kernel: Kernel, calls: list[Array]) -> Kernel:
+    def call_noted(data: Array, **options: Array) -> Array:
         calls.append(data)
         return np.asarray(kernel(data, **options))
 
-    return noted
+    return call_noted
 
 
 def test_a_layer_that_fails_does_so_in_the_run() -> None:
     messages = []
     for optimize in (True, False):
-        compiled = ir_exec.compile_model(biased(first=30), optimize=optimize)
+        compiled = ir_exec.compile_model(add_bias(first=30), optimize=optimize)
         compiled.memory_plan({"data": (40, 30)})
         with pytest.raises(IRError) as caught:
             compiled([rows_of(40)])

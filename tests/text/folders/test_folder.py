@@ -160,7 +160,7 @@ def test_values_of_an_impossible_type_are_named(file: str, key: str, value: Any,
     assert f'"{key}"' in path.read_text("utf-8").splitlines()[(diagnostic.location.line or 0) - 1]
 
 
-def test_null_is_a_value_that_is_not_set(folder: Path) -> None:
+def test_null_means_unset(folder: Path) -> None:
     path = folder / "config.json"
     path.write_text(json.dumps({"architectures": None, "model_type": None}), "utf-8")
     assert Code.unreadable_settings not in use(folder)

@@ -87,7 +87,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_results_beyond_the_budget_are_refused_before_they_exist(case: Case, tmp_path: Path) -> None:
+def test_results_beyond_budget_are_refused_in_advance(case: Case, tmp_path: Path) -> None:
     path, inputs_of_case = file_of(case, tmp_path)
     compiled = ir_exec.compile_model(ir_exec.read_model(path), max_memory=BUDGET)
     inputs = sum(array.nbytes for array in inputs_of_case)

@@ -22,7 +22,7 @@ def test_names_of_tensors_go_before_names_of_layers() -> None:
     assert pairs(ours, [entry("t"), entry("a"), entry("b")]) == {"a": "t", "b": "b"}
 
 
-def test_a_layer_without_tensor_names_may_have_the_tensor_name_of_another_value() -> None:
+def test_layer_without_tensor_names_may_own_another_tensor_name() -> None:
     ours = [entry("95"), entry("95/Convert", names=("95", "95/sink_port_0"), output=True)]
     assert pairs(ours, [entry("95", names=("95",), output=True)]) == {"95/Convert": "95"}
 
@@ -48,7 +48,7 @@ def test_one_value_has_one_partner() -> None:
     assert pairs(ours, [entry("c", names=("u", "v"))]) == {"a": "c"}
 
 
-def test_codes_are_no_partners_of_the_values_that_they_stand_for() -> None:
+def test_codes_are_not_paired_with_decoded_values() -> None:
     ours = [entry("w", "Const", element_type="nf4"), entry("v", "Const", element_type="u8")]
     theirs = [entry("w", "Initializer", element_type="u8"), entry("v", "Initializer", element_type="u8")]
     assert pairs(ours, theirs) == {"v": "v"}
@@ -64,7 +64,7 @@ def test_only_outputs_may_have_the_names_of_their_layers() -> None:
     assert pairs([entry("b", names=("9",))], [entry("b")]) == {}
 
 
-def test_a_tensor_name_of_another_value_is_no_name_of_an_output() -> None:
+def test_tensor_name_of_another_value_is_not_an_output_name() -> None:
     ours = [entry("a", names=("b",)), entry("b", names=("9",), output=True)]
     assert pairs(ours, [entry("b", output=True)]) == {"a": "b"}
 

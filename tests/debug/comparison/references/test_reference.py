@@ -141,10 +141,10 @@ def test_a_package_that_is_not_installed(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 class TestSecondOpinion:
-    """Where onnxruntime and onnx's reference implementation disagree, no layer of the network is wrong."""
+    """If onnxruntime and onnx's reference implementation disagree, no layer of the network is wrong."""
 
     @staticmethod
-    def spoiled(monkeypatch: pytest.MonkeyPatch, name: str, evaluator: bool) -> None:
+    def spoil_answers(monkeypatch: pytest.MonkeyPatch, name: str, evaluator: bool) -> None:
         """Change what onnxruntime gives for a tensor, and with `evaluator` what the reference implementation gives."""
         ask = Child.ask
 
@@ -164,7 +164,7 @@ class TestSecondOpinion:
         monkeypatch.setattr(Child, "ask", change_answer)
 
     def test_that_agrees_with_us(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.spoiled(monkeypatch, "y", evaluator=False)
+        self.spoil_answers(monkeypatch, "y", evaluator=False)
         report = compare(network(), onnx_file(tmp_path / "net.onnx"), [X])
         assert report.faults == ()
         (layer,) = (layer for layer in report.layers if layer.status == "reference")
@@ -173,7 +173,7 @@ class TestSecondOpinion:
         assert not report.equal
 
     def test_that_agrees_with_onnxruntime(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.spoiled(monkeypatch, "y", evaluator=True)
+        self.spoil_answers(monkeypatch, "y", evaluator=True)
         report = compare(network(), onnx_file(tmp_path / "net.onnx"), [X])
         assert [fault.path for fault in report.faults] == ["multiply7"]
         assert report.faults[0].note == mentions("onnx")
@@ -195,9 +195,9 @@ def write_function_model(folder: Path, element_type: str, operator: str) -> Path
     return path
 
 
-@pytest.mark.parametrize(("kind", "operator"), [("bfloat16", "Abs"), ("double", "Softsign")])
-def test_what_onnxruntime_refuses_is_evaluated_by_onnx(tmp_path: Path, kind: str, operator: str) -> None:
-    path = write_function_model(tmp_path, kind, operator)
+@pytest.mark.parametrize(("element_type", "operator"), [("bfloat16", "Abs"), ("double", "Softsign")])
+def test_what_onnxruntime_refuses_is_evaluated_by_onnx(tmp_path: Path, element_type: str, operator: str) -> None:
+    path = write_function_model(tmp_path, element_type, operator)
     model = read_model(path)
     x = np.linspace(-2, 2, 8).reshape(2, 4).astype(model.inputs[0].element_type.dtype)
     report = compare(model, path, [x])
