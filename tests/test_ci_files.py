@@ -1,4 +1,4 @@
-"""The files that tie the check into other people's CI, and what the page about CI says of them."""
+"""The files that tie the check into other people's CI, and the page about CI."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ COMMANDS = [
     "$(touch done)",
     "`touch done`",
 ]
-"""What makes a file where a shell reads it as part of a script."""
+"""Template expressions that a shell reads as part of a script."""
 
 OURS = f'exec {sys.executable} -P -c "from ir_exec.cli import main; main()" "$@"'
 TELLS_WORDS = """printf '%s\\n' "$@\""""
 
 
 def test_site_build_fails_on_warnings() -> None:
-    """MkDocs counts no warning that it does not tell: with --quiet, --strict lets broken links pass."""
+    """MkDocs does not count suppressed warnings: with --quiet, --strict lets broken links pass."""
     (command,) = re.findall(r"^\S*mkdocs build .*$", (ROOT / ".ci" / "run").read_text("utf-8"), re.MULTILINE)
     assert "--strict" in command
     assert not {"--quiet", "-q"} & set(shlex.split(command, comments=True))

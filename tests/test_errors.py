@@ -1,4 +1,4 @@
-"""Errors say what they say in a record that does not change, and keep what Python knows of them."""
+"""Errors store their facts in a record that does not change, and keep the attributes of Python's exceptions."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_changed_error_differs_in_named_fields() -> None:
     milder = ERROR.changed(severity="info")
     assert (milder.severity, milder.hint, ERROR.severity) == ("info", "transpose b", "warning")
     with pytest.raises(TypeError):
-        ERROR.changed(colour="red")
+        ERROR.changed(color="red")
 
 
 def test_a_placed_error_keeps_cause_notes_and_traceback() -> None:

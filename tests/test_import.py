@@ -1,4 +1,4 @@
-"""What a process loads: whoever reads a network waits for nothing that only others need."""
+"""The modules that a process loads: reading a network loads nothing that only other tasks need."""
 
 from __future__ import annotations
 

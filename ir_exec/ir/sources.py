@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import takewhile
 
+from ir_exec.errors import SourceLine
+
 __all__ = [
     "CLASS_HIERARCHY",
     "NAME_SCOPES",
@@ -111,18 +113,12 @@ class CodeLocation:
     trace: tuple[CodeFrame, ...] = ()
 
     @property
-    def file_name(self) -> str | None:
-        """The last component of `file`."""
-        return None if self.file is None else re.split(r"[\\/]", self.file)[-1]
-
-    @property
-    def file_and_line(self) -> str:
-        """The line, `net.py:11`; "" if it is unknown."""
-        return "" if self.file is None else f"{self.file_name}:{self.line}"
+    def summary(self) -> SourceLine:
+        """The line without its trace, for messages and reports."""
+        return SourceLine(self.file, self.line, self.function, self.module, self.code)
 
     def __str__(self) -> str:
-        line = f"{self.file_and_line} in {self.function}" if self.file is not None else ""
-        return ", ".join(filter(None, (self.module, line)))
+        return str(self.summary)
 
 
 def select_entries(entries: Iterable[tuple[str, str]]) -> dict[str, str]:

@@ -35,6 +35,7 @@ from ir_exec.plan.passes.pack_weights import (
 from ir_exec.plan.passes.relayout_constants import relayout_constants
 from ir_exec.plan.passes.select_kernels import select_kernels
 from ir_exec.plan.passes.sink_large_constants import sink_large_constants
+from ir_exec.plan.passes.trace_sizes import trace_sizes
 from ir_exec.plan.selection import PassSelection
 
 __all__ = ["ALL_PASSES", "PASSES", "Exactness", "ModelPass", "Pass", "ShapesPass", "fusion_pass", "selection_of"]
@@ -211,6 +212,13 @@ PASSES: Sequence[ModelPass | ShapesPass] = (
     fusion_pass("fuse_attention", "rounding", "attention chunk by chunk, without all scores in memory", ATTENTION),
     fusion_pass("fuse_quantization", "bit-exact", "FakeQuantize with known limits in place", QUANTIZATION),
     fusion_pass("fuse_padding", "bit-exact", "the zeros of a Pad as padding of its convolution", PADDING),
+    ShapesPass(
+        "trace_sizes",
+        "bit-exact",
+        "infer sizes that change from run to run once, as expressions of the sizes of inputs and variables",
+        trace_sizes,
+        needs=("eliminate_known_values", "fold_shapes"),
+    ),
     ShapesPass(
         "select_kernels",
         "bit-exact",

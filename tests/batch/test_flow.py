@@ -17,7 +17,7 @@ from tests.helpers.facts import naming
 
 
 class Suspecting(Pool):
-    """Works when it is told to; where one of its works is deadly, everything in flight is suspect."""
+    """Works by instruction; after a deadly item everything in flight is suspect."""
 
     workers = 3
 

@@ -52,7 +52,7 @@ class TestImages:
         assert array.dtype == np.uint8
         assert array.tolist() == expected.tolist()
 
-    def test_grey(self, image: str) -> None:
+    def test_gray(self, image: str) -> None:
         for shape, size in (
             ("2,3", (2, 3)),
             ("1,1,2,3", (1, 1, 2, 3)),

@@ -1,4 +1,4 @@
-"""`run` in this process, in threads and in processes: each item once, in order, whatever its workers go through."""
+"""`run` in this process, in threads and in processes: each item once, in order, even if workers die."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def processes() -> Iterator[Processes]:
     pool.close(at_once=True)
 
 
-def check(results: list[batch.ItemResult], count: int, failed: set[int] = frozenset()) -> None:  # type: ignore[assignment]  # nobody adds to it
+def check(results: list[batch.ItemResult], count: int, failed: set[int] = frozenset()) -> None:  # type: ignore[assignment]  # it stays empty
     assert [result.index for result in results] == list(range(count))
     assert {result.index for result in results if result.error is not None} == failed
     for result in results:
@@ -113,15 +113,15 @@ def test_weights_in_memory_are_a_file_for_processes(processes: Processes) -> Non
 
 
 def test_as_they_come() -> None:
-    held: Future[Any] = Future()
+    pending: Future[Any] = Future()
 
     class Pausing(ThreadPoolExecutor):
         def submit(self, function: Any, /, *arguments: Any, **options: Any) -> Future[Any]:
             future = super().submit(function, *arguments, **options)
-            if held.done() or future_is_given:
+            if pending.done() or future_is_given:
                 return future
             future_is_given.append(future)
-            return held
+            return pending
 
     future_is_given: list[Future[Any]] = []
     with Pausing(2) as executor:
@@ -129,7 +129,7 @@ def test_as_they_come() -> None:
         for result in batch.run(weighed_network(), arrays(6), executor, ordered=False, ahead=6):
             indices.append(result.index)
             if len(indices) == 5:
-                held.set_result(future_is_given[0].result())
+                pending.set_result(future_is_given[0].result())
     assert sorted(indices[:5]) == [1, 2, 3, 4, 5]
     assert indices[5] == 0
 

@@ -1,4 +1,4 @@
-"""What an editor shows of the builder."""
+"""The stub of the builder, as shown by editors."""
 
 import ast
 import inspect

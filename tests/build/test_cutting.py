@@ -1,4 +1,4 @@
-"""Parts of networks as networks of their own."""
+"""Parts of networks as separate networks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Editing: what was asked for changes, all else is written as the file has it."""
+"""Editing: requested changes only, all else is written as in the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layers inside of bodies are edited by `loop/body/name`, and OpenVINO computes what the edited network says."""
+"""Layers inside of bodies are edited by `loop/body/name`, and OpenVINO computes the edited network."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ def test_unknown_values_are_not_stray() -> None:
         ((1, 6, 8), (1, 12, 8), (1, -1, 8), False),
         ((1, 6, 8), (1, 12, 8), (-1, 6, 8), True),
         ((2, 6, 8), (4, 6, 8), (2, 6, -1), True),
-        ((6,), (18,), (-1, 1, 6), False),  # a batch that was merged comes out again
+        ((6,), (18,), (-1, 1, 6), False),  # a merged batch is restored
         ((6,), (18,), (1, 2, -1), False),
         ((6, 8), (18, 8), (6, -1), True),
     ],

@@ -132,7 +132,7 @@ class TestReport:
 
 
 class TestVotes:
-    """Who is wrong where declared and inferred types part."""
+    """The layer at fault where declared and inferred types differ."""
 
     def test_layers_below_side_with_the_inferred_type(self) -> None:
         """The layer below is checked with [2,3]: its own declaration, made for [2,9], is a fault of its own."""
@@ -235,7 +235,7 @@ class TestVotes:
 
 class TestConsequences:
     def test_a_duplicate_id_leaves_edges_dangling_and_misled(self) -> None:
-        """Layer 2 got the id of layer 1: its edges dangle, and are not reported as faults of their own."""
+        """Layer 2 got the id of layer 1: its edges dangle, and are not reported as separate faults."""
         text = net(
             [parameter(0, dims=(2, 3)), relu(1), relu(1, element_type="f16"), result(3, dims=(2, 3))],
             [(0, 0, 1, 0), (1, 1, 2, 0), (2, 1, 3, 0)],
@@ -253,7 +253,7 @@ class TestConsequences:
         assert places(check_model(text)) == [(Code.duplicate_layer_id, "1", None), (Code.declared_dims, "5", "output")]
 
     def test_unreadable_constant_does_not_stop_check(self) -> None:
-        """Reshape asks for the value of its pattern, which lies behind the end of the weights."""
+        """Reshape reads the value of its pattern, which is stored after the end of the weights."""
         reshape = layer(
             2,
             "Reshape",
@@ -275,7 +275,7 @@ class TestConsequences:
         assert f"{len(weights) // 2:,}" in report.errors[0].message
 
     def test_only_truncated_constants_are_counted(self) -> None:
-        """Of four, one lies within the weights, one ends with them, and one needs no bytes."""
+        """Of four, one is within the weights, one ends with them, and one needs no bytes."""
         constants = [const(0, "f32", (2,), 0, 8), const(1, "f32", (2,), 8, 8)]
         constants += [const(2, "f32", (0,), 24, 0), const(3, "f32", (2,), 16, 8), const(4, "f32", (2,), 24, 8)]
         results = [result(5 + id, dims=(0,) if id == 2 else (2,)) for id in range(5)]
@@ -333,7 +333,7 @@ class TestConsequences:
 
 
 class TestPrecisions:
-    """Which spellings OpenVINO 2026.4 reads at the port of a Parameter."""
+    """Spellings that OpenVINO 2026.4 reads at the port of a Parameter."""
 
     def faults(self, precision: str) -> list[str]:
         text = net([parameter(0, dims=(2,)), result(1, dims=(2,))], [(0, 0, 1, 0)])

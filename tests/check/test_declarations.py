@@ -1,4 +1,4 @@
-"""Two types of one value, side by side."""
+"""Comparison of two types of one value."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_boxes_of_f16_networks_as_f32() -> None:
 
 
 def concatenating_loop(inner: tuple[int, ...], outer: tuple[int, ...], axis: str = 'axis="0"') -> bytes:
-    """A TensorIterator over three rows; the ReLU inside declares `inner`, the layer around it `outer`."""
+    """A TensorIterator over three rows; the ReLU inside declares `inner`, the TensorIterator `outer`."""
     body_layers = [
         parameter(0, dims=(1, 2)),
         layer(1, "ReLU", inputs=[port(0, dims=(1, 2))], outputs=[port(1, dims=inner)]),

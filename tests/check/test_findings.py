@@ -1,4 +1,4 @@
-"""What Model Optimizer always wrote is one info for a file; a misspelt attribute stays a warning."""
+"""Attributes that Model Optimizer always wrote are one info for a file; a misspelled attribute stays a warning."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_an_attribute_of_any_name_is_a_warning() -> None:
     assert (diagnostic.code, diagnostic.severity) == (Code.unknown_attribute, "warning")
 
 
-def test_a_misspelt_attribute_is_a_warning() -> None:
+def test_a_misspelled_attribute_is_a_warning() -> None:
     report = check_model(convolutions('output_padding="0,0"', 'stridse="2,2"'), weights=bytes(16))
     assert [(diagnostic.severity, diagnostic.location.layer_id) for diagnostic in report.diagnostics] == [
         ("info", "2"),
@@ -72,7 +72,7 @@ def test_strict_passes(tmp_path: Path) -> None:
 
 
 def test_tensor_names_of_values_that_nobody_asks_for() -> None:
-    """Quantizing tools name FakeQuantize layers after what they quantize; only inputs and outputs are asked for."""
+    """Quantizing tools name FakeQuantize layers after their inputs; only names of inputs and outputs are looked up."""
     shape = (2, 3)
 
     def relu(id: int, names: str) -> str:

@@ -1,4 +1,4 @@
-"""Which OpenVINO a file needs."""
+"""The OpenVINO release that a file needs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def relu(opset: str, *, version: str = "11", element_type: str = "f32") -> bytes
     return text.replace('"f32"', f'"{element_type}"').replace('"FP32"', f'"{precision}"').encode()
 
 
-# What the table of OpenVINO's documentation says of opsets 1 to 15.
+# The table of OpenVINO's documentation for opsets 1 to 15.
 @pytest.mark.parametrize(
     ("opset", "release"),
     [
@@ -61,7 +61,7 @@ def test_every_opset_has_a_release() -> None:
 
 
 def net(type_name: str, opset: int, attributes: str = "", inputs: int = 1, dim: int = 2) -> bytes:
-    """A layer with Parameters, which need not fit each other: what a file needs is told whatever else is wrong."""
+    """A layer with Parameters, which need not fit each other: the required release is reported for faulty files too."""
     port = f'precision="FP32"><dim>{dim}</dim></port>'
     layers = [
         f'<layer id="{i}" name="p{i}" type="Parameter" version="opset1"><data shape="{dim}" element_type="f32"/>'

@@ -117,7 +117,7 @@ def test_most_examples_are_markup() -> None:
 
 @pytest.mark.parametrize("code", EXAMPLES)
 def test_examples_break_the_rule_and_keep_it(code: str) -> None:
-    """The wrong example stands in a file that breaks the rule; with the right one in its place the file keeps it."""
+    """The wrong example is in a file that breaks the rule; with the right one in its place the file keeps it."""
     rule = RULES[code]
     pattern = re.compile(r"\s*".join(map(re.escape, rule.bad.split("\n"))).replace(r"\ ", r"\s*"))
     files = [path for path in sorted(BAD.glob(f"{code}-*.xml")) if pattern.search(path.read_text("utf-8"))]

@@ -1,4 +1,4 @@
-"""Which findings are reported, and what a baseline hides."""
+"""Selection of the reported findings, and findings hidden by a baseline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that OpenVINO refuses, each case asked of it: those that collide in version 10, and repeated rt_info; and odd
+"""Names that OpenVINO refuses, each case checked against it: collisions in version 10, and repeated rt_info; odd
 elements of constants."""
 
 from __future__ import annotations

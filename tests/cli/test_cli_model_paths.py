@@ -1,4 +1,4 @@
-"""Paths of networks on the command line: without their end, misspelt, and folders."""
+"""Paths of networks on the command line: without their end, misspelled, and folders."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_the_network_itself_is_not_written_over() -> None:
         (("check", "gnn_step.xml", "--shape", "feature[2,4]"), "features"),
     ],
 )
-def test_what_is_misspelt(arguments: tuple[str, ...], hint: str) -> None:
+def test_what_is_misspelled(arguments: tuple[str, ...], hint: str) -> None:
     result = run(*arguments)
     assert result.exit_code in (1, 2)
     assert mentions(hint) in (result.stdout + result.stderr).splitlines() or f"it: {hint}" in result.stderr

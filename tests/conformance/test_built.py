@@ -1,4 +1,4 @@
-"""Every version of every operator made by the builder, saved, and read by OpenVINO: the same types and values as of a
+"""Every version of every operator made by the builder, saved, and read by OpenVINO: types and values equal those of a
 file that is written out by hand."""
 
 from __future__ import annotations

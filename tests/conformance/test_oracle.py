@@ -36,7 +36,7 @@ CODES = {
 
 @pytest.fixture(scope="module")
 def oracle() -> Iterator[Oracle]:
-    """One that asks: what earlier processes were answered says nothing about how it asks."""
+    """An oracle that sends requests: answers of earlier processes do not show its requests."""
     with Oracle(disk=KeptAnswers(None)) as oracle:
         yield oracle
 
@@ -127,7 +127,7 @@ def test_requests_are_retried_alone_after_a_crash(monkeypatch: pytest.MonkeyPatc
 
 
 def test_what_differs_is_asked_again_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.conformance.checks.neighbours", lambda: {GATHER: [GATHER, sound("Sin")]})
+    monkeypatch.setattr("tests.conformance.checks.neighbors", lambda: {GATHER: [GATHER, sound("Sin")]})
     with Oracle(disk=KeptAnswers(None)) as oracle:
         assert check_values(GATHER, oracle) == []
         key = Request("plugin", build(GATHER)).digest()
@@ -135,7 +135,7 @@ def test_what_differs_is_asked_again_alone(monkeypatch: pytest.MonkeyPatch) -> N
         oracle.kept[key] = ("answer", [(element_type, shape, bytes(len(data)))])
         assert check_values(GATHER, oracle) == []
         wrong = dataclasses.replace(GATHER, attributes={"axis": 1})
-        monkeypatch.setattr("tests.conformance.checks.neighbours", lambda: {wrong: [wrong, GATHER]})
+        monkeypatch.setattr("tests.conformance.checks.neighbors", lambda: {wrong: [wrong, GATHER]})
         monkeypatch.setattr(ours, "evaluate", lambda case, inputs=None: (DATA[:1],))
         assert any("against OpenVINO (plugin)" in fault for fault in check_values(wrong, oracle))
 
@@ -239,6 +239,6 @@ def test_cases_that_want_a_newer_processor(has: bool, asked: bool, monkeypatch: 
     assert can_be_asked(wants) is asked
     assert can_be_asked(GATHER)
     with Oracle(disk=KeptAnswers(None)) as nobody:
-        nobody.values = pytest.fail  # type: ignore[method-assign]  # must not be asked
+        nobody.values = pytest.fail  # type: ignore[method-assign]  # must not be used
         if not asked:
             assert check_values(wants, nobody) == []

@@ -77,11 +77,11 @@ SHAPE_OR_TYPE = re.compile(
     r"\b(any|same|like|as `?\w+|types?|shapes?|rank|scalar|vector|integers?|float\w*|booleans?|numeric|one)\b",
     re.IGNORECASE,
 )
-"""What a sentence about a port says of it: `[N, C]`, any type, the shape of another, one integer."""
+"""Patterns of a sentence about a port: `[N, C]`, any type, the shape of another, one integer."""
 
 
 def full_docstring(cls: type[Op], without: frozenset[str]) -> str:
-    """What a class says, and the versions that it names: Proposal-1 is "Proposal-4 without scores"."""
+    """The docstring of a class, and the versions that it names: Proposal-1 is "Proposal-4 without scores"."""
     text = description_of(cls)
     named = {name_of(other): other for other in registered()}
     others = sorted({*re.findall(r"\b[A-Z]\w*-\d+\b", text)} & (named.keys() - without - {name_of(cls)}))
@@ -319,7 +319,7 @@ SpaceToDepth.data SparseFillEmptyRows.default_value SparseFillEmptyRows.values S
 StridedSlice.data StringTensorUnpack.data TensorIterator.values Tile.data Transpose.arg Unique.data Unsqueeze.data
 VariadicSplit.data
 """
-"""The inputs that say nothing of what their elements are, or mean strings."""
+"""The inputs that do not describe their elements, or take strings."""
 
 
 def test_only_inputs_of_any_type_take_strings() -> None:
@@ -396,7 +396,7 @@ def test_look_up(type_name: str, version: str, answer: str) -> None:
     assert resolves(type_name, version) == answer
 
 
-def test_unknown_type_is_told_its_neighbour() -> None:
+def test_unknown_type_is_told_its_neighbor() -> None:
     with pytest.raises(GraphError) as caught:
         resolve("GatherElement", "opset6")
     assert facts(caught.value.hint) == ["GatherElements"]

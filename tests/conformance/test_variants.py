@@ -60,7 +60,7 @@ def cases(*types: str) -> list[tuple[Case, Op, tuple[Array, ...]]]:
 def same(actual: Any, expected: tuple[Array, ...]) -> Iterator[bool]:
     for output, other in zip(actual if isinstance(actual, tuple) else (actual,), expected, strict=False):
         yield output.dtype == other.dtype and output.shape == other.shape
-        # NumPy knows no NaN of the types that it does not have itself.
+        # NumPy has no NaN of the types that it does not define itself.
         is_same = output.dtype.kind == "V" and output.tobytes() == other.tobytes()
         yield is_same or np.array_equal(output, other, equal_nan=output.dtype.kind == "f")
 

@@ -236,10 +236,10 @@ def test_a_renamed_variable_is_one_fault(read, assigned, expected):
     [
         ("0 1 2 1 4", "d"),
         ("0 3 2 3 4", "b"),
-        # The first and the last layer have one neighbour.
+        # The first and the last layer have one neighbor.
         ("2 1 2 3", "a"),
         ("0 5 1 2 5", "b"),
-        # The one before a layer counts as the one behind it does, and those further away do not.
+        # The one before a layer counts as the one after it does, and those further away do not.
         ("5 2 6 1 2 3", "b"),
         ("3 4 5 1 2 4 7", "f"),
         ("8 3 4 5 2 4 7", "f"),
@@ -249,7 +249,7 @@ def test_a_renamed_variable_is_one_fault(read, assigned, expected):
         ("0 1 1 2", "c"),
         ("3 1 2 0 1 0", "e"),
         ("0 1 2 5 6 2 9", "f"),
-        # Ids that are no numbers are no neighbours.
+        # Ids that are no numbers are no neighbors.
         ("5 3 x 2 3 y 4", "b"),
         ("0 1 x 2 1 4", "e"),
     ],

@@ -1,4 +1,4 @@
-"""What OpenVINO reads although it is odd: read here as well, with a warning, and to OpenVINO's numbers."""
+"""Odd files that OpenVINO reads: read here as well, with a warning, and with OpenVINO's values."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def assert_runs_as_in_openvino(oracle: Oracle, xml: bytes, weights: bytes, *inpu
 
 
 def choice(then_ids: tuple[int, int], else_ids: tuple[int, int], port_ids: tuple[int, int] = (2, 3)) -> bytes:
-    """An If of the outputs x+x, x*x or x*x, x+x; the Results of its bodies stand in an order of their own."""
+    """An If of the outputs x+x, x*x or x*x, x+x; the Results of its bodies are in a different order."""
 
     def body(name: str, first: str, second: str, ids: tuple[int, int]) -> str:
         layers = [

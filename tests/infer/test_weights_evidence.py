@@ -1,4 +1,4 @@
-"""Weights of another network are recognised by what they hold, and weights with other faults are not."""
+"""Weights of another network are recognized by what they hold, and weights with other faults are not."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_impossible_number_in_weights_is_damage(tmp_path: Path) -> None:
 
 
 def test_the_layer_of_an_odd_constant_asks(tmp_path: Path) -> None:
-    """The evidence is thin: a step of 0, and bytes that nobody uses."""
+    """The evidence is thin: a step of 0, and unused bytes."""
     x = build.parameter([8], "f32", name="x")
     y = build.slice(x, np.array([0]), np.array([4]), np.array([2]))
     saved = Saved(build.model(build.result(y, name="y")), tmp_path)
@@ -152,7 +152,7 @@ def test_floats_that_are_other_bytes(tmp_path: Path, dtype: type[np.floating]) -
         np.zeros(256, np.float32),
         NOISE.integers(-128, 128, 256, np.int8),
     ],
-    ids=["mask of infinities", "mask of the least", "NaN", "positions", "scales", "zeros", "quantised"],
+    ids=["mask of infinities", "mask of the least", "NaN", "positions", "scales", "zeros", "quantized"],
 )
 def test_floats_that_are_meant(tmp_path: Path, array: Array, tail: int) -> None:
     saved = of_floats(array, tmp_path)

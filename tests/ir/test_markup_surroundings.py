@@ -1,4 +1,4 @@
-"""What stands around the root element: other readers of IR pass over white space before it and text behind it."""
+"""The surroundings of the root element: other readers of IR pass over white space before it and text after it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a healthy or damaged document becomes."""
+"""The document of a healthy or damaged file."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def memory() -> Iterator[Any]:
 
 
 class Fetched:
-    """Which bytes a file system is asked for."""
+    """The byte ranges requested from a file system."""
 
     def __init__(self, system: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         self.ranges: list[tuple[str, Any, Any]] = []
@@ -105,7 +105,7 @@ def run(path: str) -> Any:
 def test_checking_fetches_only_the_constants_it_looks_at(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     xml = LSTM.with_suffix(".xml").read_bytes()
     content = LSTM.with_suffix(".bin").read_bytes()
-    # A copy with a large constant that nothing asks for, in the middle of a file of 40 blocks.
+    # A copy with a large constant that is never read, in the middle of a file of 40 blocks.
     large = np.zeros(20 * BLOCK // 4, np.float32).tobytes()
     offsets = {int(number) for number in re.findall(rb'offset="(\d+)"', xml)}
     moved = re.sub(rb'offset="(\d+)"', lambda match: b'offset="%d"' % (int(match[1]) + 20 * BLOCK), xml)
@@ -169,7 +169,7 @@ def test_pickles_open_the_same_file_again(memory: Any) -> None:
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """Files of a folder; with ranges and versions where the server is told to."""
+    """Files of a folder; with ranges and versions if the server is configured for them."""
 
     def log_message(self, *_: object) -> None:
         pass

@@ -277,7 +277,7 @@ def rewrite(path: Path) -> None:
     stored = path.stat()
     with path.open("r+b") as file:
         file.write(b"\x01")
-    # The clock of a file system may be too coarse to tell the moments of a test apart.
+    # The clock of a file system may be too coarse for the moments of a test.
     os.utime(path, ns=(stored.st_atime_ns, stored.st_mtime_ns + 1))
 
 
@@ -314,7 +314,7 @@ def test_what_happens_to_a_small_file_does_not_matter(path: Path, change: Callab
 
 
 def test_a_mapped_file_may_be_replaced(large: Path) -> None:
-    """Who has the old one mapped keeps it; but not where it is cut short under another name."""
+    """A mapping of the old file stays valid; but not where it is truncated under another name."""
     weights = Weights.open(large)
     other = large.with_name("other.bin")
     large.rename(other)

@@ -21,7 +21,7 @@ def read(source: Path | str) -> Document:
 
 
 def content(document: Document) -> Any:
-    """All that a document says, without the places of its elements and constants."""
+    """The content of a document, without the positions of its elements and constants."""
 
     def plain(value: Any) -> Any:
         if isinstance(value, dict):
@@ -39,7 +39,7 @@ def constants(document: Document, path: Path) -> list[bytes]:
 
 
 def outputs(path: Path, inputs: Path) -> tuple[list[Any], list[Any]]:
-    """What OpenVINO computes, and the names of inputs and outputs."""
+    """The results of OpenVINO, and the names of inputs and outputs."""
     ov = pytest.importorskip("openvino")
     core = ov.Core()
     # Two threads share sums in an order that may change from run to run.

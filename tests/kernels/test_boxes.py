@@ -166,7 +166,7 @@ def polygon(box: list[float]) -> list[tuple[float, float]]:
 
 
 def clip_polygon(subject: list[tuple[float, float]], window: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """What of a polygon lies inside a convex one, cut off edge by edge."""
+    """The part of a polygon inside a convex one, cut off edge by edge."""
     for (ax, ay), (bx, by) in zip(window, window[1:] + window[:1], strict=True):
         side = [(bx - ax) * (y - ay) - (by - ay) * (x - ax) for x, y in subject]
         left = []

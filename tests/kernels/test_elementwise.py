@@ -1,4 +1,4 @@
-"""Real functions of elements of any type, in pieces and at once, into new arrays and into given ones."""
+"""Real functions of elements of any type, in blocks and at once, into new arrays and into `out`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""kernels.sorting: a stable sort of everything says which elements are the least ones."""
+"""kernels.sorting: the least elements are those of a stable sort of everything."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ def test_every_equivalent_change_has_a_reason() -> None:
     assert all(len(entry["why"]) > 10 and len(entry["shape"]) == 12 for entry in entries.values())
 
 
-def test_a_change_is_recognised_under_other_names() -> None:
+def test_a_change_is_recognized_under_other_names() -> None:
     changes = changes_of("ir_exec/some.py", SOURCE)
     listed = {change.key: change.shape for change in changes if "size" in change.before}
     assert listed

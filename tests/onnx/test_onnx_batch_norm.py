@@ -59,7 +59,7 @@ def test_first_versions(opset: int, is_test: int) -> None:
 
 
 def test_statistics_of_every_element() -> None:
-    """As the text of version 9 says it: of data that is flattened."""
+    """Specified by the text of version 9: statistics of data that is flattened."""
     inputs = [_f(2, 3, 4), *_parameters(3, 4)]
     proto = model_of_node(node("BatchNormalization", *inputs, opset=7, spatial=0), dynamic=False)
     outputs = compile_model(proto.SerializeToString())({f"x{position}": array for position, array in enumerate(inputs)})

@@ -136,7 +136,7 @@ def test_iteration_dependent_values_are_known_for_call_inputs(body: str, end: st
 
 
 def test_a_body_of_sequence_map_may_declare_no_types() -> None:
-    """As PyTorch's exporter writes `torch.hstack`; onnxruntime wants them of files that are as small as this one."""
+    """The form of `torch.hstack` by PyTorch's exporter; onnxruntime requires it of files as small as this one."""
     text = """
         g (float[3] x, float[2] z) => (float[M] y) {
             list = SequenceConstruct(x, z)

@@ -163,7 +163,7 @@ def test_values_are_those_of_onnxruntime(name: str) -> None:
 
 
 class TestOpenSizes:
-    """What an operator makes of an input of which the file does not say how many elements it has."""
+    """Results of an operator for an input with an unknown number of elements."""
 
     @pytest.mark.parametrize("axes", [[], [0], [0, 1]])
     def test_axes_of_unknown_number_may_be_all(self, axes: list[int]) -> None:

@@ -1,4 +1,4 @@
-"""Select: what is inferred where little is known, and what is said about shapes that do not broadcast."""
+"""Select: inference with little information, and errors for shapes that do not broadcast."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reductions: errors, unknown axes, bounds of values, and a plain loop beside them."""
+"""Reductions: errors, unknown axes, bounds of values, and a comparison with a plain loop."""
 
 from __future__ import annotations
 

@@ -67,11 +67,11 @@ def test_what_OpenVINO_infers_too(operator: Op, shape: str, value: TensorType, e
 @pytest.mark.parametrize(
     ("operator", "shape", "value", "expected"),
     [
-        # OpenVINO says 1.., as if a tensor of unknown rank could not be empty.
+        # OpenVINO infers 1.., as if a tensor of unknown rank could not be empty.
         (RESHAPE, "[...]", constant([-1, 4]), "[?,4]"),
         # OpenVINO refuses what holds where the unknown dim is 0.
         (RESHAPE, "[?,5]", constant([0, -1]), "[0,?]"),
-        # OpenVINO says [], [...], [...].
+        # OpenVINO infers [], [...], [...].
         (UNSQUEEZE, "[2,3]", make_type("[1]", "i64"), "[?,?,?]"),
         (UNSQUEEZE, "[2,3]", make_type("[]", "i64"), "[?,?,?]"),
     ],
@@ -222,7 +222,7 @@ def reshapes(draw: st.DrawFn) -> tuple[Op, Array, Array]:
     copying = draw(st.booleans())
     if copying:
         pattern = [0 if axis < len(shape) and shape[axis] == size else size for axis, size in enumerate(sizes)]
-        # A dim of 0 that is not copied cannot be told where zeros copy.
+        # A dim of 0 that is not copied cannot be written where zeros copy.
         copying = all(size != 0 for size, expected in zip(pattern, sizes, strict=True) if expected == 0 and size != 0)
     if pattern and data.size and draw(st.booleans()):
         pattern[draw(st.integers(0, len(pattern) - 1))] = -1

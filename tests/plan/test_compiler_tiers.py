@@ -1,4 +1,4 @@
-"""When weights are packed: "auto" keeps packed ones after a few runs, "full" at once, and no bit changes."""
+"""The time of packing of weights: "auto" keeps packed ones after a few runs, "full" at once, and no bit changes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LATER = thresholds.RUNS_BEFORE_PACKING
 
 @pytest.fixture(autouse=True)
 def packing() -> Iterator[None]:
-    """As on a processor with AVX-512."""
+    """Pack as on a processor with AVX-512."""
     with pretend(has_small_kernels=True):
         yield
 

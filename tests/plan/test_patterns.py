@@ -45,7 +45,7 @@ def plan_of(*outputs: Any) -> PlanGraph:
 
 
 def match_last(pattern: NodePattern, *outputs: Any) -> Match | Mismatch | None:
-    """What the pattern finds at the last node of a network."""
+    """The result of the pattern at the last node of a network."""
     plan = plan_of(*outputs)
     return match(pattern, plan, plan.nodes[-1])
 
@@ -229,7 +229,7 @@ def test_layers_without_an_anchor_have_no_reason() -> None:
 
 
 def test_fused_anchor_has_no_reason() -> None:
-    """The Add behind the product is tried first, and matches in part."""
+    """The Add after the product is tried first, and matches in part."""
     relu = FusionRule(
         op("Sqrt", op("ReLU", X)) | op("Exp", op("ReLU", X)),
         inputs=("x",),
@@ -255,7 +255,7 @@ LAYERS = {"Add": build.add, "Multiply": build.multiply, "Subtract": build.subtra
 
 
 def layers(tree: Any, leaves: dict[str, Any], turns: Callable[[], bool]) -> Any:
-    """The layers of a tree, operands of sums and products turned at random."""
+    """The layers of a tree, operands of sums and products swapped at random."""
     if isinstance(tree, str):
         return leaves[tree]
     operator_type, *inner = tree

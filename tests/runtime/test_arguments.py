@@ -1,4 +1,4 @@
-"""What callers give: arrays for inputs, shapes for plans, numbers."""
+"""Arguments of callers: arrays for inputs, shapes for plans, numbers."""
 
 from __future__ import annotations
 

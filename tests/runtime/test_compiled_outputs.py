@@ -37,7 +37,7 @@ def test_layers_and_ports_in_the_order_asked_for() -> None:
 
 
 def test_layers_behind_a_result() -> None:
-    """A Result stands before the layer that is asked for, and one has the name of a Result."""
+    """A Result precedes the requested layer, and one has the name of a Result."""
     net = NetworkText()
     relu = net.op("ReLU", net.parameter("2"))
     first = net.result(relu)

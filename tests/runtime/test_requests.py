@@ -1,4 +1,4 @@
-"""What people write who come from OpenVINO: ports as keys, infer requests, tensors and variables."""
+"""The interface of users of OpenVINO: ports as keys, infer requests, tensors and variables."""
 
 from __future__ import annotations
 

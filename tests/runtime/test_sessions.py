@@ -1,4 +1,4 @@
-"""Sessions: variables of their own, calls from several threads, and what a failed run leaves behind."""
+"""Sessions: separate variables, calls from several threads, and the state after a failed run."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_variables_of_bodies_are_among_them() -> None:
 
 
 def wide_counter(size: int) -> NetworkText:
-    """The same with enough layers and elements that threads meet in the middle of a run."""
+    """The counter with enough layers and elements that threads meet in the middle of a run."""
     net = NetworkText()
     x = net.parameter(str(size))
     before = net.op("ReadValue", x, opset=6, variable_id="sum", variable_type="f32", variable_shape=str(size))

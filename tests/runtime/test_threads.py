@@ -1,4 +1,4 @@
-"""How many threads a run uses, and that it makes no difference to its results."""
+"""The number of threads of a run, and that it makes no difference to its results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the process finds out about its machine, and that nothing else asks for it."""
+"""The facts that the process finds out about its machine, and that no other module reads them."""
 
 from __future__ import annotations
 

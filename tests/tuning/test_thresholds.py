@@ -54,5 +54,5 @@ def test_no_test_sets_one_but_for_the_size_of_chunks() -> None:
         if path != Path(__file__)
         and re.search(r"setattr\(\s*thresholds\b|vars\(thresholds\)\.update", path.read_text("utf-8"))
     }
-    # One makes pieces small, the other one proves that no threshold changes a value.
+    # One makes chunks small, the other one proves that no threshold changes a value.
     assert setting == {"helpers/chunks.py", "conformance/numbers.py"}

@@ -197,7 +197,7 @@ def test_every_f16_becomes_the_f32_of_the_same_value() -> None:
 
 
 def test_ties_of_nf4_go_down() -> None:
-    """As in OpenVINO: half of the way from 0 to the least positive value is 0, and the next number above is not."""
+    """Rounding of OpenVINO: half of the way from 0 to the least positive value is 0, the next number is not."""
     codes = np.arange(16, dtype=np.uint8).view(ElementType.nf4.dtype)
     values = convert(codes, ElementType.f32)
     tie = values[8] / np.float32(2)

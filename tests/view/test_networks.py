@@ -1,4 +1,4 @@
-"""What a page holds of a network: keys, types, findings, source lines, all of it printable and not too long."""
+"""The content of a page about a network: keys, types, findings, source lines, all of it printable and not too long."""
 
 from __future__ import annotations
 

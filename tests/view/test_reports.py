@@ -1,4 +1,4 @@
-"""What reports tell of layers: compare, profile, diff, and networks beside; statistics of the values of a run."""
+"""Reports about layers: compare, profile, diff, and networks; statistics of the values of a run."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def select(tab: Any, layer: str) -> None:
 
 
 def box_of(tab: Any, layer: str) -> dict[str, float]:
-    """Where a layer is on the canvas."""
+    """The place of a layer on the canvas."""
     box: dict[str, float] = tab.evaluate("key => page.scenes[0].screenBox(page.networks[0].layers.get(key))", layer)
     return box
 
@@ -437,7 +437,7 @@ def test_layers_show_error_behind_their_status(open_page: Opens) -> None:
 
 
 def test_column_widths_follow_cells(open_page: Opens) -> None:
-    """So that what a report tells of layers is in sight beside their names."""
+    """Columns of reports about layers are in sight next to their names."""
     path = SAMPLES / "gnn_step.xml"
     inputs = dict(np.load(path.with_suffix(".inputs.npz")))
     tab = open_page(view(path, compare=compare(path, path, inputs)))

@@ -53,16 +53,14 @@ def floor_of(
     Returns:
         None if another program computes the reference, or if the precisions of the files differ.
     """
-    if not isinstance(reference, (IRReference, TraceReference)) or folded.has_other_formats:
-        return None
-    if isinstance(reference, TraceReference):
-        return SAME_ENGINE  # a trace lacks only values that its run has not computed
-    if _short_types(ours) != _short_types(theirs):
+    is_trace, is_file = isinstance(reference, TraceReference), isinstance(reference, IRReference)
+    has_same_types = is_trace or (is_file and _short_types(ours) == _short_types(theirs))
+    if not has_same_types or folded.has_other_formats:
         return None
     used = {partner.key for partner in partners.values()}
     is_same = all(entry.key in partners for entry in ours)
     is_same = is_same and all(entry.key in used or entry.key in conversions for entry in theirs)
-    return SAME_ENGINE if is_same else _OTHER_LAYERS
+    return SAME_ENGINE if is_same or is_trace else _OTHER_LAYERS  # a trace lacks only values that did not occur
 
 
 def _short_types(entries: Sequence[Entry]) -> set[str]:
@@ -148,11 +146,8 @@ class ValueComparer:
 
     def is_same(self, ours: Array, theirs: Array) -> bool:
         """Return True if the reference's value is equal, directly or after rounding to the 16-bit type of the file."""
-        if same_bits(ours, theirs):
-            return True
-        if not self._is_wide or ours.dtype == theirs.dtype or ours.shape != theirs.shape:
-            return False
-        return same_bits(as_declared(ours, ElementType.of(theirs)), theirs)
+        may_round = self._is_wide and ours.dtype != theirs.dtype and ours.shape == theirs.shape
+        return same_bits(ours, theirs) or (may_round and same_bits(as_declared(ours, ElementType.of(theirs)), theirs))
 
     def compare_output(
         self,
@@ -180,9 +175,9 @@ class ValueComparer:
         if theirs is None:
             if entry.output:
                 self.output_errors[output] = None
-            if entry.key in self._folded.parts:
-                return ComparedLayer(**layer, status="skipped", note=self._folded.parts[entry.key]), own_output is ours
-            return ComparedLayer(**layer, status="unmatched"), own_output is ours
+            note_of_part = self._folded.parts.get(entry.key)
+            layer |= {"status": "unmatched" if note_of_part is None else "skipped", "note": note_of_part}
+            return ComparedLayer(**layer), own_output is ours
         settings = self.settings
         kinds = ElementType.of(ours), computed_type(theirs)
         same = self.is_same(ours, theirs)

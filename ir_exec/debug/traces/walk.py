@@ -164,10 +164,8 @@ class Walker:
             with RunThreads(self._threads), np.errstate(all="ignore"), self._as_now(Where(), visit, on_iteration):
                 outputs = self._walk(self.model.graph, arrays)
                 self._state.commit()
-                if not self.wide.ops:
-                    return outputs
                 ports = zip(outputs, self.model.outputs, strict=True)
-                return [as_declared(array, port.element_type) for array, port in ports]
+                return [as_declared(array, port.element_type) for array, port in ports] if self.wide.ops else outputs
         finally:
             LIMITS.reset(limits_before)
 

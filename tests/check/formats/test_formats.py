@@ -27,7 +27,7 @@ def lines(path: str) -> list[str]:
 
 
 HERE = Places(folder=str(BAD.parent), root=str(BAD.parents[1]), lines_of=lines)
-"""As for a program that runs in the folder `tests` of the repository."""
+"""The paths for a program that runs in the folder `tests` of the repository."""
 
 
 def reports(*paths: Path) -> Reports:
@@ -206,7 +206,7 @@ def test_gitlab_code_quality() -> None:
 
 class TestJunit:
     def test_what_readers_of_it_know(self) -> None:
-        """What the schema of the xUnit plugin of Jenkins holds; GitLab adds `file`."""
+        """The elements of the schema of the xUnit plugin of Jenkins; GitLab adds `file`."""
         attributes = {
             "testsuites": {"name", "time", "tests", "failures", "disabled", "errors"},
             "testsuite": {"name", "tests", "failures", "errors", "time", "skipped", "timestamp", "hostname", "id"},
@@ -261,7 +261,7 @@ def test_junit_of_names_that_xml_cannot_hold() -> None:
 
 
 class TestHostileNames:
-    """Whatever a file calls its layers, no report holds more lines or characters than ir_exec itself writes."""
+    """Reports with hostile layer names hold no more lines or characters than ir_exec itself writes."""
 
     ID = "7\n::error::owned"
     NAME = "n\x1b[31m\x85\u202e\u200b\ufeff\r\n##[error]x"

@@ -59,7 +59,7 @@ def test_several_files_and_none_twice() -> None:
     assert summary(result) == mentions(2, 120, 0, 1, 0)
 
 
-def test_colours_on_request_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_colors_on_request_only(monkeypatch: pytest.MonkeyPatch) -> None:
     arguments = ["check", str(BAD / "IR107-cycle.xml")]
     monkeypatch.delenv("NO_COLOR", raising=False)
     assert "\x1b[31m" in CliRunner().invoke(main, arguments, color=True).stdout

@@ -45,7 +45,7 @@ class TestWhatIf:
 
     @pytest.mark.parametrize("text", ["x[5,3]", "x=5,3", "x=[5,3]", "[5,3]", "5,3"])
     def test_one_syntax_for_shapes(self, text: str, tmp_path: Path) -> None:
-        """What `check` takes `run` and `inspect` take too, and the name may be left out for a single input."""
+        """`check`, `run` and `inspect` share one syntax for shapes; the name may be omitted for a single input."""
         path = tmp_path / "relu.xml"
         dims = (-1, 3)
         relu = layer(1, "ReLU", inputs=[port(0, dims=dims)], outputs=[port(1, dims=dims, names="y")])

@@ -28,7 +28,7 @@ def run(*arguments: str | Path) -> Result:
 
 
 def norm(ours: Array, reference: Array) -> float:
-    """A metric of one's own."""
+    """A custom metric."""
     return float(np.linalg.norm(ours - reference))
 
 
@@ -168,7 +168,7 @@ def test_the_schemas_are_current(schema: str) -> None:
 
 
 class TestReferencesThatCannotBeRead:
-    """Nothing that is said of them is about inputs that were drawn."""
+    """No message about them concerns drawn inputs."""
 
     def test_a_missing_file(self) -> None:
         result = run(GNN, "--with", "missing.npz", "--shape", "features=5,4", "--shape", "edges=2,6")

@@ -86,7 +86,7 @@ def test_constants_are_folded(tmp_path: Path) -> None:
 
 
 def padded_network(folder: Path) -> Path:
-    """A network of which the newest OpenVINO says two layers in newer versions than 2023.0 has."""
+    """A network whose version 2023.0 layers the newest OpenVINO reports as two newer layers."""
     proto = model("g (float[2,1,8] x) => (float[2,10] y) { p = Pad(x, pads) y = Squeeze(p, axes) }", opset=18)
     proto.graph.initializer.append(numpy_helper.from_array(np.array([0, 0, 1, 0, 0, 1]), "pads"))
     proto.graph.initializer.append(numpy_helper.from_array(np.array([1]), "axes"))

@@ -193,7 +193,7 @@ def test_shapes_that_do_not_fit() -> None:
 
 
 class TestLayer:
-    def test_attributes_and_neighbours(self) -> None:
+    def test_attributes_and_neighbors(self) -> None:
         result = inspect(NETWORKS / "script_if.xml", "--layer", "aten::linear/MatMul")
         assert result.exit_code == 0, result.output
         assert result.stdout.splitlines()[:2] == [

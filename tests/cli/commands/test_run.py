@@ -443,7 +443,7 @@ def test_statistics(array: Any, expected: tuple[str, str, str, str]) -> None:
 
 
 def test_as_a_program_of_its_own() -> None:
-    """In a pipe no line is cut and nothing is coloured."""
+    """In a pipe no line is cut and nothing is colored."""
     code = "from ir_exec.cli import main; main()"
     command = [sys.executable, "-c", code, "inspect", str(GNN), "--layers"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

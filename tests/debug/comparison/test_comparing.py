@@ -323,7 +323,7 @@ def test_memory_stays_within_the_run(tmp_path: Path) -> None:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert report.equal
-    # The run itself holds two tensors; pieces that are compared take a little more.
+    # The run itself holds two tensors; blocks for the comparison take a little more.
     assert peak < 6 * x.nbytes + 2**24
 
 

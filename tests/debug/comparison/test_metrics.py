@@ -1,4 +1,4 @@
-"""How far two values are apart."""
+"""Distances of two values."""
 
 from __future__ import annotations
 

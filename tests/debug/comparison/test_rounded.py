@@ -1,4 +1,4 @@
-"""Copies of a network with weights of 16 bits: what they lose is told once, and faults in them are found."""
+"""Copies of a network with weights of 16 bits: their loss is reported once, and faults in them are found."""
 
 from __future__ import annotations
 

@@ -83,11 +83,11 @@ class TestNoFalseAlarm:
     def test_normalization_of_nearly_constant_rows(self) -> None:
         x = (np.float32(7.3) + np.float32(1e-6) * cancelling(3, 64)).astype(np.float32)
         mean = np.float64(x).mean(-1, keepdims=True).astype(np.float32)
-        centred = x - mean
-        reference = centred / np.sqrt((centred * centred).mean(-1, keepdims=True) + np.float32(1e-12))
+        centered = x - mean
+        reference = centered / np.sqrt((centered * centered).mean(-1, keepdims=True) + np.float32(1e-12))
         # Another rounding of the mean moves every element by as much.
         moved = x - np.nextafter(mean, np.float32(9))
-        reference = moved / np.sqrt((centred * centred).mean(-1, keepdims=True) + np.float32(1e-12))
+        reference = moved / np.sqrt((centered * centered).mean(-1, keepdims=True) + np.float32(1e-12))
         report = against(
             lambda x: build.mvn(x, [-1], eps=1e-12, normalize_variance=True, eps_mode="inside_sqrt", name="sum"),
             x,

@@ -1,4 +1,4 @@
-"""What differs between two networks."""
+"""Differences of two networks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def in_another_case(xml: bytes) -> bytes:
 
 
 def exported_again(xml: bytes, seed: int) -> bytes:
-    """The same network with other ids, another order, other generated names, and defaults left out."""
+    """The network with other ids, another order, other generated names, and defaults left out."""
     root = etree.fromstring(xml)
     random = Random(seed)
     for layers in root.iter("layers"):

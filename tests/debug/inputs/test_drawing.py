@@ -1,4 +1,4 @@
-"""Inputs that nobody gave have sizes that the network takes."""
+"""Missing inputs are drawn in sizes that the network takes."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_the_usual_sizes_of_images() -> None:
     assert image.shape == (2, 3, 32, 32)
 
 
-def test_open_channels_are_colours() -> None:
+def test_open_channels_are_colors() -> None:
     image = build.parameter("?,?,?,?", "f32", name="image")
     assert drawn_inputs(build.model(build.relu(image)), 0)["image"].shape == (2, 3, 32, 32)
 
@@ -182,7 +182,7 @@ def with_positions(count: int) -> Model:
 
 
 def encode_points(features: int) -> Model:
-    """Points with sines and cosines of them, before a layer that says how many dimensions they have."""
+    """Points with sines and cosines of them, before a layer with the number of their dimensions."""
     value = build.parameter("?,?", "f32", name="points")
     parts = [value, *[part for scale in (1, 2, 4) for part in (build.sin(build.multiply(value, np.float32(scale))),)]]
     return model(build.matmul(build.concat(parts, 1), np.ones((features * 4, 5), np.float32)))
@@ -261,7 +261,7 @@ def make_pooling(rounding: str) -> Callable[[Value], Value]:
 
 
 def merge_columns() -> Model:
-    """The even columns beside the odd ones."""
+    """The even columns joined with the odd ones."""
     x = convolve(image(), 3, 2, 2)
     parts = [build.slice(x, *map(np.int64, ([first], [2**31 - 1], [2], [2]))) for first in (0, 1)]
     return model(build.concat(parts, 1))
@@ -322,7 +322,7 @@ FITTED: dict[str, tuple[Callable[[], Model], str, str | None]] = {
 
 
 def takes(dim: InputDim, size: int) -> bool:
-    """What the report says in its fields."""
+    """The sizes that the fields of the report allow."""
     if size in dim.also or (size == 1 and dim.one):
         return True
     if dim.kind == "listed" or (dim.least is not None and size < dim.least):
@@ -357,7 +357,7 @@ def test_drawn_sizes_run_in_openvino(name: str, tmp_path: Path) -> None:
         if formula is not None:
             assert report.outputs[2].formula == formula
             value = formula.replace("image[2]", str(size)).replace("/", "//").replace("floor", "")
-            assert eval(value) == result.shape[2], size  # a formula that stands above
+            assert eval(value) == result.shape[2], size  # a formula of this file
 
 
 @pytest.mark.broad

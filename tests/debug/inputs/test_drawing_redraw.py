@@ -62,7 +62,7 @@ def test_it_ends_where_nothing_helps() -> None:
 
 
 def test_a_constant_output_is_drawn_again() -> None:
-    # Normal numbers lie far above, a tenth of them does not.
+    # Normal numbers are far above, a tenth of them is not.
     value = build.clamp(build.add(build.abs(x()), np.float32(0.0)), min=0.0, max=1e-9)
     _, record = checked_inputs(model(value), 0)
     assert len(record.rejected) == 2

@@ -1,4 +1,4 @@
-"""What an input is for, by what the network does with it and by its name."""
+"""The role of an input, from its use in the network and its name."""
 
 from __future__ import annotations
 

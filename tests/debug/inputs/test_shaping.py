@@ -1,4 +1,4 @@
-"""Which input sizes a network takes: against OpenVINO's reshape and run, and for networks made for each kind of dim."""
+"""Input sizes that a network takes: against OpenVINO's reshape and run, and for a network for each category of dim."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def fitting(findings: SizeFindings) -> list[Sizes]:
 
 
 def list_refused_sizes(findings: SizeFindings) -> list[tuple[int, Sizes]]:
-    """Sizes that do not fit: behind every limit, between steps, and others than the fixed ones."""
+    """Sizes that do not fit: beyond every limit, between steps, and other than the fixed ones."""
     limits = [(dim, outcome.sizes) for dim, free in findings.free.items() for outcome in free.refused]
     return limits + [(dim, outcome.sizes) for dim, outcome in findings.fixed.items()]
 
@@ -362,7 +362,7 @@ def test_as_text() -> None:
 
 @pytest.mark.parametrize("name", ["bert_tiny_fp16", "script_loop_seq", "gnn_gcn_gat", "llama_stateful"])
 def test_probes_infer_what_a_whole_pass_does(name: str) -> None:
-    """A probe leaves out what it knows from an earlier one."""
+    """A probe omits the parts that an earlier one inferred."""
     model = read_model(PATHS[name])
     prober = Prober(model)
     findings = explore(prober)

@@ -70,7 +70,7 @@ def test_layers_of_bodies_count_for_themselves() -> None:
     assert loop.calls == 1
     assert loop.with_bodies > loop.seconds
     assert loop.with_bodies >= max(layer.with_bodies for layer in inner)
-    # The innermost layer that holds the peak is told, and not the loop around it.
+    # The innermost layer that holds the peak is reported, and not its loop.
     assert report.peak_layer is not None
     assert report.peak_layer.startswith("prim::Loop/Loop/body/")
 
@@ -149,7 +149,7 @@ def layer(path: str) -> LayerProfile:
 def test_prefixes() -> None:
     names = ["net.layers.0/mul", "net.layers.0/add", "net.layers.1/mul", "net.layers.1/add", "net.head", "other", "o/x"]
     layer_counts = {group.name: group.layers for group in grouped_by_prefix(list(map(layer, names)))}
-    # `net.` says more than nothing; what has one layer alone, or the layers of a longer prefix, is left out.
+    # `net.` is informative; what has one layer alone, or the layers of a longer prefix, is left out.
     assert layer_counts == {"net.": 5, "net.layers.": 4, "net.layers.0/": 2, "net.layers.1/": 2}
 
 

@@ -1,4 +1,4 @@
-"""Networks without names and weights of their own."""
+"""Networks with anonymous names and random weights."""
 
 from __future__ import annotations
 

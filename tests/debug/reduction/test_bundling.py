@@ -163,7 +163,7 @@ def test_missing_fault_is_reported(tmp_path: Path) -> None:
 
 
 def npz(shape: str) -> bytes:
-    """An array that says it is of another shape than its bytes make."""
+    """An array whose declared shape differs from its bytes."""
     stored = io.BytesIO()
     with zipfile.ZipFile(stored, "w") as archive:
         header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"

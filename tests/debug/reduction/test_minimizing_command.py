@@ -47,7 +47,7 @@ def test_a_signal() -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="scripts are started otherwise there")
 def test_programs_beside_the_interpreter_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As `ir-exec` is in an environment that is not activated."""
+    """The layout of `ir-exec` in an environment that is not activated."""
     tool = tmp_path / "a-tool-of-the-environment"
     tool.write_text("#!/bin/sh\nexit 4\n")
     tool.chmod(0o755)
@@ -67,7 +67,7 @@ def test_paths_are_one_argument_each(tmp_path: Path) -> None:
 
 
 def test_hanging_command_is_killed_with_children(tmp_path: Path) -> None:
-    """What the command has started holds a pipe, whose end comes when nobody holds it any more."""
+    """A child of the command holds a pipe, which ends when its last holder closes it."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     read = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)

@@ -105,7 +105,7 @@ def test_two_faults_that_are_both_needed() -> None:
 
 
 def test_layers_in_a_row_stay() -> None:
-    """A fusion that goes wrong needs its neighbours."""
+    """A fusion that goes wrong needs its neighbors."""
 
     def fails(model: Model) -> bool:
         return any(
@@ -127,7 +127,7 @@ def test_layers_in_a_row_stay() -> None:
 
 
 def test_layers_between_are_replaced_by_their_inputs() -> None:
-    """Where a path has to stay, what is on it need not."""
+    """If a path has to stay, its layers need not."""
 
     def reaches(model: Model) -> bool:
         behind = set()

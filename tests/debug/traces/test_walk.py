@@ -47,7 +47,7 @@ def test_constant_kernels_match_the_run(monkeypatch: pytest.MonkeyPatch) -> None
     np.testing.assert_array_equal(output, X @ weights.T)
     (constants_seen,) = seen
     assert list(constants_seen) == [1]
-    # Other constants than those of the network make a kernel of their own.
+    # Constants that differ from those of the network make another kernel.
     (node,) = [node for node in model.graph.nodes if node.type == "MatMul"]
     (other,) = walker.again(node, [X, weights + 1])
     np.testing.assert_array_equal(other, X @ (weights + 1).T)

@@ -25,7 +25,7 @@ NAMES = [variant.name for variant in VARIANTS]
 
 @pytest.fixture(autouse=True, params=[False, True], ids=["AVX2", "AVX-512"])
 def small_kernels(request: pytest.FixtureRequest) -> Iterator[bool]:
-    """With and without small matrices that BLAS multiplies as they lie."""
+    """With and without small matrices that BLAS multiplies in their memory order."""
     with pretend(has_small_kernels=request.param):
         yield request.param
 
@@ -61,7 +61,7 @@ def applying(axes: Sequence[SlidingAxis], data: Array, filters: Array) -> list[s
 
 
 def laid(data: Array, order: str) -> Array:
-    """The same data in another order in memory."""
+    """The data in another order in memory."""
     if order == mentions("channels"):
         return np.moveaxis(np.ascontiguousarray(np.moveaxis(data, 1, -1)), -1, 1)
     if order == "part":

@@ -66,7 +66,7 @@ def test_rows_read_again_are_the_same_function(rows: list[Case]) -> None:
 
 
 def _find_unlisted_faults(case: Case) -> list[str]:
-    """What differs, but for operators of which some rows are others in ONNX, and for what is not read."""
+    """Differences, except for operators with other rows in ONNX, and for unread values."""
     if resolve(case.type, f"opset{case.opset}").__name__ in WRONG:
         return []
     return [fault for fault in back_again(case) if not any(reason in fault for reason in NOT_READ_AGAIN)]

@@ -41,7 +41,7 @@ def cache_model() -> ir_exec.Model:
 
 
 def back(model: ir_exec.Model, folder: Path) -> ir_exec.Model:
-    """What is read of the ONNX file of a model."""
+    """The model read from its ONNX file."""
     path = folder / "model.onnx"
     ir_exec.onnx.write_model(model, path)
     return ir_exec.read_model(path)

@@ -195,7 +195,7 @@ def test_fields_are_inherited_and_narrowed() -> None:
 
 
 def test_annotations_may_be_types() -> None:
-    """As in a module without `from __future__ import annotations`."""
+    """Annotations of a module without `from __future__ import annotations`."""
     text = "class Plain(Op):\n    axis: Int = 1\n    label: ClassVar[str] = 'x'\n    other: ClassVar = 2\n"
     names: dict[str, Any] = {"Op": Op, "Int": Int, "ClassVar": ClassVar, "__name__": __name__}
     exec(compile(text, "plain.py", "exec", dont_inherit=True), names)

@@ -1,4 +1,4 @@
-"""Which class stands for a type, and which types are suggested for one that there is not."""
+"""The class of a type, and the suggestions for an unknown type."""
 
 from __future__ import annotations
 

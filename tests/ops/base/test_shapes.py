@@ -109,7 +109,7 @@ def test_runtime_dependent_faults_are_not_reported(what: str) -> None:
     "dims", [lambda array: Shape.of_rank(array.ndim), lambda _: Shape.unknown()], ids=["dims", "rank"]
 )
 def test_open_dims_are_no_faults(what: str, dims: Any) -> None:
-    """What is too large for the data of the case may fit other data; what is negative, falls or is 0 never does."""
+    """Sizes too large for the data of the case may fit other data; negative, falling or zero ones never do."""
     operator, inputs, wrong, _ = FAULTS[what]
     never_fits = (
         any((inputs[position] < 0).any() for position in wrong) or "fall" in what or "shift" in what or " 0" in what

@@ -1,4 +1,4 @@
-"""Transposed convolutions against the sums that define them, and what they say about wrong inputs."""
+"""Transposed convolutions against the sums that define them, and their errors for wrong inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What prior boxes say about wrong sizes and attributes, and the types of those whose sizes are not known."""
+"""Errors of prior boxes for wrong sizes and attributes, and the types of those whose sizes are not known."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.helpers.operators import make, run
 from tests.helpers.values import constant, make_type
 
 
-def test_a_box_at_the_centre_of_the_image() -> None:
+def test_a_box_at_the_center_of_the_image() -> None:
     operator = make("PriorBox", 8, min_size=10, offset=0.5)
     output = run(operator, np.array([1, 1]), np.array([20, 40]))
     assert output.tolist() == [[0.375, 0.25, 0.625, 0.75], [np.float32(0.1)] * 4]

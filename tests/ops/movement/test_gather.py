@@ -1,4 +1,4 @@
-"""The gather family against plain loops, and everything it says about wrong shapes and values."""
+"""The gather family against plain loops, and its errors for wrong shapes and values."""
 
 from __future__ import annotations
 

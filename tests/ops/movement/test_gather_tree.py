@@ -1,4 +1,4 @@
-"""GatherTree against the pseudocode of its specification, and everything it says about wrong shapes and values."""
+"""GatherTree against the pseudocode of its specification, and its errors for wrong shapes and values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Concat and the splits: what is inferred where little is known, and what is said about parts that cannot be."""
+"""Concat and the splits: inference with little information, and errors for impossible parts."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ def test_pad_value_unused_by_mode() -> None:
 
 
 def test_nothing_between_is_larger_than_data_and_output() -> None:
-    # 100,000 by 100,000 elements would stand between, were the axis that grows the first.
+    # 100,000 by 100,000 elements would be needed in between, if the growing axis were the first.
     data = np.zeros((1, 100_000), np.uint8)
     result = Pad(pad_mode="edge").evaluate(data, ints(99_999, 0), ints(0, -99_999))
     assert result.shape == (100_000, 1)

@@ -1,4 +1,4 @@
-"""The scatter family against plain loops, and everything it says about wrong shapes, element types and values."""
+"""The scatter family against plain loops, and its errors for wrong shapes, element types and values."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def test_elements_without_updates_are_unchanged() -> None:
 
 
 def test_the_last_one_wins_however_indices_lie() -> None:
-    """NumPy goes through arrays in the order of memory where nobody minds."""
+    """NumPy iterates over arrays in the order of memory by default."""
     forward = np.tile([2, 0, 2, 1], 50)
     updates = np.arange(200, dtype=np.float32)
     expected = [197.0, 199.0, 198.0]
@@ -432,7 +432,7 @@ def test_memory_follows_the_output() -> None:
 
 @pytest.mark.parametrize("element_type", ["i32", "i64"])
 def test_negative_indices_of_either_type(element_type: str) -> None:
-    """Version 3 refuses them, as specified; from version 12 on they count from the end."""
+    """Version 3 refuses them, as specified; since version 12 they count from the end."""
     data, updates = np.zeros((3, 4), np.float32), np.arange(1, 7, dtype=np.float32).reshape(2, 3)
     indices, expected = np.array([[-1, 0, -3], [2, -2, -1]], element_type.replace("i", "int")), data.copy()
     for row, column in np.ndindex(indices.shape):
@@ -481,7 +481,7 @@ def test_reductions_of_many_rows(reduction: str, reduce: np.ufunc, width: int) -
 
 @pytest.mark.parametrize("size", [200, 230])
 def test_short_indices_are_not_taken_for_unsigned_ones(size: int) -> None:
-    """-100 as an unsigned number of 8 bits is 156, which would lie on the axis."""
+    """-100 as an unsigned number of 8 bits is 156, which would be on the axis."""
     data, updates = np.zeros(size, np.float32), np.ones(2, np.float32)
     with pytest.raises(EvaluationError, match=naming("indices[1]", -100, 0, size - 1)):
         make("ScatterUpdate", 3).evaluate(data, np.array([0, -100], np.int8), updates, np.array(0))

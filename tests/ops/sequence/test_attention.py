@@ -243,7 +243,7 @@ def test_scores_of_short_and_of_long_vectors(length: float, masking: str) -> Non
     if masking == "boolean":
         scores = np.where(allowed, scores, -np.inf)
     elif masking == "added":
-        # Beside the lowest f32 a score is nothing: a row of these alone is even.
+        # Compared with the lowest f32 a score is negligible: a row of these alone is even.
         scores = np.where(allowed, scores, -np.inf)
         scores[:, 3] = 0
     elif masking == "causal":
@@ -294,5 +294,5 @@ def test_a_scalar_mask_of_many_pieces(monkeypatch: pytest.MonkeyPatch, mask: np.
     vectors = [random.standard_normal((48, 20, 4)).astype(np.float32) for _ in range(3)]
     operator = ScaledDotProductAttention(causal=causal)
     result = operator.evaluate(*vectors, np.array(mask))
-    # The same is added to all scores of a query.
+    # One number is added to all scores of a query.
     np.testing.assert_allclose(result, operator.evaluate(*vectors), rtol=1e-5, atol=1e-6)

@@ -18,7 +18,7 @@ CLASSES = 3
 
 
 def collapse_path(path: list[int], blank: int, merge: bool) -> list[int]:
-    """As the specification words it: repeated classes become one, then blanks go."""
+    """Collapse a path as specified: repeated classes become one, then blanks go."""
     if merge:
         path = [label for label, _ in groupby(path)]
     return [label for label in path if label != blank]

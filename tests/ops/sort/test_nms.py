@@ -1,4 +1,4 @@
-"""Suppression against plain loops, and what it says about wrong inputs."""
+"""Suppression against plain loops, and its errors for wrong inputs."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_rows_up_to_version_4_are_selected_boxes() -> None:
     numbers = (np.array(3, np.int64), np.array(0.5, np.float32), np.array(0, np.float32))
     for since in (1, 3, 4):
         operator = make("NonMaxSuppression", since)
-        # As OpenVINO 2026.4 does: a static type, and an output of the rows that are there.
+        # As OpenVINO 2026.4 does: a static type, and an output of the selected rows.
         assert operator.infer(*map(TensorType.of, (boxes, scores, *numbers))).shape == [3, 3]
         assert operator.evaluate(boxes, scores, *numbers).tolist() == [[0, 0, 2], [0, 0, 0]]
 

@@ -1,4 +1,4 @@
-"""Filters that hold the scale of the normalization behind them, and that nothing else about a network changes."""
+"""Filters that hold the scale of the normalization after them, without any other change of a network."""
 
 from __future__ import annotations
 

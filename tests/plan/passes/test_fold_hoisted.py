@@ -1,4 +1,4 @@
-"""What does not change between the iterations of a loop is computed once."""
+"""Values that do not change between the iterations of a loop are computed once."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def looping(body_of: Body, x: str = "2,3", fixed: str = "5,2,3") -> NetworkText:
 
 
 def runs(net: NetworkText, *inputs: Array, max_memory: int | None = None) -> tuple[Counter[str], Array]:
-    """How often a layer of each type runs, and the output, which is that of a plain run but for rounding."""
+    """The number of runs of each type of layer, and the output, equal to that of a plain run but for rounding."""
     file, counts = net.file(), Counter[str]()
     model = ir_exec.read_model(file.xml, weights=file.weights)
 

@@ -1,4 +1,4 @@
-"""What follows from the shapes of inputs is computed once for each plan, and nothing else changes."""
+"""Values that follow from the shapes of inputs are computed once for each plan, without any other change."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_a_run_counts_what_its_plan_keeps() -> None:
 
 def test_layers_run_without_cache_memory() -> None:
     data = build.parameter([-1, 30], "f32", name="data")
-    # The peak comes before the exponentials are there.
+    # The peak precedes the exponentials.
     sums = build.reduce_sum(build.tile(data, [1, 500]), 1, keep_dims=True)
     model = build.model(build.add(sums, build.exp(build.gather(build.constant(TABLE), row_numbers(data), 0))))
     rows = rows_of(40)

@@ -22,7 +22,7 @@ MASK = np.where(np.arange(7) < 5, 0, -1e4).astype(np.float32).reshape(1, 1, 1, 7
 
 @pytest.fixture(autouse=True)
 def small_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Most scores of these tests would lie in a real one."""
+    """Most scores of these tests would fit into a real one."""
     in_chunks(monkeypatch, "INTERMEDIATE_ELEMENTS", 0)
 
 

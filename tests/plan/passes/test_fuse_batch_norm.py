@@ -69,7 +69,7 @@ def test_results_do_not_depend_on_the_threads() -> None:
 
 
 def test_images_whose_channels_are_side_by_side() -> None:
-    """Behind a ReLU the normalization is no part of a sum with the convolution, whose result may lie so."""
+    """After a ReLU the normalization is no part of a sum with the convolution, whose result may have this layout."""
     taps = RANDOM.normal(size=(64, 1, 1, 3, 3)).astype(np.float32)
     vectors = [build.constant(RANDOM.uniform(0.5, 2, 64).astype(np.float32)) for _ in range(4)]
     steps = {"strides": [1, 1], "dilations": [1, 1], "pads_begin": [1, 1], "pads_end": [1, 1]}

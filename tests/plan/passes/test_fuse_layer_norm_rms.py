@@ -140,7 +140,7 @@ def test_other_normalizations_are_unchanged(written: Callable[[NetworkText, Outp
 
 
 def test_later_weight_is_matched() -> None:
-    """What is computed together stands where its last layer stood, before which all of its inputs are there."""
+    """The fused layer is placed at its last layer, after all of its inputs."""
     net = NetworkText()
     x, other = net.parameter("2,3,8"), net.parameter("8")
     value = by_power(net, x, mean_of(net, square_by_power(net, x)))

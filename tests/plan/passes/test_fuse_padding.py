@@ -71,7 +71,7 @@ def test_unknown_sizes() -> None:
 
 
 def test_pads_that_follow_from_the_shapes() -> None:
-    """As converters write what TensorFlow calls the same padding."""
+    """The form that converters write for TensorFlow's padding "same"."""
     image = image_of(-1, 6, -1, -1)
     # Of seven rows and eight columns.
     more = build.floor_mod(build.shape_of(image), build.constant([1, 1, 4, 7]))

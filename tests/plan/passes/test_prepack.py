@@ -25,7 +25,7 @@ LARGE = np.random.default_rng(1).standard_normal((720, 740), np.float32)
 
 @pytest.fixture(autouse=True)
 def packing() -> Iterator[None]:
-    """As on a processor with AVX-512."""
+    """Pack as on a processor with AVX-512."""
     with pretend(has_small_kernels=True):
         yield
 

@@ -49,7 +49,7 @@ def taking(**inputs: tuple[list[int | None], str]) -> Model:
 
 
 def calls(model: Model, steps: list[list[list[int]]], **options: Any) -> list[Mapping[str, Array]]:
-    """What the network gets for these tokens."""
+    """The inputs of the network for these tokens."""
     spies: list[Spy] = []
 
     def compile(network: Model) -> Spy:

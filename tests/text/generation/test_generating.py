@@ -82,7 +82,7 @@ def without_state(model: Model) -> Model:
 
 
 def with_past(model: Model) -> Model:
-    """The same with the sum of the tokens before as an input and an output."""
+    """The network with the sum of the tokens before as an input and an output."""
     draw = np.random.default_rng(5)
     tokens = build.parameter([None, None], "i64", name="input_ids")
     past = build.parameter([None, 1, None, 8], "f32", name="past_key_values.0.key")
@@ -311,8 +311,8 @@ def test_options_of_the_command(folder: Path, tmp_path: Path) -> None:
         assert result.exit_code == 0, result.output
         return json.loads(result.stdout)
 
-    first, penalised = record("--ids", "0,45,120,7"), record("--ids", "0,45,120,7", "--repetition-penalty", "50")
-    assert len(set(penalised["ids"])) == 4 != len(set(first["ids"]))
+    first, penalized = record("--ids", "0,45,120,7"), record("--ids", "0,45,120,7", "--repetition-penalty", "50")
+    assert len(set(penalized["ids"])) == 4 != len(set(first["ids"]))
     logits = tmp_path / "logits.npz"
     batch = record("--ids", "0,45,120,7", "--ids", "9", "--logits", str(logits))
     assert batch["generations"][0]["ids"] == first["ids"]

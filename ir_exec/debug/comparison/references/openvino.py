@@ -27,7 +27,7 @@ from ir_exec.debug.comparison.references.child import (
 from ir_exec.debug.comparison.references.expanded_weights import find_expanded_weights
 from ir_exec.debug.comparison.references.reference import ReferenceState
 from ir_exec.debug.traces.walk import Visit, Walker
-from ir_exec.debug.values.entries import Entry, Key, by_key, entries_of
+from ir_exec.debug.values.entries import Entry, Key, entries_of
 from ir_exec.debug.values.files import Spill
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.graph import Node
@@ -133,8 +133,7 @@ class OpenVINOReference(ReferenceState):
             with suppress(OSError):  # Windows does not delete mapped files
                 Path(file).unlink()
         self._stored, self._outputs, self._changes = {}, {}, False
-        entries = by_key(entries_of(self._model))
-        probes = [entries[key] for key in entries if key in requested and _can_be_seen(entries[key])]
+        probes = [entry for entry in entries_of(self._model) if entry.key in requested and _can_be_seen(entry)]
         probes = self._leave_out_expanded_weights(probes)
         try:
             plain = self._run([])

@@ -1,4 +1,4 @@
-"""Which value of a network stands for which of another."""
+"""Pairs of values of two networks."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_names_that_are_not_unique_match_nothing() -> None:
 
 
 def network(numbers: range, *, reduced: bool = False, fault: bool = False) -> Model:
-    """Products, each with a function and two views behind; the names count up. reduced: without the first views."""
+    """Products, each followed by a function and two views; the names count up. reduced: without the first views."""
     left = iter(numbers)
     random = np.random.default_rng(0)
 
@@ -221,7 +221,7 @@ def converted_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("sides", [("ours", "theirs"), ("theirs", "ours")])
 @pytest.mark.parametrize("name", WRITTEN)
 def test_two_converters_of_one_network(converted_folder: Path, name: str, sides: tuple[str, str]) -> None:
-    """They say it in other layers, and merge others; names go on to layers that do something else."""
+    """Other layers express the same values, and merge others; names continue at unrelated layers."""
     a, b = (converted_folder / f"{name}.{side}.xml" for side in sides)
     report = compare(a, b, seed=0)
     assert report.faults == (), str(report)
@@ -245,7 +245,7 @@ def test_outputs_go_by_their_order() -> None:
 
 
 def test_layers_of_many_inputs_are_looked_at_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A Concat of hundreds of values stands beside each of them."""
+    """A Concat of hundreds of values is next to each of them."""
     looks = 0
     stand_alike = matching.stand_alike
 

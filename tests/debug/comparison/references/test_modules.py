@@ -39,7 +39,7 @@ class Handle:
 
 
 class Module:
-    """As much of a PyTorch module as the recorder takes."""
+    """The parts of a PyTorch module that the recorder uses."""
 
     def __init__(self, compute, **children):
         self.compute, self.children, self.hooks, self.pre_hooks = compute, children, [], []

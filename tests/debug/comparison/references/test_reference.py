@@ -141,7 +141,7 @@ def test_a_package_that_is_not_installed(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 class TestSecondOpinion:
-    """Where onnxruntime and onnx's reference implementation disagree, no layer of the network is wrong."""
+    """If onnxruntime and onnx's reference implementation disagree, no layer of the network is wrong."""
 
     @staticmethod
     def spoil_answers(monkeypatch: pytest.MonkeyPatch, name: str, evaluator: bool) -> None:
