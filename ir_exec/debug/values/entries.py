@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
+from weakref import WeakKeyDictionary
 
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, SourceLine
@@ -116,9 +117,18 @@ def holder_names(name: str, layer_id: str) -> tuple[str, str]:
     return name, f"{name}#{layer_id}"
 
 
-def entries_of(model: Model) -> Iterator[Entry]:
-    """Yield every value of a model in the order of computation; values of bodies precede the outputs of their layer."""
-    return _entries(model.graph, (), model.types, model.weights)
+_entries_by_model: WeakKeyDictionary[Model, tuple[Entry, ...]] = WeakKeyDictionary()
+
+
+def entries_of(model: Model) -> tuple[Entry, ...]:
+    """Return every value of a model in the order of computation; values of bodies precede the outputs of their layer.
+
+    The parts of a comparison share one tuple for a model.
+    """
+    entries = _entries_by_model.get(model)
+    if entries is None:
+        entries = _entries_by_model[model] = tuple(_entries(model.graph, (), model.types, model.weights))
+    return entries
 
 
 def _entries(graph: Graph, scope: tuple[str, ...], types: Types | None, weights: Weights | None) -> Iterator[Entry]:
