@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import takewhile
 
+from ir_exec.errors import SourceLine
+
 __all__ = [
     "CLASS_HIERARCHY",
     "NAME_SCOPES",
@@ -31,6 +33,7 @@ __all__ = [
     "join_modules",
     "module_entries",
     "module_in_name",
+    "module_order",
     "parse_source",
     "select_entries",
 ]
@@ -72,6 +75,7 @@ _FUNCTION = re.compile(r"(?:aten|prim|prims|torchvision|quantized|torch_\w+)::\w
 _BIAS_SUFFIX = "/WithoutBiases"
 _TENSORFLOW = "StatefulPartitionedCall/"
 _VARIABLE_SUFFIX = "/ReadVariableOp"
+_INDEX = re.compile(r"[0-9]{1,9}")
 _CALL_NUMBER = re.compile(r"@\d+")
 
 
@@ -111,18 +115,12 @@ class CodeLocation:
     trace: tuple[CodeFrame, ...] = ()
 
     @property
-    def file_name(self) -> str | None:
-        """The last component of `file`."""
-        return None if self.file is None else re.split(r"[\\/]", self.file)[-1]
-
-    @property
-    def file_and_line(self) -> str:
-        """The line, `net.py:11`; "" if it is unknown."""
-        return "" if self.file is None else f"{self.file_name}:{self.line}"
+    def summary(self) -> SourceLine:
+        """The line without its trace, for messages and reports."""
+        return SourceLine(self.file, self.line, self.function, self.module, self.code)
 
     def __str__(self) -> str:
-        line = f"{self.file_and_line} in {self.function}" if self.file is not None else ""
-        return ", ".join(filter(None, (self.module, line)))
+        return str(self.summary)
 
 
 def select_entries(entries: Iterable[tuple[str, str]]) -> dict[str, str]:
@@ -178,6 +176,11 @@ def module_in_name(name: str, *, is_constant: bool = False) -> str | None:
             steps.append(step)
         return ".".join(steps)
     return None
+
+
+def module_order(module: str) -> list[tuple[int, str]]:
+    """Return the key that sorts modules by their paths, with the items of a list by number."""
+    return [(int(step), "") if _INDEX.fullmatch(step) else (-1, step) for step in module.split(".")]
 
 
 def join_modules(modules: Iterable[str]) -> str:

@@ -56,24 +56,24 @@ def _tokens(length: int = 6) -> Any:
 
 
 @_module
-def nested() -> tuple[Any, tuple[Any, ...]]:
+def nested_blocks() -> tuple[Any, tuple[Any, ...]]:
     return _own_module("Nested"), (_image(9),)
 
 
 @_module
-def encoder() -> tuple[Any, tuple[Any, ...]]:
+def small_encoder() -> tuple[Any, tuple[Any, ...]]:
     return _own_module("Encoder"), (_tokens(),)
 
 
 @_module
-def choice() -> tuple[Any, tuple[Any, ...]]:
+def data_branch() -> tuple[Any, tuple[Any, ...]]:
     import torch
 
     return _own_module("Choice"), (torch.rand(2, 4),)
 
 
 @_module
-def sequential() -> tuple[Any, tuple[Any, ...]]:
+def plain_sequential() -> tuple[Any, tuple[Any, ...]]:
     import torch
     from torch import nn
 
@@ -81,7 +81,7 @@ def sequential() -> tuple[Any, tuple[Any, ...]]:
 
 
 @_module
-def recurrent() -> tuple[Any, tuple[Any, ...]]:
+def lstm_module() -> tuple[Any, tuple[Any, ...]]:
     import torch
     from torch import nn
 

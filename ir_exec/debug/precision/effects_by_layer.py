@@ -94,12 +94,14 @@ def quantization_report(
         keep, loss_with_kept, is_minimal = study.minimal_keep(effects, max_loss, keep_bits, deadline)
     extra = {unit.effect.path: unit.extra_bytes(keep_bits) for unit in units}
     names = {unit.effect.path: unit.keep_as(keep_bits) for unit in units}
+    sources = {entry.layer_id: entry.source for entry in entries_of(model) if not entry.scope}
     layers = [
         effect.model_copy(
             update={
                 "kept": keep is not None and effect.path in keep,
                 "keep_as": names[effect.path],
                 "extra_bytes": extra[effect.path],
+                "source": next((source for id in effect.layer_ids if (source := sources.get(id)) is not None), None),
             }
         )
         for effect in sorted(effects, key=lambda effect: effect.rank, reverse=True)

@@ -17,10 +17,10 @@ from pydantic import Field, ValidationError
 from ir_exec.codes import Code
 from ir_exec.debug.traces.expanding import LEAST_BYTES, ExpandedValues, find_expanded, save_layers
 from ir_exec.debug.traces.walk import Visit, Walker
-from ir_exec.debug.values.entries import Entry, Key, by_key, entries_of
+from ir_exec.debug.values.entries import Entry, Key, entries_of
 from ir_exec.debug.values.facts import Facts, digest, facts_of
 from ir_exec.debug.values.files import damaged_file_error, read_value, unwritable, write_file, write_value
-from ir_exec.errors import EvaluationError, IRError, NoSuchKeyError, ResourceError
+from ir_exec.errors import EvaluationError, IRError, NoSuchKeyError, ResourceError, SourceLine
 from ir_exec.graph import Node
 from ir_exec.hints import suggested
 from ir_exec.ir import default_weights_path
@@ -64,6 +64,7 @@ class TracedValue(Record):
         shape: The dims.
         file: The path relative to the folder; None for a value that is computed from stored constants.
         digest: Equal for values with the same element type, shape and bits.
+        source: The line of Python that the layer was exported from.
     """
 
     name: str
@@ -82,6 +83,7 @@ class TracedValue(Record):
     file: Annotated[str, Field(pattern=r"^\d{6,}-[\w.\-]*\.npy$")] | None
     digest: str
     facts: Facts
+    source: SourceLine | None = None
 
     def entry(self) -> Entry:
         shape = f"[{','.join(map(str, self.shape))}]"
@@ -97,6 +99,7 @@ class TracedValue(Record):
             self.element_type,
             shape,
             self.output,
+            source=self.source,
         )
 
 
@@ -323,7 +326,7 @@ class _Recorder(ABC):
         self._model = model
         self._chosen = chosen
         self._progress = progress
-        self._entries: dict[Key, Entry] = by_key(entries_of(model))
+        self._entries: dict[Key, Entry] = {entry.key: entry for entry in entries_of(model)}
         self._written: list[TracedValue] = []
         self._seen: set[tuple[tuple[str, ...], str]] = set()
         chosen.require_matches(self._entries.values())
@@ -373,6 +376,7 @@ class _Recorder(ABC):
                 file=file,
                 digest=digest(array),
                 facts=facts_of(array),
+                source=entry.source,
             )
         )
 

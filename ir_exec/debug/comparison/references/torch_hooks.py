@@ -201,18 +201,16 @@ def path_of(key: str) -> str:
 
 
 def named_layers(model: Model, paths: Sequence[str]) -> dict[str, str]:
-    """The module of each layer whose name contains one.
+    """The module of each layer with a source, or else with a name that contains one.
 
-    TensorFlow numbers names that are already used: `dense_1` is the recorded `dense` if no module is named `dense_1`.
+    Exporters number names that are already used: `dense_1` is the recorded `dense` if no module is named `dense_1`.
     """
     steps = {step for path in paths for step in path.split(".")}
-    modules: dict[str, str] = {}
-    for node in model.graph.nodes:
-        if (module := module_of(node.name)) is not None:
-            if not node.name.startswith((_IR, "/")):
-                module = ".".join(_strip_number(step, steps) for step in module.split("."))
-            modules[node.name] = module
-    return modules
+    sources = {node.name: source.module for node in model.graph.nodes if (source := node.source) is not None}
+    modules = {name: module for name, module in sources.items() if module}
+    if not sources:
+        modules = {node.name: module for node in model.graph.nodes if (module := module_of(node.name)) is not None}
+    return {layer: ".".join(_strip_number(step, steps) for step in path.split(".")) for layer, path in modules.items()}
 
 
 def _strip_number(step: str, steps: set[str]) -> str:
