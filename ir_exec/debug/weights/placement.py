@@ -114,6 +114,7 @@ def _describe_swaps(
 ) -> Iterator[WeightFault]:
     """One fault for two layers with all their weights, and else one for each pair."""
     pairs: dict[frozenset[str], ModelWeight] = {}
+    holders = {explained[weight].sources[0].name: weight for weight in members}
     for weight in members:
         pairs.setdefault(frozenset((wrong[weight], explained[weight].sources[0].name)), weight)
     size = sum(weight.size for weight in members)
@@ -129,7 +130,8 @@ def _describe_swaps(
         return
     for weight in pairs.values():
         actual_name = explained[weight].sources[0].name
-        message = f"swapped with the other one: the values are those of {actual_name}, expected {wrong[weight]}"
+        partner = holders[wrong[weight]].name
+        message = f"swapped with {partner}: the values are those of {actual_name}, expected {wrong[weight]}"
         yield fault_of(weight, "swapped", message, tensors=(wrong[weight],), actual_tensors=(actual_name,))
 
 
