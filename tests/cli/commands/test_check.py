@@ -182,6 +182,7 @@ class TestJson:
                 "layer_type": "ReLU",
                 "kind": "layer",
                 "port": "output",
+                "source": None,
             },
             "related": [],
             "source": None,

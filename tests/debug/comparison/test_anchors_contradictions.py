@@ -13,7 +13,7 @@ from ir_exec.debug.comparison.metrics import Difference, Settings
 from ir_exec.debug.comparison.records import CONTRADICTION, ComparedLayer, ComparedOutput
 from ir_exec.debug.comparison.references.reference import ArraysReference
 from ir_exec.types import Array
-from tests.debug.comparison.test_advice import Fusing, chain, values
+from tests.debug.comparison.test_value_comparer_advice import Fusing, chain, values
 from tests.helpers.facts import mentions
 
 X = np.random.default_rng(0).standard_normal((3, 4)).astype(np.float32)

@@ -9,11 +9,11 @@ import pytest
 
 from ir_exec import Model, build
 from ir_exec.debug import Comparison, compare
-from ir_exec.debug.comparison.advice import computed_type, find_agreements
 from ir_exec.debug.comparison.comparing import compare_with
 from ir_exec.debug.comparison.metrics import Settings
 from ir_exec.debug.comparison.references.reference import ArraysReference
 from ir_exec.debug.comparison.tolerances import Tolerance
+from ir_exec.debug.comparison.value_comparer import computed_type, find_agreements
 from ir_exec.graph import Node
 from ir_exec.types import Array, ElementType
 
