@@ -9,7 +9,7 @@ from ir_exec.debug.reduction.bundling import (
     rerun as rerun,
 )
 from ir_exec.debug.reduction.minimizing import Command as Command
-from ir_exec.debug.diffs.diffing import NetworkDiff as NetworkDiff
+from ir_exec.debug.diffs.report import NetworkDiff as NetworkDiff
 from ir_exec.debug.diffs.diffing import diff as diff
 from ir_exec.debug.inputs.drawing import drawn_inputs as drawn_inputs
 from ir_exec.debug.weights.diffing_weights import diff_weights as diff_weights
