@@ -2,9 +2,11 @@
 
 from ir_exec.debug.reduction.anonymizing import anonymous as anonymous
 from ir_exec.debug.comparison.api import compare as compare
-from ir_exec.debug.reduction.bundling import (
+from ir_exec.debug.reduction.bundle_files import (
     Bundle as Bundle,
     Rerun as Rerun,
+)
+from ir_exec.debug.reduction.bundling import (
     bundle as bundle,
     rerun as rerun,
 )
