@@ -137,7 +137,7 @@ class Plan:
     input_types: Sequence[TensorType] = ()
     is_dynamic: bool = False
     sized: SizedSlots | None = None
-    sized_plans: SizedPlans | None = None
+    sized_plans: SizedPlans[Plan] | None = None
 
     def require_memory(self, limits: Limits) -> None:
         """Raise ResourceError at the first layer at which a run of this plan exceeds the budget."""

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from ir_exec.errors import IRError
 from ir_exec.graph import Node
 from ir_exec.types import Array, TensorType
 from ir_exec.types.traced_size import SizeTrace
-
-if TYPE_CHECKING:
-    from ir_exec.plan.records import Plan
 
 __all__ = ["BoundPlan", "EvaluatesSlots", "RunSizes", "SizedPlans", "SizedSlots", "TracedTypes"]
 
@@ -81,7 +78,16 @@ class TracedTypes:
     names: dict[int | str, str] = field(default_factory=dict)
 
 
-class BoundPlan(NamedTuple):
+class _Sized(Protocol):
+    """A plan, with the values that follow from the sizes of a run."""
+
+    sized: SizedSlots | None
+
+
+P = TypeVar("P", bound=_Sized)
+
+
+class BoundPlan(NamedTuple, Generic[P]):
     """A plan for the sizes of a run.
 
     Attributes:
@@ -90,13 +96,13 @@ class BoundPlan(NamedTuple):
         values: The values that follow from the sizes.
     """
 
-    plan: Plan
+    plan: P
     size: int = 0
     numbers: tuple[int, ...] = ()
     values: tuple[Array, ...] = ()
 
 
-class SizedPlans:
+class SizedPlans(Generic[P]):
     """The plans for sizes of one dynamic plan.
 
     Args:
@@ -108,16 +114,16 @@ class SizedPlans:
         exact: The plans for sizes that do not change from run to run, None for those that inference refuses.
     """
 
-    def __init__(self, make_traced: Callable[[RunSizes], Plan], make_exact: Callable[[RunSizes], Plan]) -> None:
+    def __init__(self, make_traced: Callable[[RunSizes], P], make_exact: Callable[[RunSizes], P]) -> None:
         self._make_traced = make_traced
         self._make_exact = make_exact
-        self.traced: list[Plan] = []
-        self.exact: dict[RunSizes, Plan | None] = {}
+        self.traced: list[P] = []
+        self.exact: dict[RunSizes, P | None] = {}
         self._misses = 0
         self._latest: RunSizes | None = None
         self._repeats = 0
 
-    def get(self, sizes: RunSizes) -> BoundPlan | None:
+    def get(self, sizes: RunSizes) -> BoundPlan[P] | None:
         """Return the plan for these sizes; None if there is none yet."""
         if sizes.variables and (exact := self._get_exact(sizes)) is not None:
             return BoundPlan(exact)
@@ -137,7 +143,7 @@ class SizedPlans:
         self.traced[:0] = [plan] * (MOST_PLANS if plan.sized is None else 1)
         return self._find(sizes)
 
-    def _get_exact(self, sizes: RunSizes) -> Plan | None:
+    def _get_exact(self, sizes: RunSizes) -> P | None:
         if sizes in self.exact:
             return self.exact[sizes]
         self._repeats = self._repeats + 1 if sizes == self._latest else 0
@@ -151,7 +157,7 @@ class SizedPlans:
             self.exact[sizes] = None
         return self.exact[sizes]
 
-    def _find(self, sizes: RunSizes) -> BoundPlan | None:
+    def _find(self, sizes: RunSizes) -> BoundPlan[P] | None:
         for plan in self.traced:
             if plan.sized is not None and (bound := plan.sized.bind(sizes)) is not None:
                 size, values = bound
