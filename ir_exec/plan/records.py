@@ -13,11 +13,11 @@ from ir_exec.infer import Types
 from ir_exec.kernels.limits import Budget, Limits
 from ir_exec.ops import Op
 from ir_exec.ops.base.variants import KernelRequest
-from ir_exec.plan.run_sizes import SizedPlans, SizedSlots
 from ir_exec.types import Array, TensorType
 
 if TYPE_CHECKING:
     from ir_exec.ir import Weights
+    from ir_exec.plan.run_sizes import SizedPlans, SizedSlots
 
 __all__ = [
     "Context",

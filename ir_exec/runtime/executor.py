@@ -19,7 +19,6 @@ from ir_exec.plan.passes.prepack import WeightMemoryBudget
 from ir_exec.plan.pipeline import ALL_PASSES
 from ir_exec.plan.planner import Input, Plans, remember, types_of
 from ir_exec.plan.records import Context, Instrument, Plan, Setting
-from ir_exec.plan.run_sizes import RunSizes, SizedPlans
 from ir_exec.plan.selection import PassSelection
 from ir_exec.runtime.bodies import InterpretedBody
 from ir_exec.runtime.layers import LayerSteps
@@ -197,6 +196,8 @@ class Executor:
 
     def _sized_start(self, plan: Plan, types: list[Input]) -> _Start | None:
         """The plan for the sizes of this run, instead of a dynamic one; None without one, or with too little memory."""
+        from ir_exec.plan.run_sizes import RunSizes, SizedPlans  # few models have dynamic plans
+
         if plan.sized_plans is None:
             plan.sized_plans = SizedPlans(
                 lambda sizes: self._new_plan_of(plan, sizes=sizes),
