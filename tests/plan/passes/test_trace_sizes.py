@@ -23,8 +23,7 @@ RANDOM = np.random.default_rng(11)
 
 def with_sizes(compiled: ir_exec.CompiledModel) -> list[Plan]:
     """The plans that runs have made for certain sizes."""
-    plans = compiled.executor.plans
-    return [sized for plan in plans if plan.sized_plans is not None for sized in plan.sized_plans.traced]
+    return [sized for plans in compiled.executor.sized_plans.values() for sized in plans.traced]
 
 
 def types_of(plan: Plan) -> list[str]:
@@ -217,9 +216,8 @@ def test_variables_whose_shapes_repeat_have_a_static_plan(inferences: list[str])
     for _ in range(4):
         compiled(calls[0])
     assert not inferences
-    (plan,) = compiled.executor.plans
-    assert plan.sized_plans is not None
-    (exact,) = plan.sized_plans.exact.values()
+    (plans,) = compiled.executor.sized_plans.values()
+    (exact,) = plans.exact.values()
     assert exact is not None
     assert not exact.is_dynamic
     compiled.state["v"] = np.ones((2, 3), np.float32)
