@@ -95,15 +95,23 @@ class _Tracer:
 
     def _infer(self, node: Node, op: Op) -> None:
         types: list[TensorType] = []
+        unknown: list[bool] = []
+
+        def note_unknown() -> None:
+            unknown.append(True)
+
         for value in node.values_in:
             array = self.graph.known(value)
             type = self.traced.types.get(value.number) if array is None else TensorType.of(array)
             if type is None:
                 return
-            types.append(type)
+            types.append(type if type.source else TensorType(type.element_type, type.shape, note_unknown))
         try:
             outputs = infer_outputs(op, types, {}, raise_error) or []
         except (IRError, TypeError):
+            return
+        if unknown:
+            # Faults depend on elements that are known in the run only.
             return
         if len(outputs) != len(node.outputs) or not all(_is_traced(type) for type in outputs):
             return

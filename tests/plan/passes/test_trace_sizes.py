@@ -240,6 +240,23 @@ def test_faults_that_repeat_are_still_reported() -> None:
     assert compiled({"x": np.ones((1, 3), np.float32)})[0].tolist() == [[2] * 3]
 
 
+def test_faults_that_depend_on_elements() -> None:
+    def make() -> ir_exec.Model:
+        x = build.parameter([None, None], "f32", name="x")
+        axis = build.parameter([], "i64", name="axis")
+        flat = build.relu(flatten(x))
+        update = build.scatter_update(flat, np.array([0]), build.parameter([None, None], "f32", name="row"), axis)
+        return build.model(build.result(update))
+
+    calls = [
+        {"x": np.ones((size, 3), np.float32), "row": np.zeros((1, 3), np.float32), "axis": np.array(0)}
+        for size in range(2, 12)
+    ]
+    calls += [calls[-1] | {"x": np.ones((size, 3), np.float32), "axis": np.array(5)} for size in range(12, 16)]
+    _, results = run_both(make, calls)
+    assert [isinstance(result, IRError) for result in results] == [False] * 10 + [True] * 4
+
+
 def test_integers_that_leave_their_type_are_computed_in_the_run() -> None:
     """A product of sizes beyond i32 wraps in the layer, not in an expression."""
 
