@@ -92,7 +92,7 @@ class TestPreCommit:
     def test_hook_checks_passed_files(self, hook: dict[str, Any], path: str, is_meant: bool) -> None:
         assert bool(re.search(hook["files"], path)) is is_meant
 
-    def test_what_it_runs(self, hook: dict[str, Any], tmp_path: Path) -> None:
+    def test_executed_commands(self, hook: dict[str, Any], tmp_path: Path) -> None:
         command = [*shlex.split(hook["entry"]), *hook["args"]]
         assert command[0] == "ir-exec"
         (tmp_path / "records.bin").write_bytes(bytes(100))
@@ -138,7 +138,7 @@ class TestAction:
         assert errors("github-action.json", {**action, "nonsense": True})
         assert errors("github-action.json", {**action, "runs": {"using": "composite"}})
 
-    def test_what_users_write_never_stands_in_a_script(self, action: dict[str, Any]) -> None:
+    def test_user_input_is_never_in_a_script(self, action: dict[str, Any]) -> None:
         for step in action["runs"]["steps"]:
             assert "${{" not in step.get("run", "")
 

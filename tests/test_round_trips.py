@@ -87,7 +87,7 @@ def test_openvino_reads_the_same(path: Path, oracle: Oracle, tmp_path: Path) -> 
 @pytest.mark.broad(keep=10)
 @pytest.mark.conformance
 @each_network
-def test_openvino_reads_a_network_that_was_reshaped(path: Path, oracle: Oracle, tmp_path: Path) -> None:
+def test_openvino_reads_reshaped_network(path: Path, oracle: Oracle, tmp_path: Path) -> None:
     """Saved with the static shapes of its sample inputs, it has the types that OpenVINO gives it when it reshapes."""
     model = ir_exec.read_model(path)
     inputs = arrays(path, "inputs")

@@ -33,6 +33,7 @@ __all__ = [
     "join_modules",
     "module_entries",
     "module_in_name",
+    "module_order",
     "parse_source",
     "select_entries",
 ]
@@ -74,6 +75,7 @@ _FUNCTION = re.compile(r"(?:aten|prim|prims|torchvision|quantized|torch_\w+)::\w
 _BIAS_SUFFIX = "/WithoutBiases"
 _TENSORFLOW = "StatefulPartitionedCall/"
 _VARIABLE_SUFFIX = "/ReadVariableOp"
+_INDEX = re.compile(r"[0-9]{1,9}")
 _CALL_NUMBER = re.compile(r"@\d+")
 
 
@@ -174,6 +176,11 @@ def module_in_name(name: str, *, is_constant: bool = False) -> str | None:
             steps.append(step)
         return ".".join(steps)
     return None
+
+
+def module_order(module: str) -> list[tuple[int, str]]:
+    """Return the key that sorts modules by their paths, with the items of a list by number."""
+    return [(int(step), "") if _INDEX.fullmatch(step) else (-1, step) for step in module.split(".")]
 
 
 def join_modules(modules: Iterable[str]) -> str:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ir_exec.errors import IRError
 from ir_exec.graph import Node
-from ir_exec.types import Array
+from ir_exec.types import Array, TensorType
+from ir_exec.types.traced_size import SizeTrace
 
 if TYPE_CHECKING:
     from ir_exec.plan.records import Plan
 
-__all__ = ["BoundPlan", "EvaluatesSlots", "RunSizes", "SizedPlans", "SizedSlots", "TracedNodes"]
+__all__ = ["BoundPlan", "EvaluatesSlots", "RunSizes", "SizedPlans", "SizedSlots", "TracedTypes"]
 
 MOST_PLANS = 6
 """Maximum plans for sizes of one dynamic plan. Sizes of 0 and 1 often have separate ones."""
@@ -63,17 +64,21 @@ class SizedSlots:
         return self.evaluate(*[sizes.inputs[position] for position in self.inputs], *variables)
 
 
-@dataclass(frozen=True, slots=True)
-class TracedNodes:
-    """The nodes whose types are expressions.
+@dataclass(slots=True)
+class TracedTypes:
+    """Types of a plan as expressions of the sizes of a run.
 
     Attributes:
-        slots: The values before a run.
-        nodes: The nodes that need no inference in a run.
+        types: The types with traced dims and elements, by the numbers of the values.
+        nodes: The nodes whose inputs and outputs all have such types; they need no inference in a run.
+        comparisons: The comparisons of all inferences.
+        names: The names in expressions, by the positions of inputs and by variables.
     """
 
-    slots: SizedSlots
-    nodes: frozenset[Node]
+    types: dict[int, TensorType] = field(default_factory=dict)
+    nodes: set[Node] = field(default_factory=set)
+    comparisons: SizeTrace = field(default_factory=SizeTrace)
+    names: dict[int | str, str] = field(default_factory=dict)
 
 
 class BoundPlan(NamedTuple):

@@ -177,7 +177,7 @@ def test_worker_dying_during_fetch_of_results(client: Any, monkeypatch: pytest.M
 
 @pytest.mark.broad
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="processes are killed by a signal")
-def test_a_cluster_that_gives_up_its_workers(tmp_path: Path) -> None:
+def test_cluster_losing_its_workers(tmp_path: Path) -> None:
     """Lost results before they are computed again: the cluster requests them anew and has none left."""
     items: list[Any] = list(arrays(3))
     items[1] = DeadlyOnce(str(tmp_path / "mark"), 1)
@@ -191,7 +191,7 @@ def test_a_cluster_that_gives_up_its_workers(tmp_path: Path) -> None:
         assert values(list(batch.run(weighed_network(), items, client))) == expected(3)
 
 
-def test_a_scheduler_that_is_gone() -> None:
+def test_lost_scheduler() -> None:
     cluster = distributed.LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0", silence_logs=60)
     client = distributed.Client(cluster, set_as_default=False)
 
@@ -206,7 +206,7 @@ def test_a_scheduler_that_is_gone() -> None:
         client.close()
 
 
-def test_a_scheduler_that_never_was() -> None:
+def test_missing_scheduler() -> None:
     from ir_exec.batch.cluster import connect
 
     with (

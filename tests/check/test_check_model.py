@@ -212,7 +212,7 @@ class TestVotes:
             (Code.declared_element_type, "0", "output")
         ]
 
-    def test_layers_that_declare_different_things_speak_for_themselves(self) -> None:
+    def test_conflicting_declarations_are_blamed_on_their_layers(self) -> None:
         layers = [parameter(0, dims=(2, 5)), relu(1), relu(2, (2, 4), (2, 4)), result(3, dims=(2, 3))]
         text = net([*layers, result(4, dims=(2, 4))], [(0, 0, 1, 0), (0, 0, 2, 0), (1, 1, 3, 0), (2, 1, 4, 0)])
         assert places(check_model(text)) == [(Code.declared_dims, "1", "data"), (Code.declared_dims, "2", "data")]
@@ -299,7 +299,7 @@ class TestConsequences:
         assert places(report) == [(Code.impossible_shape, "2", "shape")]
         assert 'layer 1 "layer1" (Const)' in (report.errors[0].hint or "")
 
-    def test_a_constant_that_a_layer_takes_twice_hides_nothing(self) -> None:
+    def test_constant_read_twice_hides_nothing(self) -> None:
         inputs = [port(0, "f32", (4,)), *(port(id, "i64", (1,)) for id in (1, 2, 3, 4))]
         slices = layer(2, "Slice", opset="opset8", inputs=inputs, outputs=[port(5, "f32", (1,))])
         ends = [(0, 0, 2, 0), *((1, 0, 2, position) for position in (1, 2, 3, 4)), (2, 5, 3, 0)]
@@ -317,7 +317,7 @@ class TestConsequences:
             (Code.weights_short, "2", None),
         ]
 
-    def test_the_byte_of_an_empty_constant_is_used(self) -> None:
+    def test_byte_of_empty_constant_is_used(self) -> None:
         """OpenVINO writes one byte for a constant without elements."""
         text = net([const(0, "f32", (0,), 0, 1), result(1, dims=(0,))], [(0, 0, 1, 0)])
         assert not check_model(text, weights=bytes(1)).diagnostics
@@ -345,11 +345,11 @@ class TestPrecisions:
         return [error.message for error in report.errors if "precision" in error.message]
 
     @pytest.mark.parametrize("precision", ["FP32", "f32", "U1", "BIN", "BOOL", "boolean", "UNSPECIFIED", "dynamic"])
-    def test_those_that_are_read(self, precision: str) -> None:
+    def test_readable_spellings(self, precision: str) -> None:
         assert not self.faults(precision)
 
     @pytest.mark.parametrize(("precision", "has_hint"), [("fp32", True), ("F32", True), ("FP33", False)])
-    def test_those_that_are_not(self, precision: str, has_hint: bool) -> None:
+    def test_unreadable_spellings(self, precision: str, has_hint: bool) -> None:
         (message,) = self.faults(precision)
         assert repr(precision) in message
         assert ("FP32" in message) == has_hint
@@ -369,7 +369,7 @@ class TestNumberOfOutputs:
 
 
 class TestNotChecked:
-    def test_operators_that_are_not_implemented(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_unimplemented_operators(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Every operator is, so one is taken away."""
         type, opset = "SoftSign", "opset9"
         assert resolve(type, opset).type_name == type

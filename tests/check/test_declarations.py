@@ -187,7 +187,7 @@ def test_dims_at_another_layer_without_a_precision() -> None:
     assert ("error", Code.declared_rank, "1") in findings_of(xml)
 
 
-def test_a_reader_with_an_error_says_nothing_about_a_scalar() -> None:
+def test_faulty_reader_gives_no_scalar_hint() -> None:
     """A sum to a scalar that reads itself: what its data was declared as is not what the others read."""
     total = layer(
         2, "ReduceSum", data='keep_dims="0"', inputs=[port(0, dims=(3, 8)), port(1, "i32", (2,))], outputs=[port(2)]

@@ -32,7 +32,7 @@ def convolutions(first: str, second: str) -> bytes:
     return net(layers, [(0, 0, 2, 0), (1, 0, 2, 1), (2, 2, 3, 0), (1, 0, 3, 1), (3, 2, 4, 0)])
 
 
-def test_they_are_one_info() -> None:
+def test_unknown_attributes_are_one_info() -> None:
     raw = convolutions('output_padding="0,0" group="1"', 'output_padding="0,0"')
     (diagnostic,) = check_model(raw, weights=bytes(16)).diagnostics
     assert (diagnostic.code, diagnostic.severity, diagnostic.location.layer_id) == (Code.unknown_attribute, "info", "2")
@@ -42,12 +42,12 @@ def test_they_are_one_info() -> None:
 @pytest.mark.parametrize(
     ("first", "second", "told"), [('group="1"', "", "once"), ('group="1"', 'group="1"', "2 times")]
 )
-def test_they_are_counted(first: str, second: str, told: str) -> None:
+def test_unknown_attributes_are_counted(first: str, second: str, told: str) -> None:
     (diagnostic,) = check_model(convolutions(first, second), weights=bytes(16)).diagnostics
     assert f"({told}" in diagnostic.message
 
 
-def test_an_attribute_of_any_name_is_a_warning() -> None:
+def test_attribute_with_any_name_is_a_warning() -> None:
     (diagnostic,) = check_model(convolutions('a.b="1"', ""), weights=bytes(16)).diagnostics
     assert (diagnostic.code, diagnostic.severity) == (Code.unknown_attribute, "warning")
 
@@ -71,7 +71,7 @@ def test_strict_passes(tmp_path: Path) -> None:
     assert CliRunner().invoke(main, ["check", str(path), "--strict"]).exit_code == 1
 
 
-def test_tensor_names_of_values_that_nobody_asks_for() -> None:
+def test_tensor_names_without_readers() -> None:
     """Quantizing tools name FakeQuantize layers after their inputs; only names of inputs and outputs are looked up."""
     shape = (2, 3)
 

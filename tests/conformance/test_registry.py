@@ -57,7 +57,7 @@ def test_every_version_has_cases(cls: type[Op]) -> None:
 
 
 @pytest.mark.parametrize("cls", registered(), ids=name_of)
-def test_every_version_says_what_it_does(cls: type[Op]) -> None:
+def test_versions_are_documented(cls: type[Op]) -> None:
     assert (cls.__dict__.get("__doc__") or "").strip(), f"{name_of(cls)} has no docstring"
 
 
@@ -123,7 +123,7 @@ def bits_of(array: Array) -> set[int]:
 
 
 @pytest.mark.parametrize("cls", [cls for cls in registered() if not cls.is_discontinuous], ids=name_of)
-def test_an_operator_without_jumps_makes_small_differences_of_small_ones(cls: type[Op]) -> None:
+def test_continuous_operator_keeps_small_differences(cls: type[Op]) -> None:
     if cls.type_name in NEED_A_NETWORK or not cls.deterministic:
         return
     for case in cases_by_class()[cls]:
@@ -154,7 +154,7 @@ def next_floats(array: Array, direction: float) -> Array:
 
 
 @pytest.mark.parametrize("cls", registered(), ids=name_of)
-def test_since_is_an_opset_that_holds_the_type(cls: type[Op]) -> None:
+def test_since_is_an_opset_with_the_type(cls: type[Op]) -> None:
     assert cls.since in held_by(cls.type_name)
     assert resolve(cls.type_name, f"opset{cls.since}") is cls
 
@@ -261,7 +261,7 @@ def test_wrong_signatures_of_families_are_refused(
     assert all(operator.type_name != "Wrong" for operator in registered())
 
 
-def test_members_of_a_family_get_their_inputs_by_name_in_any_order() -> None:
+def test_family_members_get_inputs_by_name_in_any_order() -> None:
     class Scaling(Family):
         def infer_inputs(self, *, data: TensorType, **others: TensorType) -> TensorType:
             return data

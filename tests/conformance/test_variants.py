@@ -159,7 +159,7 @@ def test_algorithms_of_convolutions(name: str) -> None:
     assert count
 
 
-def test_the_cheapest_that_applies_is_taken() -> None:
+def test_cheapest_applicable_variant_is_taken() -> None:
     case, layer, _ = next(case for case in cases("Select") if len(list(variants_of(case[1]))) == 2)
     request = next(requests(case))
     able = [variant for variant in variants_of(layer) if variant.applies(layer, request)]

@@ -172,7 +172,7 @@ def test_replaced_file_is_not_reread(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("high_first", [False, True])
-def test_packed_bytes_have_the_first_element_in_the_low_half(high_first: bool) -> None:
+def test_packed_bytes_have_first_element_in_low_half(high_first: bool) -> None:
     elements = np.array([[1, 2, 3], [4, 5, 6]])
     stored = bytes([0x12, 0x34, 0x56]) if high_first else bytes([0x21, 0x43, 0x65])
     weights = Weights.of_bytes(stored, order=BitOrder(high_nibble_first=high_first))

@@ -175,7 +175,7 @@ def test_one_input_without_bounds_leaves_the_output_without():
         assert output.bounds is None
 
 
-def test_an_input_whose_bounds_turn_out_to_be_unknown():
+def test_input_with_late_unknown_bounds():
     """A source of a value is known in advance, and its value only on request."""
     constant, other = TensorType.of(int64(3)), TensorType.of(int64(3))
     late = TensorType(other.element_type, other.shape, lambda: None)

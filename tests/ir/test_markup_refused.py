@@ -198,7 +198,7 @@ def test_truncated_files(part: float) -> None:
     assert error.hint == mentions("</net>")
 
 
-def test_an_error_in_the_markup_has_its_line() -> None:
+def test_markup_error_has_its_line() -> None:
     error = reading_error(RELU.replace('name="y"', 'name="y').encode())
     assert error.code == "IR002"
     assert error.location.line in (13, 14)

@@ -203,7 +203,7 @@ def test_rt_info_of_a_body_comes_back(tmp_path: Path) -> None:
     assert content(read(tmp_path / "m.xml")) == content(document)
 
 
-def test_names_that_are_no_xml_names_become_attributes(tmp_path: Path) -> None:
+def test_invalid_xml_names_become_attributes(tmp_path: Path) -> None:
     odd = RtInfo(name="rt_info", children=(RtInfo(name="vendor:key", attributes={"value": "1"}),))
     write_document(read(RELU).changed(rt_info=odd), None, tmp_path / "m.xml")
     assert read(tmp_path / "m.xml").rt_info.value("vendor:key") == "1"

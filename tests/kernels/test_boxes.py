@@ -140,7 +140,7 @@ def test_nan_removes_nothing_by_default(threshold: float, retained: list[int]) -
     st.sampled_from([1.0, 0.9, 0.5]),
     st.integers(1, 8),
 )
-def test_a_threshold_above_one_half_shrinks_with_each_kept_box(
+def test_threshold_above_one_half_shrinks_with_each_box(
     count: int, seed: int, threshold: float, shrink: float, most: int
 ) -> None:
     random = np.random.default_rng(seed)

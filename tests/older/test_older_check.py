@@ -85,7 +85,7 @@ def test_faults(name: str) -> None:
     assert raised.value.code in {error.code for error in report.errors}
 
 
-def test_the_lines_are_those_of_the_file() -> None:
+def test_lines_match_the_file() -> None:
     file = network()
     conv = file.layers[1]
     file.layers[1] = conv.replace("<dim>2</dim></port></output>", "<dim>3</dim></port></output>")

@@ -23,7 +23,7 @@ def _parameters(*shape: int) -> list[Any]:
 
 
 @pytest.mark.parametrize("opset", [7, 9, 14, 15])
-def test_data_of_rank_1_is_a_batch_of_one_channel(opset: int) -> None:
+def test_data_of_rank_1_is_a_single_channel_batch(opset: int) -> None:
     assert_as_onnxruntime(node("BatchNormalization", _f(5), *_parameters(1), opset=opset))
 
 

@@ -94,7 +94,7 @@ def test_a_cycle() -> None:
 
 
 @pytest.mark.parametrize("version", [0, 29, 99])
-def test_versions_that_are_not_known(version: int) -> None:
+def test_unknown_versions(version: int) -> None:
     proto = model("g (float[2] x) => (float[2] y) { y = Relu(x) }")
     proto.opset_import[0].version = version
     assert any(line.startswith("error[IR123]") for line in findings(proto))

@@ -93,7 +93,7 @@ X = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)
 
 @pytest.mark.parametrize("rows", [4, 1])
 @pytest.mark.parametrize("network", [*NETWORKS.values(), SPLIT, SCANNED], ids=[*NETWORKS, "split", "scanned"])
-def test_values_are_those_of_onnxruntime_and_openvino(network: bytes, rows: int, tmp_path: Path) -> None:
+def test_values_match_onnxruntime_and_openvino(network: bytes, rows: int, tmp_path: Path) -> None:
     x = X[:rows]
     expected: list[Array] = onnxruntime.InferenceSession(network).run(None, {"x": x})
     read = ir_exec.read_model(network)

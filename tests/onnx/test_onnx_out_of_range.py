@@ -52,7 +52,7 @@ def test_written_ir_keeps_the_difference(tmp_path: Path, index: int) -> None:
     assert output.tolist() == TABLE[[0, -1]].tolist()
 
 
-def test_a_constant_index_is_found_by_the_checker() -> None:
+def test_constant_index_is_found_by_the_checker() -> None:
     body = "g (float[4,3] x) => (float[1,3] y) { i = Constant<value_ints = [4]>() y = Gather(x, i) }"
     faults = [
         (diagnostic.severity, diagnostic.code)

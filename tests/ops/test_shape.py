@@ -172,7 +172,7 @@ def test_values_that_only_the_run_knows(operator: Op, shape: tuple[int, ...], va
     assert caught.value.location.port == port
 
 
-def test_ranks_that_no_array_has() -> None:
+def test_ranks_beyond_array_limits() -> None:
     with pytest.raises(UnsupportedError, match=naming(65)):
         RESHAPE.infer(make_type("[1]"), constant(np.ones(65)))
     with pytest.raises(UnsupportedError, match=naming(66)):

@@ -106,7 +106,7 @@ def test_concurrent_calls_during_packing() -> None:
                 assert_array_equal(array, expected)
 
 
-def test_a_call_with_an_observer_is_no_run() -> None:
+def test_observed_call_is_no_run() -> None:
     compiled = ir_exec.compile_model(network(), optimize="auto")
     for _ in range(LATER + 2):
         compiled({"rows": ROWS, "images": IMAGES}, observe=lambda *_: None)

@@ -74,7 +74,7 @@ def test_a_chain_is_written_into_one_buffer():
 
 
 @pytest.mark.parametrize("name", ["bert_tiny_fp16", "index_ops", "llama_int4_asym", "gnn_gcn_gat"])
-def test_the_memory_plan_is_what_tracemalloc_sees(name):
+def test_memory_plan_matches_tracemalloc(name):
     """Within the plan's peak and the temporary memory of the operators of one layer, a few times its tensors."""
     path = PATHS[name]
     compiled = ir_exec.compile_model(path)
@@ -216,7 +216,7 @@ def compiled_of(text):
     return ir_exec.compile_model(ir_exec.read_model(file.xml, weights=file.weights))
 
 
-def test_memory_that_a_variable_holds_is_not_overwritten():
+def test_memory_of_variables_is_not_overwritten():
     """Exp is the last to read what Assign was given, and might write over it before the run is over."""
     text = NetworkText()
     dims = {"variable_id": "v", "variable_type": "f32", "variable_shape": "100,100"}

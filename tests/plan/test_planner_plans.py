@@ -170,7 +170,7 @@ def test_the_budget_holds_in_the_open_plan() -> None:
         ("Tile", {}, [2, 1], (4, 3)),
     ],
 )
-def test_values_that_come_with_the_run_may_decide_a_shape(
+def test_run_values_may_decide_a_shape(
     type: str, attributes: dict[str, str], second: list[int], expected: tuple[int, ...]
 ) -> None:
     net = NetworkText()

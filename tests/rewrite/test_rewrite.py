@@ -187,7 +187,7 @@ def test_a_chain_of_reshapes_is_one() -> None:
     assert types["Reshape"] + types["Unsqueeze"] == 1
 
 
-def test_ports_declare_what_is_inferred(tmp_path: Path) -> None:
+def test_ports_declare_inferred_types(tmp_path: Path) -> None:
     smaller = simplified(ir_exec.read_model(ONNX / "assigned.onnx"))
     smaller.save(tmp_path / "found.xml")
     report = ir_exec.check_model(tmp_path / "found.xml")

@@ -525,7 +525,7 @@ def test_runs_that_fail(net: NetworkText, inputs: list[Array], words: fault_with
         (iterator({"axis": 2}), "IR503", fault_with("axis", actual=2, expected="-2 to 1")),
     ],
 )
-def test_networks_that_are_refused(net: NetworkText, code: str, words: fault_with) -> None:
+def test_refused_networks(net: NetworkText, code: str, words: fault_with) -> None:
     file = net.file()
     with pytest.raises(ir_exec.IRError) as caught:
         ir_exec.read_model(file.xml, weights=file.weights).types  # noqa: B018  # typed on access
@@ -679,7 +679,7 @@ def test_iterations_write_into_the_value_of_the_one_before(name: str, monkeypatc
 
 
 @each
-def test_values_where_buffers_of_any_size_are_overwritten(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_in_overwritten_buffers(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planner, "OVERWRITE_FROM", 1)
     check_as_observed(*ANSWERED[name])
 
@@ -752,7 +752,7 @@ def test_outputs_of_a_body_are_the_callers_own() -> None:
     assert [compiled([data])[i].tolist() for i in range(3)] == [[1, 2], [7], [7, 7, 7]]
 
 
-def test_an_error_inside_of_a_body_names_the_inner_layer() -> None:
+def test_error_in_body_names_the_inner_layer() -> None:
     file = loop(shape="?,?", step=lambda body, x, _: body.op("Concat", x, body.const(ROW), axis=0)).file()
     with pytest.raises(ir_exec.ShapeError) as caught:
         ir_exec.compile_model(file.xml, weights=file.weights)([int64(2), TRUE, np.zeros((1, 3), np.float32)])

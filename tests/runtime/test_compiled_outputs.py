@@ -75,7 +75,7 @@ def test_variables_are_assigned_all_the_same() -> None:
     assert seen.count("Assign") == assigns > 0
 
 
-def test_names_that_are_not_there() -> None:
+def test_missing_names_are_reported() -> None:
     file = network().file()
     model = read_model(file.xml, weights=file.weights)
     with pytest.raises(EvaluationError, match=naming("tahn4")) as caught:

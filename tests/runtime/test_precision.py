@@ -145,7 +145,7 @@ def test_variables_keep_values_of_their_type(element_type: str, opset: int) -> N
     assert run([x_value])[0].tolist() == [LOST[element_type] + 0.5]
 
 
-def test_a_variable_without_an_initial_value_is_zeros() -> None:
+def test_variable_without_initial_value_is_zeros() -> None:
     net = NetworkText()
     state = net.op("ReadValue", opset=6, variable_id="v", variable_type="f16", variable_shape="2")
     total = net.op("Add", state, net.parameter("2", "f16"))
@@ -191,7 +191,7 @@ def test_random_numbers_are_those_of_f32(element_type: str) -> None:
 
 
 @both
-def test_observers_see_what_is_computed(element_type: str) -> None:
+def test_observers_see_computed_values(element_type: str) -> None:
     net = NetworkText()
     net.result(plus_minus(net, net.parameter("1", element_type), element_type))
     seen: list[tuple[str, str]] = []
@@ -377,7 +377,7 @@ def test_open_type_input_keeps_its_type() -> None:
     assert result.tolist() == [0]
 
 
-def test_every_operator_that_takes_short_floats_takes_f32() -> None:
+def test_operators_of_short_floats_take_f32() -> None:
     short = element_types(SHORT)
     for cls in registry.registered():
         for input in cls.inputs:

@@ -220,7 +220,7 @@ def test_writes_of_failed_run_are_discarded() -> None:
     assert compiled([ONES, np.array(False), np.array([0])])[1].tolist() == [1, 1]
 
 
-def test_an_observer_cannot_change_what_flows_on() -> None:
+def test_observer_cannot_change_values() -> None:
     net = NetworkText()
     x = net.parameter("2")
     net.result(net.op("Negative", net.op("Abs", net.op("Negative", x))))

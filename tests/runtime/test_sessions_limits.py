@@ -220,7 +220,7 @@ def test_body_may_use_remaining_budget() -> None:
     assert caught.value.location.layer_type == "Tile"
 
 
-def test_parts_and_their_final_copy_fit_together_or_not_at_all() -> None:
+def test_parts_and_final_copy_fit_together_or_not_at_all() -> None:
     net = NetworkText()
     net.result(loop(net, net.parameter("1,1"), tile_to(MIB // 4), trips=int64(-1), goes_on=until(9)))
     assert compiled_of(net, max_memory=22 * MIB)([X])[0].shape == (10, MIB // 4)
@@ -258,7 +258,7 @@ def roll_operands(net: NetworkText, step: int) -> tuple[Output, Output]:
     return net.const(int64([step])), net.const(int64([0]))
 
 
-def test_memory_that_is_freed_may_be_taken_again() -> None:
+def test_freed_memory_may_be_reused() -> None:
     """Four times 8 MB, one after the other; views keep what they look at."""
     net = NetworkText()
     value = net.parameter("?")
@@ -380,7 +380,7 @@ def negate(body: NetworkText, value: Output, _: Output) -> Output:
     return body.op("Negative", value)
 
 
-def test_iterations_are_counted_over_all_loops_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_iterations_are_counted_over_all_loops(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limiting, "MOST_ITERATIONS", 3 + 9 + 27)
     compiled = compiled_of(nested_loops(3))
     for _ in range(2):
@@ -512,7 +512,7 @@ def test_time_is_looked_at_within_layers(
     assert caught.value.location.layer_id == str(output.layer)
 
 
-def test_without_a_time_limit_nobody_looks_at_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_time_limit_no_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     net = NetworkText()
     net.result(net.op("Exp", net.parameter("1,1")))
     monkeypatch.setattr(Limits, "check_time", lambda limits: pytest.fail("looked at"))

@@ -86,7 +86,7 @@ def test_misfit_is_refused_with_reason(compiled_sum, inputs, error, code, words)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.int8, np.uint16, np.bool_])
-def test_a_cast_that_loses_nothing_is_made(compiled_sum, dtype):
+def test_lossless_cast_is_made(compiled_sum, dtype):
     ones = np.ones((1, 3), dtype)
     result = compiled_sum([ones, ones])[0]
     assert result.dtype == np.float32
@@ -102,7 +102,7 @@ def test_numbers_of_python_must_fit_the_element_type():
         compiled_sum([[[0.5, 1, 1]], [[1, 1, 1]]])
 
 
-def test_the_callers_arrays_are_neither_written_nor_handed_back():
+def test_arrays_of_caller_are_neither_written_nor_returned():
     identity = net([parameter(0, "f32", (-1, 3), "x"), result(1, "f32", (-1, 3))], [(0, 0, 1, 0)])
     data = X.copy()
     data.flags.writeable = False
@@ -138,7 +138,7 @@ def test_observers_see_every_layer_with_its_arrays(compiled_sum):
     assert seen == [("Add", 2, (2, 3))]
 
 
-def test_an_error_in_a_layer_names_it():
+def test_layer_error_names_it():
     gather = layer(
         2,
         "GatherElements",
@@ -200,7 +200,7 @@ def test_every_set_of_shapes_gets_its_own_plan(compiled_sum):
     assert compiled_sum([np.ones((0, 3), np.float32), np.ones((0, 3), np.float32)])[0].shape == (0, 3)
 
 
-def test_inputs_of_the_declared_shapes_are_not_inferred_again(monkeypatch):
+def test_declared_input_shapes_are_not_inferred_again(monkeypatch):
     parameters = [parameter(0, "f32", (2, 3), "x"), parameter(1, "f32", (2, 3), "y")]
     xml = net([*parameters, binary(2, dims=(2, 3)), result(3)], [(0, 0, 2, 0), (1, 0, 2, 1), (2, 2, 3, 0)])
     compiled_sum = ir_exec.compile_model(xml)
@@ -209,7 +209,7 @@ def test_inputs_of_the_declared_shapes_are_not_inferred_again(monkeypatch):
     assert compiled_sum([ones, ones])[0].shape == (2, 3)
 
 
-def test_an_observer_sees_outputs_that_no_layer_reads():
+def test_observer_sees_unread_outputs():
     """Without one the places of the maxima are left out, as they have no reader."""
     text = NetworkText()
     pool = {"strides": "1,1", "dilations": "1,1", "pads_begin": "0,0", "pads_end": "0,0", "kernel": "2,2"}
@@ -275,5 +275,5 @@ def test_arguments_of_the_wrong_kind(compiled_sum, call, words):
     assert caught.value.code in ("IR704", "IR705")
 
 
-def test_a_whole_number_may_be_written_as_a_float():
+def test_integer_may_be_written_as_float():
     assert ir_exec.compile_model(sum_network(), max_memory=1e9, threads=np.int64(1))([X, X])[0].shape == X.shape

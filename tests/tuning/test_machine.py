@@ -63,7 +63,7 @@ def test_quota_of_the_first_kind_of_groups(tmp_path: Path, cores: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "nonsense", "1 2 3", "0 0"])
-def test_what_cannot_be_read_is_no_limit(tmp_path: Path, cores: int, text: str) -> None:
+def test_unreadable_value_is_no_limit(tmp_path: Path, cores: int, text: str) -> None:
     assert available_cores(tmp_path) == cores
     belongs(tmp_path, "0::/mine")
     group(tmp_path, "mine", cpu__max=text)

@@ -58,7 +58,7 @@ def test_nothing_is_nothing_in_every_type(source: ElementType) -> None:
 
 
 @pytest.mark.parametrize("target", ["i32", "i64"])
-def test_one_number_beyond_the_range_is_as_many(target: str) -> None:
+def test_single_number_beyond_range_is_like_many(target: str) -> None:
     far = np.array([1e30, -1e30, 2.0**63, np.inf, -np.inf, np.nan, 2.0**31], np.float64)
     many = to(target, far)
     assert [int(to(target, far[i : i + 1])[0]) for i in range(len(far))] == many.tolist()
@@ -94,7 +94,7 @@ def test_fractions_are_dropped(number: float, target: ElementType) -> None:
     assert value % 2**target.bits == math.trunc(number) % 2**target.bits
 
 
-def test_floats_that_no_integer_is() -> None:
+def test_floats_beyond_integers() -> None:
     far = np.array([np.nan, np.inf, -np.inf, 3e38, -3e38], np.float32)
     assert to("i32", far).tolist() == [-(2**31)] * 5
     assert to("i64", far).tolist() == [-(2**63)] * 5

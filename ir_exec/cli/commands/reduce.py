@@ -65,7 +65,11 @@ timeout_option = click.option(
 
 
 def _reduced_output(path: str | None, parameters: Mapping[str, Any]) -> Iterable[OutputFile]:
-    return () if parameters["asks_passes"] else part_output(path, parameters)
+    return () if parameters["asks_passes"] else part_output(path or _default_output(parameters["model"]), parameters)
+
+
+def _default_output(model: str) -> str:
+    return "reduced.onnx" if is_onnx_file(model) else "reduced.xml"
 
 
 @click.command("reduce")
@@ -83,9 +87,7 @@ def _reduced_output(path: str | None, parameters: Mapping[str, Any]) -> Iterable
     "--output",
     outputs=_reduced_output,
     metavar="SMALL",
-    default="reduced.xml",
-    show_default=True,
-    help="Write the reduced model to SMALL.xml, or as ONNX to SMALL.onnx.",
+    help="Write the reduced model to SMALL.xml, or SMALL.onnx.  [default: reduced.xml, reduced.onnx for ONNX]",
 )
 @input_options
 def command(
@@ -98,7 +100,7 @@ def command(
     bad_exit: tuple[Outcome, ...],
     timeout: float,
     limit: int | None,
-    output: str,
+    output: str | None,
     asked: Asked,
     weights: str | None,
     extensions: tuple[str, ...],
@@ -133,6 +135,7 @@ def command(
     if output_format != "text" or rtol is not None or atol is not None:
         raise Unusable("--rtol, --atol and --format require --passes")
     assert until is not None, "one of the two is given"
+    output = output or _default_output(model)
     is_onnx = output.lower().endswith(".onnx") and is_onnx_file(model)
     if not is_onnx:
         require_ir_output(model, output)

@@ -14,7 +14,6 @@ from functools import partial
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.debug.comparison.advice import advice_of
 from ir_exec.debug.comparison.anchors import (
     NOTE,
     SAME,
@@ -45,7 +44,7 @@ from ir_exec.debug.comparison.references.reference import Adviser, IRReference, 
 from ir_exec.debug.comparison.report_text import Comparison
 from ir_exec.debug.comparison.reporting import FindingsReporter, moves_values
 from ir_exec.debug.comparison.rounded import same_storage
-from ir_exec.debug.comparison.value_comparer import MOST_INCLUDED, floor_of
+from ir_exec.debug.comparison.value_comparer import MOST_INCLUDED, advice_of, floor_of
 from ir_exec.debug.inputs.drawing import Drawn
 from ir_exec.debug.precision.partners import FoldedWeights
 from ir_exec.debug.traces.walk import Visit, Walker, Where
@@ -309,9 +308,7 @@ class _Comparing(FindingsReporter):
         self, visit: Visit, anchors: Sequence[Anchor], values: Sequence[Array | None], frame: dict[int, Anchor]
     ) -> ComparedLayer:
         node, where = visit.node, visit.where
-        computed = from_undoubted(
-            partial(self._own, visit, values=values), anchors, values, self.values.settings, self._found
-        )
+        computed = from_undoubted(partial(self._own, visit), anchors, values, self.values.settings, self._found)
         anchors, (own, inputs, problem) = computed.anchors, computed.own
         includes = tuple(dict.fromkeys(name for anchor in anchors for name in anchor.includes))
         layers = []
@@ -436,7 +433,7 @@ class _Comparing(FindingsReporter):
         partner = self._partners.get((where.scope, node.id, position))
         return None if partner is None else self._reference.value(partner.key, where.iterations)
 
-    def _own(self, visit: Visit, anchors: Sequence[Anchor], values: Sequence[Array | None]) -> Own:
+    def _own(self, visit: Visit, anchors: Sequence[Anchor]) -> Own:
         """Compute a layer from the anchors of its inputs.
 
         Returns:
@@ -445,24 +442,27 @@ class _Comparing(FindingsReporter):
         node = visit.node
         # In a body, the values of Parameters and variables are those of an iteration.
         is_from_outside = bool(visit.where.scope) and isinstance(node.op, (Parameter, ReadsVariable))
+        own: Own = None, None, None
         if is_from_outside or not all(anchor.is_known for anchor in anchors):
-            return None, None, None
-        if isinstance(node.op, ReadsVariable) and self.calls > 1:
+            pass  # nothing is known
+        elif isinstance(node.op, ReadsVariable) and self.calls > 1:
             # The reference reads the value that it assigned before. It does not depend on this layer.
             assigned = self._kept.get(node.op.variable_id)
-            if assigned is None:
-                return None, None, None
-            declared = self._walker.wide.variables.get(node.op.variable_id, ElementType.of(assigned))
-            assigned = as_declared(assigned, declared)
-            return [assigned], [assigned], None
-        if all(anchor.same for anchor in anchors):
-            return visit.outputs, visit.inputs, None
-        try:
-            inputs = [as_type_of(anchor.value(ours), ours) for anchor, ours in zip(anchors, visit.inputs, strict=True)]
-            return self._walker.again(node, inputs), inputs, None
-        except (IRError, ValueError) as error:
-            message = error.message if isinstance(error, IRError) else str(error)
-            return None, None, f"fails on the reference's inputs: {message}"
+            if assigned is not None:
+                declared = self._walker.wide.variables.get(node.op.variable_id, ElementType.of(assigned))
+                assigned = as_declared(assigned, declared)
+                own = [assigned], [assigned], None
+        elif all(anchor.same for anchor in anchors):
+            own = visit.outputs, visit.inputs, None
+        else:
+            pairs = zip(anchors, visit.inputs, strict=True)
+            try:
+                inputs = [as_type_of(anchor.value(ours), ours) for anchor, ours in pairs]
+                own = self._walker.again(node, inputs), inputs, None
+            except (IRError, ValueError) as error:
+                message = error.message if isinstance(error, IRError) else str(error)
+                own = None, None, f"fails on the reference's inputs: {message}"
+        return own
 
     def _anchor(
         self,

@@ -12,6 +12,7 @@ from ir_exec.debug.device.records import isolation_lines
 from ir_exec.debug.precision.activations import range_line
 from ir_exec.debug.precision.weights import summary_of, weight_line
 from ir_exec.debug.values.entries import class_of_type
+from ir_exec.ir.sources import module_order
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.report.numbers import format_count, format_number, pluralize
 from ir_exec.report.text import format_remainder, join_counts, list_names
@@ -343,17 +344,13 @@ def _modules(report: ComparisonRecord) -> Iterator[str]:
     if report.first_module is not None and report.first_fault is not None:
         yield f"  first wrong module: {report.first_module}, wrong in {_layer_title(report.first_fault)}"
     paths = {record.path for record in shown}
-    for module in sorted(shown, key=lambda record: [_numeric_key(part) for part in record.path.split(".")]):
+    for module in sorted(shown, key=lambda record: module_order(record.path)):
         parts = module.path.split(".")
         above = [size for size in range(1, len(parts)) if ".".join(parts[:size]) in paths]
         name = ".".join(parts[above[-1] :] if above else parts)
         own = "-" if module.own is None else format_number(module.own.max_abs)
         carried = "-" if module.carried is None else format_number(module.carried.max_abs)
         yield f"    {'  ' * len(above)}{name}: {module.status}, own {own}, carried {carried}"
-
-
-def _numeric_key(part: str) -> tuple[int, str]:
-    return (int(part), "") if part.isdecimal() and part.isascii() else (-1, part)
 
 
 def counts(report: ComparisonRecord) -> str:

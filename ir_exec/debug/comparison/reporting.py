@@ -14,7 +14,7 @@ from ir_exec.debug.comparison.report_text import Comparison
 from ir_exec.debug.comparison.value_comparer import ValueComparer
 from ir_exec.debug.precision.partners import FoldedWeights
 from ir_exec.debug.traces.walk import Where
-from ir_exec.debug.values.entries import Entry, Key, holder_names, lines_by_layer
+from ir_exec.debug.values.entries import Entry, Key, holder_names
 from ir_exec.graph import Graph, Node
 from ir_exec.model import Model
 from ir_exec.ops.base.registry import canonical
@@ -248,7 +248,7 @@ class FindingsReporter:
 
     def _with_sources(self) -> list[ComparedLayer]:
         """Return the layers with the lines of Python that they were exported from."""
-        sources = lines_by_layer(self._model)
+        sources = {entry.key[:2]: entry.source for entry in self._entries.values() if entry.source is not None}
         layers = ((layer_key, findings.make_layer()) for layer_key, findings in self._found.items())
         return [
             layer.model_copy(update={"source": sources[layer_key]}) if layer_key in sources else layer

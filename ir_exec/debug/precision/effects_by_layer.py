@@ -27,7 +27,7 @@ from ir_exec.debug.precision.partners import FoldedWeights
 from ir_exec.debug.precision.weights import QuantizedWeight
 from ir_exec.debug.reduction.minimizing import MOST_TRIALS, SearchEnded, minimize
 from ir_exec.debug.traces.walk import Visit, Walker
-from ir_exec.debug.values.entries import Entry, Key, entries_of, lines_by_layer
+from ir_exec.debug.values.entries import Entry, Key, entries_of
 from ir_exec.debug.values.facts import as_numbers
 from ir_exec.errors import EvaluationError, GraphError
 from ir_exec.graph import Node
@@ -94,14 +94,14 @@ def quantization_report(
         keep, loss_with_kept, is_minimal = study.minimal_keep(effects, max_loss, keep_bits, deadline)
     extra = {unit.effect.path: unit.extra_bytes(keep_bits) for unit in units}
     names = {unit.effect.path: unit.keep_as(keep_bits) for unit in units}
-    lines = lines_by_layer(model)
+    sources = {entry.layer_id: entry.source for entry in entries_of(model) if not entry.scope}
     layers = [
         effect.model_copy(
             update={
                 "kept": keep is not None and effect.path in keep,
                 "keep_as": names[effect.path],
                 "extra_bytes": extra[effect.path],
-                "source": next((lines[(), id] for id in effect.layer_ids if ((), id) in lines), None),
+                "source": next((source for id in effect.layer_ids if (source := sources.get(id)) is not None), None),
             }
         )
         for effect in sorted(effects, key=lambda effect: effect.rank, reverse=True)

@@ -34,6 +34,7 @@ from ir_exec.debug.values.entries import class_of_type
 from ir_exec.debug.values.files import write_file
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.graph import Node
+from ir_exec.ir.sources import module_order
 from ir_exec.model import Model, ShapeLike, Source, read_model
 from ir_exec.ops.infrastructure.values import Const, Parameter, Result
 from ir_exec.runtime.arguments import Inputs, whole_number
@@ -304,7 +305,7 @@ def grouped_by_module(layers: Sequence[LayerProfile]) -> Iterator[GroupProfile]:
         steps = layer.source.module.split(".") if layer.source is not None and layer.source.module else []
         for size in range(1, len(steps) + 1):
             members[".".join(steps[:size])].append(layer)
-    for module in sorted(members):
+    for module in sorted(members, key=module_order):
         yield _group(module, members[module])
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
+from weakref import WeakKeyDictionary
 
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, SourceLine
@@ -14,6 +15,7 @@ from ir_exec.graph import Graph, Node
 from ir_exec.hints import suggested
 from ir_exec.infer import Types
 from ir_exec.ir import Weights, split_names
+from ir_exec.ir.sources import CodeLocation
 from ir_exec.model import Model
 from ir_exec.ops import Op
 from ir_exec.ops.base.registry import newest
@@ -28,7 +30,6 @@ __all__ = [
     "entries_of",
     "find",
     "holder_names",
-    "lines_by_layer",
 ]
 
 OperatorClass: TypeAlias = type[Op]
@@ -56,6 +57,7 @@ class Entry:
         attributes: The attributes in the file, for a layer that reads constants.
         numbers: The elements of a small integer constant.
         place: The position of an output of the model among the outputs, if known.
+        source: The line of Python that the layer was exported from.
     """
 
     scope: tuple[str, ...]
@@ -73,6 +75,7 @@ class Entry:
     attributes: tuple[tuple[str, str], ...] = ()
     numbers: tuple[int, ...] | None = None
     place: int | None = None
+    source: SourceLine | None = None
 
     @cached_property
     def key(self) -> Key:
@@ -116,12 +119,27 @@ def holder_names(name: str, layer_id: str) -> tuple[str, str]:
     return name, f"{name}#{layer_id}"
 
 
-def entries_of(model: Model) -> Iterator[Entry]:
-    """Yield every value of a model in the order of computation; values of bodies precede the outputs of their layer."""
-    return _entries(model.graph, (), model.types, model.weights)
+_entries_by_model: WeakKeyDictionary[Model, tuple[Entry, ...]] = WeakKeyDictionary()
 
 
-def _entries(graph: Graph, scope: tuple[str, ...], types: Types | None, weights: Weights | None) -> Iterator[Entry]:
+def entries_of(model: Model) -> tuple[Entry, ...]:
+    """Return every value of a model in the order of computation; values of bodies precede the outputs of their layer.
+
+    The parts of a comparison share one tuple for a model.
+    """
+    entries = _entries_by_model.get(model)
+    if entries is None:
+        entries = _entries_by_model[model] = tuple(_entries(model.graph, (), model.types, model.weights, model.sources))
+    return entries
+
+
+def _entries(
+    graph: Graph,
+    scope: tuple[str, ...],
+    types: Types | None,
+    weights: Weights | None,
+    sources_of_nodes: Mapping[Node, CodeLocation],
+) -> Iterator[Entry]:
     """Yield the values of a graph and its bodies.
 
     Args:
@@ -134,7 +152,9 @@ def _entries(graph: Graph, scope: tuple[str, ...], types: Types | None, weights:
     holders = graph.holder_names()
     for node in graph.nodes:
         for body in node.bodies:
-            yield from _entries(body.graph, (*scope, holders[node], body.name), None, weights)
+            yield from _entries(body.graph, (*scope, holders[node], body.name), None, weights, sources_of_nodes)
+        location = sources_of_nodes.get(node)
+        source = None if location is None else location.summary
         takes_constants = any(_is_constant(value.node) for value in node.values_in)
         attributes = tuple(sorted(node.layer.data.items())) if takes_constants else ()
         sources = tuple([None if input is None else (scope, input.node.id, input.position) for input in node.inputs])
@@ -161,6 +181,7 @@ def _entries(graph: Graph, scope: tuple[str, ...], types: Types | None, weights:
                 attributes=attributes,
                 numbers=_numbers(node.op, weights) if isinstance(node.op, Const) else None,
                 place=outputs.get(value),
+                source=source,
             )
 
 
@@ -189,17 +210,6 @@ def conversions_of_constants(entries: Sequence[Entry]) -> Iterator[tuple[Entry, 
 
 def _is_float(entry: Entry) -> bool:
     return entry.element_type is not None and ElementType.parse(entry.element_type).is_float
-
-
-def lines_by_layer(model: Model) -> dict[tuple[tuple[str, ...], str], SourceLine]:
-    """Return the lines of Python that layers were exported from, by the scopes and the ids of the layers."""
-    sources = model.sources
-    return {
-        (scope, node.id): source.summary
-        for scope, graph in (model.graph.scopes() if sources else ())
-        for node in graph.nodes
-        if (source := sources.get(node)) is not None
-    }
 
 
 def find(entries: Sequence[Entry], name: str) -> Entry:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -20,7 +20,7 @@ from ir_exec.infer import infer_outputs
 from ir_exec.ops import Op
 from ir_exec.ops.infrastructure.values import ReadsVariable
 from ir_exec.plan.memory import byte_size
-from ir_exec.plan.run_sizes import EvaluatesSlots, RunSizes, SizedSlots, TracedNodes
+from ir_exec.plan.run_sizes import EvaluatesSlots, RunSizes, SizedSlots, TracedTypes
 from ir_exec.types import Array, Dim, Shape, TensorType
 from ir_exec.types.traced_size import SizeTrace, TracedSize
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ir_exec.plan.constants import ModelConstants
     from ir_exec.plan.graph import PlanGraph
 
-__all__ = ["trace_sizes"]
+__all__ = ["precompute_sizes", "trace_sizes"]
 
 MOST_ELEMENTS = 64
 """Maximum elements of a value that is traced."""
@@ -38,41 +38,34 @@ MOST_GUARDS = 1024
 
 
 def trace_sizes(graph: PlanGraph, constants: ModelConstants) -> PlanGraph:
-    """Infer the types of nodes for the sizes of a run, as expressions, and remove nodes that compute sizes only."""
-    if graph.sizes is None:
-        return graph
-    tracer = _Tracer(graph, graph.sizes, constants)
-    tracer.trace()
-    if tracer.traced_nodes and len(tracer.comparisons.guards) <= MOST_GUARDS:
-        needed_nodes, computed = _partition(graph, tracer)
-        graph.traced = TracedNodes(_make_slots(tracer, needed_nodes, computed), frozenset(tracer.traced_nodes))
-        graph.set_nodes(needed_nodes)
+    """Infer the types of nodes for the sizes of a run, as expressions."""
+    if graph.sizes is not None:
+        graph.traced = TracedTypes()
+        _Tracer(graph, graph.sizes, graph.traced).trace(constants.setting.graph.parameters)
+    return graph
+
+
+def precompute_sizes(graph: PlanGraph, constants: ModelConstants) -> PlanGraph:
+    """Compute values that follow from the sizes of a run before its steps, and remove the nodes that compute them."""
+    traced = graph.traced
+    if traced is not None and traced.nodes and len(traced.comparisons.guards) <= MOST_GUARDS:
+        nodes, computed = _partition(graph, traced)
+        graph.sized = _make_slots(graph, traced, nodes, computed)
+        graph.set_nodes(nodes)
     return graph
 
 
 @dataclass(slots=True)
 class _Tracer:
-    """Infers the nodes of a plan with traced sizes.
-
-    Attributes:
-        comparisons: The comparisons of all inferences.
-        types: The types with traced dims and elements, by the numbers of the values.
-        traced_nodes: The nodes whose inputs and outputs all have such types.
-        names: The names in expressions, by the positions of inputs and by variables.
-    """
+    """Infers the nodes of a plan with traced sizes."""
 
     graph: PlanGraph
     sizes: RunSizes
-    constants: ModelConstants
-    comparisons: SizeTrace = field(default_factory=SizeTrace)
-    types: dict[int, TensorType] = field(default_factory=dict)
-    traced_nodes: set[Node] = field(default_factory=set)
-    names: dict[int | str, str] = field(default_factory=dict)
+    traced: TracedTypes
 
-    def trace(self) -> None:
-        setting = self.constants.setting
+    def trace(self, parameters: Sequence[Node]) -> None:
         variables = dict(self.sizes.variables)
-        for position, node in enumerate(setting.graph.parameters):
+        for position, node in enumerate(parameters):
             self._enter(node.outputs[0].number, position, self.sizes.inputs[position])
         for node in self.graph.nodes:
             op = self.graph.operator(node)
@@ -80,7 +73,7 @@ class _Tracer:
                 shape = variables.get(op.variable_id)
                 if shape is not None:
                     self._enter(node.outputs[0].number, op.variable_id, shape)
-                    self.traced_nodes.add(node)
+                    self.traced.nodes.add(node)
             elif not node.bodies and not op.infer_context and not op.pads_to_static:
                 self._infer(node, op)
 
@@ -91,24 +84,24 @@ class _Tracer:
             return
         declared = type.shape.dims or [Dim.any()] * len(shape)
         if all(dim.is_static for dim in declared) and isinstance(key, int):
-            self.types[number] = type
+            self.traced.types[number] = type
             return
-        name = self.names.setdefault(key, f"s{len(self.names)}")
+        name = self.traced.names.setdefault(key, f"s{len(self.traced.names)}")
         dims = [
-            dim if dim.is_static and dim == size else _traced_dim(self.comparisons, size, f"{name}[{axis}]")
+            dim if dim.is_static and dim == size else _traced_dim(self.traced.comparisons, size, f"{name}[{axis}]")
             for axis, (dim, size) in enumerate(zip(declared, shape, strict=True))
         ]
-        self.comparisons.require(f"len({name}) == {len(shape)}")
+        self.traced.comparisons.require(f"len({name}) == {len(shape)}")
         for axis, dim in enumerate(dims):
             if isinstance(key, str) and not isinstance(dim.lo, TracedSize):
-                self.comparisons.require(f"{name}[{axis}] == {dim.lo}")
-        self.types[number] = TensorType(type.element_type, Shape(dims))
+                self.traced.comparisons.require(f"{name}[{axis}] == {dim.lo}")
+        self.traced.types[number] = TensorType(type.element_type, Shape(dims))
 
     def _infer(self, node: Node, op: Op) -> None:
         types: list[TensorType] = []
         for value in node.values_in:
             array = self.graph.known(value)
-            type = self.types.get(value.number) if array is None else TensorType.of(array)
+            type = self.traced.types.get(value.number) if array is None else TensorType.of(array)
             if type is None:
                 return
             types.append(type)
@@ -121,8 +114,8 @@ class _Tracer:
         values = self._compute(op, types, outputs)
         for output, type, elements in zip(node.outputs, outputs, values, strict=True):
             unbounded = type.without_values()
-            self.types[output.number] = unbounded if elements is None else type.with_bounds(elements, elements)
-        self.traced_nodes.add(node)
+            self.traced.types[output.number] = unbounded if elements is None else type.with_bounds(elements, elements)
+        self.traced.nodes.add(node)
 
     def _compute(self, op: Op, types: list[TensorType], outputs: list[TensorType]) -> list[Array | None]:
         """The traced elements of the outputs, None for those that are unknown."""
@@ -194,7 +187,7 @@ def _evaluate_traced(op: Op, arrays: list[Array]) -> Any:
     return arrays[0] if op.is_conversion else op.evaluate_known(*arrays)
 
 
-def _partition(graph: PlanGraph, tracer: _Tracer) -> tuple[list[Node], list[int]]:
+def _partition(graph: PlanGraph, traced: TracedTypes) -> tuple[list[Node], list[int]]:
     """The nodes that a run needs, and the numbers of the values that are computed before it."""
     needed = {number for number in graph.results if graph.slots[number] is None}
     needed_nodes: list[Node] = []
@@ -202,8 +195,8 @@ def _partition(graph: PlanGraph, tracer: _Tracer) -> tuple[list[Node], list[int]
     for node in reversed(graph.nodes):
         numbers = [value.number for value in node.outputs]
         op = graph.operator(node)
-        types = [tracer.types.get(number) for number in numbers]
-        is_computed = node in tracer.traced_nodes and not graph.keep.intersection(numbers)
+        types = [traced.types.get(number) for number in numbers]
+        is_computed = node in traced.nodes and not graph.keep.intersection(numbers)
         if is_computed and not op.evaluate_context and all(type and type.value is not None for type in types):
             computed += [number for number in numbers if number in needed]
         elif op.evaluate_context or not needed.isdisjoint(numbers):
@@ -212,12 +205,12 @@ def _partition(graph: PlanGraph, tracer: _Tracer) -> tuple[list[Node], list[int]
     return needed_nodes[::-1], computed
 
 
-def _make_slots(tracer: _Tracer, nodes: Sequence[Node], computed: Sequence[int]) -> SizedSlots:
+def _make_slots(graph: PlanGraph, traced: TracedTypes, nodes: Sequence[Node], computed: Sequence[int]) -> SizedSlots:
     """Compile the expressions."""
     names: dict[str, Any] = {"__builtins__": {}, "len": len, "sum": sum, "array": np.array}
     parts = []
     for number in computed:
-        type = tracer.types[number]
+        type = traced.types[number]
         value = type.value
         assert value is not None, "its elements are traced"
         elements = ", ".join(
@@ -226,24 +219,24 @@ def _make_slots(tracer: _Tracer, nodes: Sequence[Node], computed: Sequence[int])
         names[f"dtype{number}"] = type.element_type.dtype
         part = f"array([{elements}], dtype{number})"
         parts.append(part if value.ndim == 1 else f"{part}.reshape({value.shape})")
-    sizes = Counter(size for node in nodes if node in tracer.traced_nodes for size in _dynamic_sizes(node, tracer))
+    sizes = Counter(size for node in nodes if node in traced.nodes for size in _dynamic_sizes(graph, traced, node))
     # Not `+`, which nests: there may be thousands of sizes.
     total = f"sum(({''.join(f'{count} * {size}, ' for size, count in sizes.items())}))"
     result = f"({total}, ({''.join(f'{part}, ' for part in parts)}))"
-    condition = " and ".join(tracer.comparisons.guards) or "True"
-    parameters = ", ".join(tracer.names.values())
+    condition = " and ".join(traced.comparisons.guards) or "True"
+    parameters = ", ".join(traced.names.values())
     # The source has sizes, comparisons and arithmetic only, none of it from the file.
     evaluate: EvaluatesSlots = eval(f"lambda {parameters}: {result} if {condition} else None", names)
-    inputs = tuple([key for key in tracer.names if isinstance(key, int)])
-    variables = tuple([key for key in tracer.names if isinstance(key, str)])
+    inputs = tuple([key for key in traced.names if isinstance(key, int)])
+    variables = tuple([key for key in traced.names if isinstance(key, str)])
     return SizedSlots(tuple(computed), inputs, variables, evaluate)
 
 
-def _dynamic_sizes(node: Node, tracer: _Tracer) -> Iterator[str]:
+def _dynamic_sizes(graph: PlanGraph, traced: TracedTypes, node: Node) -> Iterator[str]:
     """Yield expressions for the bytes of the outputs that the memory of the plan does not count."""
-    op = tracer.graph.operator(node)
+    op = graph.operator(node)
     for value in node.outputs:
-        type = tracer.types[value.number]
+        type = traced.types[value.number]
         size: int | TracedSize = byte_size(type)
         if isinstance(size, TracedSize) and not isinstance(op, ReadsVariable):
             yield size.code

@@ -280,7 +280,7 @@ class TestFix:
         result = run(MIXED, "--diff")
         assert mentions("IR116", "IR204", "IR503") in result.stderr.splitlines()
 
-    def test_what_is_fixed_in_part(self, tmp_path: Path) -> None:
+    def test_partial_fix(self, tmp_path: Path) -> None:
         for suffix in (".xml", ".bin"):
             shutil.copy(MIXED.with_suffix(suffix), tmp_path / f"net{suffix}")
         result = run("net.xml", "--fix")
@@ -319,7 +319,7 @@ def test_a_file_by_two_paths_is_one(tmp_path: Path) -> None:
         assert summary(run(*paths)).startswith("1 file: ")
 
 
-def test_a_baseline_is_relative_to_its_settings_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_baseline_is_relative_to_settings_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "deep").mkdir()
     (tmp_path / "settings").mkdir()
     shutil.copy(BAD / "IR107-cycle.xml", tmp_path / "deep" / "net.xml")

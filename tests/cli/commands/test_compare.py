@@ -231,7 +231,7 @@ def test_calls_that_cannot_be(more: tuple[str, ...], message: mentions, monkeypa
 
 
 @pytest.mark.parametrize("output_format", ["text", "json", "csv", "html", "junit"])
-def test_a_report_in_a_file_leaves_the_verdict_in_the_terminal(output_format: str, tmp_path: Path) -> None:
+def test_report_file_keeps_verdict_in_terminal(output_format: str, tmp_path: Path) -> None:
     path = tmp_path / "report"
     result = run(GNN, "--with", GNN, "--format", output_format, "-o", path)
     assert result.exit_code == 0, result.output

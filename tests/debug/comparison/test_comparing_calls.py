@@ -48,7 +48,7 @@ def test_both_go_on_from_their_variables() -> None:
     assert [(result.status, result.call) for result in report.output_results] == [("equal", 1)]
 
 
-def test_a_fault_that_only_a_later_call_shows() -> None:
+def test_fault_shown_by_later_call_only() -> None:
     """In the first call both variables are 0."""
     good, bad = sums(), sums(("Minimum", "Multiply"))
     assert compare(good, bad, [X]).equal

@@ -205,7 +205,7 @@ def test_weights_in_fewer_bits() -> None:
     assert quantized.error.sqnr_db > 40
 
 
-def test_dims_that_follow_from_others_are_consequences() -> None:
+def test_consequent_dims_are_listed_separately() -> None:
     path = NETWORKS.parents[1] / "samples" / "bert.xml"
     weights = path.with_suffix(".bin").read_bytes()
     model = read_model(path)

@@ -39,7 +39,7 @@ def read(net: NetworkText) -> Model:
     ],
     ids=lambda parameter: parameter.stem if isinstance(parameter, Path) else "",
 )
-def test_networks_run_with_what_is_drawn(path: Path, shapes: dict[str, tuple[int, ...]]) -> None:
+def test_networks_run_with_drawn_inputs(path: Path, shapes: dict[str, tuple[int, ...]]) -> None:
     model = read_model(path)
     inputs = drawn_inputs(model, 0)
     assert {name: inputs[name].shape for name in shapes} == shapes
@@ -80,19 +80,19 @@ def test_mask_length_is_past_plus_new_tokens() -> None:
     assert arrays["attention_mask"].shape == (2, 5)
 
 
-def test_within_what_is_declared() -> None:
+def test_draws_respect_declared_ranges() -> None:
     (image,) = drawn_inputs(convolution(image="2..4,3,20..30,?"), 0).values()
     assert image.shape == (2, 3, 30, 32)
 
 
-def test_what_is_asked_for_stays() -> None:
+def test_requested_sizes_stay() -> None:
     model = convolution()
     (name,) = (port.name for port in model.inputs)
     (image,) = drawn_inputs(model, 0, {name: "5,3,?,40"}).values()
     assert image.shape == (5, 3, 32, 40)
 
 
-def test_what_is_given_stays_and_others_follow() -> None:
+def test_given_sizes_stay_and_others_follow() -> None:
     net = NetworkText()
     first, second = net.parameter("?,4"), net.parameter("?,?")
     net.result(net.op("MatMul", first, second, transpose_a=True, transpose_b=False))
@@ -122,7 +122,7 @@ def test_static_dims_need_no_inference(monkeypatch: pytest.MonkeyPatch) -> None:
     assert drawn_inputs(convolution(image="1,3,16,16"), 0)
 
 
-def test_where_nothing_fits_a_run_tells_why() -> None:
+def test_unfitting_draw_gives_the_reason() -> None:
     net = NetworkText()
     value = net.op("Reshape", net.parameter("?,4"), net.const(np.array([3, 5])), special_zero=False)
     net.result(value)
@@ -209,7 +209,7 @@ def grid(count: int) -> Model:
     ],
     ids=["a stack of strides", "many positions", "positions", "few features", "features", "patches", "many patches"],
 )
-def test_sizes_that_are_far_away(network: Model) -> None:
+def test_distant_sizes(network: Model) -> None:
     inputs = drawn_inputs(network, 0)
     compile_model(network)(inputs)
     report = shapes(network)

@@ -207,7 +207,7 @@ class TestKinds:
         report = shapes(PATHS["script_loop_seq"])
         assert tell_dims(report) == {"tok0.1[0]": "any", "h0.1[0]": "= tok0.1[0]", "h0.1[1]": "32"}
 
-    def test_a_mask_that_is_broadcast(self) -> None:
+    def test_broadcast_mask(self) -> None:
         """A step from 2 to 1 is no way to go: both batches are tied, and either may be 1."""
         report = shapes(SAMPLES / "bert.xml")
         assert tell_dims(report) == {
@@ -256,7 +256,7 @@ class TestKinds:
         assert limit.type == "ScatterElementsUpdate"
         assert limit.message
 
-    def test_the_length_of_a_pattern_is_no_cause(self) -> None:
+    def test_pattern_length_is_no_cause(self) -> None:
         """Nor are axes, nor sizes that no input could have changed."""
         past, x = build.parameter("?,?,?,?", name="past"), build.parameter("?,?,16", name="x")
         wide = build.matmul(x, np.ones((16, 32), np.float32))

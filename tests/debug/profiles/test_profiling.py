@@ -52,7 +52,7 @@ def test_every_network(name: str) -> None:
     assert len({layer.path for layer in report.layers}) == len(report.layers) or name == "index_ops"
 
 
-def test_the_work_is_that_of_inference() -> None:
+def test_work_equals_inference() -> None:
     model = read_model(NETWORKS / "conv_zoo.xml")
     report = profile(model, inputs("conv_zoo"), repeat=1)
     shapes = {port.name: array.shape for port, array in zip(model.inputs, inputs("conv_zoo"), strict=True)}
@@ -75,7 +75,7 @@ def test_layers_of_bodies_count_for_themselves() -> None:
     assert report.peak_layer.startswith("prim::Loop/Loop/body/")
 
 
-def test_what_runs_is_the_plan() -> None:
+def test_profiled_layers_equal_the_plan() -> None:
     """Constants are folded and known values left out as in any other run."""
     path = NETWORKS / "bert_tiny_fp16.xml"
     report = profile(path, inputs("bert_tiny_fp16"), repeat=1)

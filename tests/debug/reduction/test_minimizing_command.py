@@ -28,13 +28,13 @@ def test_the_first_bad_exit_code_counts() -> None:
     assert command.bad == {3}
 
 
-def test_an_exit_code_of_zero_is_no_failure() -> None:
+def test_exit_code_zero_is_no_failure() -> None:
     command = Command(python("import sys; sys.exit(0)"))
     assert not command(read_model(GNN))
     assert not command.bad
 
 
-def test_bad_exits_that_are_named() -> None:
+def test_named_bad_exits() -> None:
     model = read_model(GNN)
     assert not Command(python("import sys; sys.exit(3)"), bad_exit=[1, 2])(model)
     assert Command(python("import sys; sys.exit(3)"), bad_exit=[1, 3])(model)
@@ -92,7 +92,7 @@ def test_slow_complete_network_is_reported() -> None:
         ("'true {model}", naming("'true {model}")),
     ],
 )
-def test_what_is_no_command(text: str, words: str) -> None:
+def test_invalid_command(text: str, words: str) -> None:
     with pytest.raises(EvaluationError, match=words):
         Command(text)
 
@@ -109,7 +109,7 @@ def test_the_last_line_is_kept() -> None:
 
 
 @pytest.mark.parametrize("name", ["a b.xml", "{inputs}.xml", "'; touch done #.xml", "$(touch done).xml", "-c.xml"])
-def test_a_path_is_never_a_command_or_an_option(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_path_is_never_a_command_or_an_option(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     program = "import json, sys; json.dump(sys.argv[1:], open('said', 'w'))"
     command = Command(f"{sys.executable} -W ignore -c {shlex.quote(program)} {{model}} model={{model}} {{inputs}}")

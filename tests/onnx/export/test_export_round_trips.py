@@ -74,7 +74,7 @@ def _find_unlisted_faults(case: Case) -> list[str]:
 
 @pytest.mark.broad(keep=6)
 @pytest.mark.parametrize("name", sorted(path.stem for path in COPIES.glob("*.xml") if arrays(path, "inputs")))
-def test_openvino_reads_what_is_written(name: str, engine: Engine) -> None:
+def test_openvino_reads_written_files(name: str, engine: Engine) -> None:
     path = COPIES / f"{name}.xml"
     inputs, expected = arrays(path, "inputs"), arrays(path, "outputs")
     assert inputs is not None

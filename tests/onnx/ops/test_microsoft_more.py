@@ -292,7 +292,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("type", "names", "arrays", "attributes"), REFUSED)
-def test_what_cannot_be_said_is_refused(
+def test_unsupported_forms_are_refused(
     type: str, names: list[str], arrays: dict[str, Any], attributes: dict[str, Any]
 ) -> None:
     with pytest.raises(IRError):

@@ -179,7 +179,7 @@ def test_weights_of_f8_with_a_scale_for_each_block(rounds: bool) -> None:
     np.testing.assert_allclose(output, expected, rtol=5e-3)
 
 
-def test_zero_points_are_those_of_the_groups() -> None:
+def test_zero_points_belong_to_groups() -> None:
     """Zero points follow the scales; onnxruntime 1.32 leaves the zero points out where there are groups."""
     a, stored, scales, zeros = f(3, 40), q(5, 3, 8), f(15), q(10)
     codes = np.stack([stored & 15, stored >> 4], axis=-1).reshape(5, 48)[:, :40].astype(np.float32)

@@ -426,9 +426,7 @@ def test_the_kernel_of_a_plan_does_the_same(cls: type[Unary], element_type: Elem
         if element_type in cls.inputs[0].types
     ],
 )
-def test_images_with_their_channels_side_by_side_are_written_over(
-    cls: type[Op], element_type: ElementType, size: int
-) -> None:
+def test_channels_last_images_are_overwritten(cls: type[Op], element_type: ElementType, size: int) -> None:
     values = {"alpha": 0.5, "min": -1.5, "max": 2.25}
     operator = cls(**{field.name: values[field.name] for field in cls.fields() if field.is_required})
     random = np.random.default_rng(0)

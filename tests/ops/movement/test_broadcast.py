@@ -176,7 +176,7 @@ def test_values_that_only_the_run_knows(operator: Op, shape: tuple[int, ...], va
     assert (caught.value.code, caught.value.location.port) == ("IR704", "target_shape")
 
 
-def test_ranks_that_no_array_has() -> None:
+def test_ranks_beyond_array_limits() -> None:
     for operator in (NUMPY, TILE):
         with pytest.raises(UnsupportedError, match=naming(65)):
             operator.infer(make_type("[1]"), constant(np.ones(65)))

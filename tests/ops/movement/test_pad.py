@@ -72,9 +72,7 @@ def test_shapes(data: str, begin: TensorType, end: TensorType, expected: str) ->
         ),
     ],
 )
-def test_more_pads_than_there_are_elements_to_copy(
-    mode: str, size: int, begin: int, end: int, port: str, fault: fault_with
-) -> None:
+def test_more_pads_than_elements(mode: str, size: int, begin: int, end: int, port: str, fault: fault_with) -> None:
     layer = Pad.parse({"pad_mode": mode}, raise_error)
     assert layer is not None
     with pytest.raises(ShapeError) as inferred:
@@ -172,7 +170,7 @@ def test_element_types_that_openvino_cannot_pad(name: str) -> None:
 
 @pytest.mark.parametrize("data", ["1,?,16", "1,9..,16", "1,3..7,16", "1,4,16"])
 @pytest.mark.parametrize("other", ["?", "9..", "..30", "3..7"])
-def test_pads_up_to_a_size_keep_the_lower_bound_of_data(data: str, other: str, oracle: Oracle) -> None:
+def test_pads_keep_lower_bound_of_data(data: str, other: str, oracle: Oracle) -> None:
     net = NetworkText()
     size = net.op("ShapeOf", net.parameter(other), opset=3, output_type="i64")
     zero = net.const(ints(0))

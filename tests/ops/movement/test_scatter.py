@@ -219,7 +219,7 @@ def test_no_index_is_too_far(index: int) -> None:
     assert not DATA.any()
 
 
-def test_negative_indices_where_the_specification_demands_an_error() -> None:
+def test_negative_indices_are_an_error_if_specified() -> None:
     for operator, indices, updates in [
         (make("ScatterUpdate", 3), np.array([-1]), DATA[:, :1]),
         (make("ScatterElementsUpdate", 3), np.array([[-1]], np.int8), DATA[:1, :1]),
@@ -318,7 +318,7 @@ def test_element_types_that_no_reduction_takes() -> None:
         )
 
 
-def test_an_axis_that_only_the_run_knows() -> None:
+def test_axis_known_at_run_time() -> None:
     axis, updates = np.array(0), np.zeros((1, 2), np.float32)
     with pytest.raises(EvaluationError) as caught:
         make("ScatterUpdate", 3).evaluate(DATA, np.array([0]), np.zeros((2, 1), np.float32), axis)

@@ -252,7 +252,7 @@ FAR = 10**9
         AvgPool1(kernel_sizes=(FAR,), strides=(FAR,), pads_begin=(FAR - 1,), pads_end=(FAR,), exclude_pad=False),
     ],
 )
-def test_a_kernel_beyond_all_data_costs_few_steps_and_no_memory(operator: Op) -> None:
+def test_kernel_beyond_data_takes_few_steps_and_no_memory(operator: Op) -> None:
     data = np.array([[[1, 2, 5, 3]]], np.float32)
     operator.evaluate(data)  # imports its modules
     assert steps_of(lambda: operator.evaluate(data), limit=10_000) > 10

@@ -122,7 +122,7 @@ def test_shapes_that_do_not_fit() -> None:
 
 
 @pytest.mark.parametrize("since", [1, 3, 4, 5, 9])
-def test_a_score_equal_to_the_threshold_is_not_kept(since: int) -> None:
+def test_score_equal_to_threshold_is_dropped(since: int) -> None:
     boxes = np.array([[[0, 0, 1, 1], [0, 5, 1, 6], [0, 10, 1, 11]]], np.float32)
     scores = np.array([[[0.5, 0.25, 0.75]]], np.float32)
     numbers = (np.array(3), np.array(0.5, np.float32), np.array(0.5, np.float32))

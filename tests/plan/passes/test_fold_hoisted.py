@@ -98,7 +98,7 @@ def test_hoisted_values_are_not_overwritten() -> None:
     np.testing.assert_allclose(output, large + TRIPS * np.sqrt(np.exp(large)), rtol=1e-5)
 
 
-def test_what_is_kept_counts() -> None:
+def test_hoisted_values_count() -> None:
     def body_of(body: NetworkText, state: Output, same: Output, count: Output) -> Output:
         many = body.op("Tile", same, body.const(np.array([1000, 1])))
         return body.op("Add", state, body.op("ReduceMax", many, body.const(np.array([0])), keep_dims="false"))
@@ -110,7 +110,7 @@ def test_what_is_kept_counts() -> None:
     assert runs(net, *inputs, max_memory=1_000_000)[0]["Tile"] == 1
 
 
-def test_an_error_in_it_names_the_layer() -> None:
+def test_error_in_hoisted_layer_names_it() -> None:
     def body_of(body: NetworkText, state: Output, same: Output, count: Output) -> Output:
         index = body.op("Convert", same, destination_type="i64")
         values = body.op("Gather", body.const(np.ones(3, np.float32)), index, body.const(np.array(0)), opset=7)

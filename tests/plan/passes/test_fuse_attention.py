@@ -34,7 +34,7 @@ def attention(query: Array, key: Array, value: Array, scale: float = 1.0, mask: 
 
 
 @pytest.mark.parametrize("name", ["activations", "bert", "gpt2_fused", "windows"])
-def test_it_is_found_in_real_networks(name: str) -> None:
+def test_attention_is_matched_in_real_networks(name: str) -> None:
     both = of_network(f"onnx/{name}")
     assert both.types.count("Attending") == 1
     both.assert_close()

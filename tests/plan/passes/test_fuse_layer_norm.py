@@ -18,7 +18,7 @@ WEIGHT, BIAS = RANDOM.normal(size=(2, 8)).astype(np.float32)
 MVN = {"eps": 1e-3, "normalize_variance": "true", "eps_mode": "inside_sqrt", "opset": 6}
 
 
-def test_it_is_found_in_real_networks() -> None:
+def test_layer_norm_is_matched_in_real_networks() -> None:
     both = of_network("bert_tiny_fp16")
     assert both.types == ["LayerNorm"] * 5
     assert {len(step.members) for step in both.fused} == {3}
@@ -54,7 +54,7 @@ def test_every_way_to_write_it(axis: int, rank: int, shape: str, *, has_bias: bo
 
 
 @pytest.mark.parametrize("has_bias", [False, True])
-def test_it_is_found_in_nine_layers(*, has_bias: bool) -> None:
+def test_layer_norm_is_matched_in_nine_layers(*, has_bias: bool) -> None:
     net = NetworkText()
     x, axes = net.parameter("2,3,8"), net.const(np.array([-1], np.int64))
     centered = net.op("Subtract", x, net.op("ReduceMean", x, axes, keep_dims="true"))

@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 
+from ir_exec.debug.comparison.pairing.by_source import pairs_of_sources
 from ir_exec.debug.comparison.pairing.ends import (
     Pairing,
     agree,
@@ -99,6 +100,13 @@ class _ScopePairs:
         """Return True if at least one of the two has a partner."""
         return entry.key in self.of_ours or partner.key in self.of_theirs
 
+    def may_match(self, entry: Entry, partner: Entry) -> bool:
+        """Return False if one of the two reads a value whose partner the other does not read."""
+        mine, other = set(entry.sources or ()), set(partner.sources or ())
+        ours = {self.of_ours[key] for key in mine if key in self.of_ours}
+        theirs = {self.of_theirs[key] for key in other if key in self.of_theirs}
+        return ours <= other and theirs <= mine
+
     def find_unpaired(self, ours: list[Entry], theirs: list[Entry]) -> tuple[list[Entry], list[Entry]]:
         """The values of both sides without a partner."""
         mine = [entry for entry in ours if entry.key not in self.of_ours]
@@ -153,6 +161,12 @@ def _in_graphs(ours: list[Entry], theirs: list[Entry], partners: Mapping[Key, En
             pairs.add(entry, partner)
 
     _pair_by_names(layers, others, _make_name_filter(layers, others, _NUMBERED), add_named)
+    _pair_neighbors(pairs, here, there, add_alike)
+    for candidates in pairs_of_sources(*pairs.find_unpaired(layers, others)):
+        for entry, partner in candidates:
+            is_unpaired = not pairs.has(entry, partner) and entry.output == partner.output
+            if is_unpaired and _look_alike(entry, partner) and pairs.may_match(entry, partner):
+                pairs.add(entry, partner)
     _pair_neighbors(pairs, here, there, add_alike)
     # Layers with the same inputs and the same name match, even if their operators differ.
     names = _unique((_port_name(entry), entry) for entry in others)
@@ -336,8 +350,11 @@ def _port_name(entry: Entry) -> str:
 def _comparable(entry: Entry, partner: Entry) -> bool:
     """Return False for an integer and a float constant with the same name, and for such inputs.
 
-    The integer constant is the start of a chain that computes the float constant. Inputs may have exchanged names.
+    The integer constant is the start of a chain that computes the float constant. Inputs may have exchanged names. An
+    input and a layer with its name match in a part of a model, unless their shapes differ.
     """
+    if entry.is_input != partner.is_input and not agree(entry.shape, partner.shape):
+        return False
     is_given = (entry.is_constant and partner.is_constant) or (entry.is_input and partner.is_input)
     return not is_given or same_family(entry, partner)
 
@@ -437,10 +454,25 @@ def partners_of(
     ends, more = paired_ends(ours, theirs, partners)
     if ends:
         partners = match_values(ours, theirs, {**asked_partners, **ends}) | ends
-    if ends and isinstance(reference, Lowered) and all(partners[key].is_end for key in partners):
-        partners |= _by_structure(ours, theirs, reference, ends)
+    seeds = ends or {key: partner for key, partner in partners.items() if partner.is_end}
+    if seeds and isinstance(reference, Lowered) and _are_names_different(ours, partners):
+        used = {partner.key for partner in partners.values()}
+        more_partners = _by_structure(ours, theirs, reference, seeds)
+        partners |= {key: partner for key, partner in more_partners.items() if partner.key not in used} | partners
     pairings += more
     return partners, pairings + unnamed_pairs(ours, partners, pairings)
+
+
+_FEW_NAMED = 0.5
+"""Maximum share of layers with a partner by name, for the layers of an export to be paired by source."""
+
+
+def _are_names_different(ours: Sequence[Entry], partners: Mapping[Key, Entry]) -> bool:
+    """Return True if no layer has a partner by name; few of them for layers of an export."""
+    layers = [entry for entry in ours if not entry.is_constant and not entry.is_end]
+    count = sum(entry.key in partners for entry in layers)
+    has_sources = any(entry.source is not None and entry.source.module for entry in layers)
+    return not count or (has_sources and count <= _FEW_NAMED * len(layers))
 
 
 def _by_structure(

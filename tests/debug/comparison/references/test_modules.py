@@ -106,7 +106,7 @@ def test_first_input_is_recorded_before_in_place_call():
     np.testing.assert_array_equal(recording.arrays["leaf"], [2, 2])
 
 
-def test_nothing_is_written_where_the_block_fails(tmp_path):
+def test_failed_block_writes_nothing(tmp_path):
     with pytest.raises(RuntimeError), torch_recorder(Module(lambda self, x: x), tmp_path / "r.npz"):
         raise RuntimeError
     assert not (tmp_path / "r.npz").exists()

@@ -209,7 +209,7 @@ def test_unrequested_search_ends(most: int, layers: int, monkeypatch: pytest.Mon
     assert report.equal
 
 
-def test_networks_that_are_in_no_file() -> None:
+def test_networks_without_file() -> None:
     net = NetworkText()
     x = net.parameter("2,3")
     net.result(net.op("Tanh", net.op("Add", x, net.const(np.ones(3, np.float32)))))
@@ -323,7 +323,7 @@ def test_shorter_type_chosen_by_openvino_is_no_fault(tmp_path: Path) -> None:
     assert bool(shorter) == (compiled.get_property("INFERENCE_PRECISION_HINT") != ov.Type.f32)
 
 
-def test_openvino_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_openvino(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ir_exec.debug.comparison.references.child.find_spec", lambda name: None)
     model = read_model(NETWORKS / "lstm.xml")
     with pytest.raises(EvaluationError, match=naming("OpenVINO")) as caught:
