@@ -59,7 +59,7 @@ EDITS: Sequence[Callable[[Editor, int], object]] = [
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_types_after_each_edit_are_those_of_a_complete_inference(seed: int) -> None:
+def test_types_after_edits_equal_complete_inference(seed: int) -> None:
     chance = random.Random(seed)
     editor, reference = Editor(reshaping()), Editor(reshaping())
     for number in range(8):
@@ -84,7 +84,7 @@ def test_types_after_each_edit_are_those_of_a_complete_inference(seed: int) -> N
         assert types.types is not None
 
 
-def test_fault_of_an_edit_is_raised_by_the_next_question() -> None:
+def test_fault_of_edit_is_raised_by_next_query() -> None:
     editor = Editor(reshaping())
     editor.set_constant("size", np.array([0, 4, 5], np.int64))
     with pytest.raises(IRError) as caught:

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     metavar="NAME=TYPE",
     help="Set the element type of an input: NAME=f16; repeatable.",
 )
-@click.option("--batch", metavar="N|NAME", help="ONNX: set the first dim that the inputs share to a size or a name.")
+@click.option("--batch", metavar="N|NAME", help="ONNX: set the first dim of all inputs to a size or a name.")
 @click.option(
     "--set-attribute",
     "attributes",

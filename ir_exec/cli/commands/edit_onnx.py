@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ir_exec.cli.commands.edit import LayerText
+from ir_exec.cli.output.onnx_ends import ends_of_proto
 from ir_exec.cli.output.terminal import UNUSABLE, Unusable, check_hint, errors_as_messages, show
 from ir_exec.debug.values.files import read_npy
-from ir_exec.onnx.editing.checking import check_edit
 from ir_exec.onnx.editing.editor import NodeText, OnnxEditor
 from ir_exec.onnx.editing.sources import OnnxSource
 from ir_exec.onnx.editing.storage import ExternalData, write_edited
 from ir_exec.onnx.editing.types import parse_dims, parse_shapes
-from ir_exec.onnx.reading.listing import type_text
-from ir_exec.report.tables import Table, table
 
-if TYPE_CHECKING:
-    from onnx import ModelProto
-
-__all__ = ["OnnxEdits", "edit_onnx_file", "ends_of_proto"]
+__all__ = ["OnnxEdits", "edit_onnx_file"]
 
 
 class OnnxEdits(NamedTuple):
@@ -46,7 +41,6 @@ def edit_onnx_file(path: str, output: str, edits: OnnxEdits, external_data: Exte
         editor = OnnxEditor(source)
         _apply(editor, edits)
         proto = editor.proto()
-        check_edit(source, proto)
         written = write_edited(source, proto, output, external_data=external_data)
     count = len(proto.graph.node)
     show(ends_of_proto("Edited", proto), f"{count:,} nodes written to {', '.join(written)}")
@@ -87,14 +81,3 @@ def _node_text(text: LayerText) -> NodeText:
 
 def _is_array_file(value: Any) -> bool:
     return isinstance(value, str) and value.lower().endswith(".npy")
-
-
-def ends_of_proto(title: str, proto: ModelProto) -> Table:
-    """Return a table of the inputs and outputs of an ONNX model."""
-    ends = table(title, end="left", name="left", type="left")
-    initialized = {tensor.name for tensor in proto.graph.initializer}
-    inputs = [declared for declared in proto.graph.input if declared.name not in initialized]
-    for end, declarations in (("input", inputs), ("output", proto.graph.output)):
-        for declared in declarations:
-            ends.add_row(end, declared.name, type_text(declared.type))
-    return ends

@@ -6,12 +6,12 @@ Constants are compared as arrays, and compressed weights by their expanded value
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 from ir_exec.debug.comparison.metrics import Difference, Tolerance, difference, difference_text, same_bits
 from ir_exec.debug.comparison.pairing.structure import Side, is_generated, pair_layers, plain_attributes
-from ir_exec.debug.comparison.rounded import WeightsNote
-from ir_exec.debug.diffs.listing import opened
-from ir_exec.debug.diffs.stored import StoredWeights
+from ir_exec.debug.comparison.rounded import StoredWeights, WeightsNote
+from ir_exec.debug.diffs.listing import is_onnx_source, opened
 from ir_exec.debug.precision.activations import QuantizedRange
 from ir_exec.debug.precision.weights import (
     QuantizedWeight,
@@ -103,6 +103,7 @@ class NetworkDiff(Record):
         quantized: Weights that one model stores compressed, or both in different formats. They and the layers that
             expand them are in no other list.
         ranges: FakeQuantize layers on computed values, if only one model has such layers.
+        unit: What is compared: layers of IR, or nodes, constants, inputs and outputs of ONNX files.
     """
 
     a: str
@@ -118,6 +119,7 @@ class NetworkDiff(Record):
     weights: WeightsNote | None = None
     quantized: tuple[QuantizedWeight, ...] = ()
     ranges: tuple[QuantizedRange, ...] = ()
+    unit: Literal["layer", "node"] = "layer"
 
     @property
     def summary(self) -> str:
@@ -130,12 +132,13 @@ class NetworkDiff(Record):
         parts.append(f"{self.unchanged:,} unchanged")
         if self.constants_not_compared:
             count = self.constants_not_compared
-            parts.append(f"{format_count(count, 'constant', ',')} not compared because a .bin is missing")
+            missing = "a .bin is missing" if self.unit == "layer" else "their data are missing"
+            parts.append(f"{format_count(count, 'constant', ',')} not compared because {missing}")
         stored = "" if self.weights is None else f"{self.weights}; "
         stored += "".join(f"{one}; " for one in summary_of(self.quantized))
         if self.ranges:
             stored += f"{len(self.ranges):,} values quantized to a range; "
-        return ("equal" if self.equal else "different") + f": {stored}layers: {'; '.join(parts)}"
+        return ("equal" if self.equal else "different") + f": {stored}{self.unit}s: {'; '.join(parts)}"
 
     def lines(self, *, every: bool = False) -> Iterator[tuple[str, str]]:
         """Yield the kind of each line (added, removed, changed, or "") and the line.
@@ -179,7 +182,9 @@ def _of_layer(layer: ChangedLayer) -> str:
 
 def _place_text(place: UnmatchedLayer) -> str:
     outputs = f" -> {', '.join(place.outputs)}" if place.outputs else ""
-    return f"{place.path!r} ({place.type} of {place.opset}) of ({', '.join(place.inputs)}){outputs}"
+    version = f"{place.type} of {place.opset}" if place.opset is not None else place.type
+    inputs = f" of ({', '.join(place.inputs)})" if place.inputs or place.opset is not None else ""
+    return f"{place.path!r} ({version}){inputs}{outputs}"
 
 
 def diff(
@@ -191,16 +196,21 @@ def diff(
 ) -> NetworkDiff:
     """Find the differences between the models `a` and `b`: added, removed and changed layers, and constants.
 
-    Types and dims are compared as declared in the files.
+    Types and dims are compared as declared in the files. Two ONNX files are compared as ONNX: nodes, constants, inputs,
+    outputs, opsets, functions and metadata. They may be damaged, invalid, and have unknown operators.
 
     Args:
         weights: The .bin files, if they are not next to the .xml. If one is missing, constants are not compared, and
             the report contains their number.
-        rt_info: Compare rt_info, too.
+        rt_info: Compare rt_info, too; for ONNX files, doc strings and metadata of nodes.
 
     Raises:
         IRError: What `read_model` raises, except for missing weights.
     """
+    if is_onnx_source(a) and is_onnx_source(b):
+        from ir_exec.debug.diffs.onnx_diffing import diff_onnx  # imported for ONNX files only
+
+        return diff_onnx(a, b, metadata=rt_info)  # type: ignore[arg-type]  # a path or bytes
     mine, theirs = opened(a, weights[0]), opened(b, weights[1])
     found = _Diff((mine.weights, theirs.weights), rt_info)
     found.graphs(mine.graph, theirs.graph, (), is_touched=False)
@@ -310,7 +320,7 @@ class _Diff:
         if self.stored.is_pair(a, b):
             return False
         changes = [*self._own_changes(a, b), *self._edges(a, b, pairs)]
-        changes += self._requantised(a, b, pairs)
+        changes += self._requantized(a, b, pairs)
         constant = None
         if isinstance(a.op, Const) and isinstance(b.op, Const):
             constant = constant_difference(a, b, self._weights)
@@ -372,7 +382,7 @@ class _Diff:
                     before, after = f"{before} ({mine.node.type})", f"{after} ({theirs.node.type})"
                 yield Change(what=f"input {position}", before=before, after=after)
 
-    def _requantised(self, a: Node, b: Node, pairs: dict[Node, Node]) -> Iterator[Change]:
+    def _requantized(self, a: Node, b: Node, pairs: dict[Node, Node]) -> Iterator[Change]:
         """Yield the changes of compressed weights of layers in both models, by their expanded values."""
         if not self._has_compressed_weights or None in self._weights:
             return
@@ -385,7 +395,7 @@ class _Diff:
                 continue
             if self._differ(mine.constants, theirs.constants, pairs):
                 apart = self._apart(mine, theirs)
-                what = f"weights of input {position}, requantised: max abs {apart.max_abs:.4g}"
+                what = f"weights of input {position}, requantized: max abs {apart.max_abs:.4g}"
                 if apart.sqnr_db is not None:
                     what += f", SQNR {apart.sqnr_db:.1f} dB"
                 yield Change(what=what, before=_kinds(mine.constants), after=_kinds(theirs.constants))

@@ -14,8 +14,9 @@ from ir_exec.ir import RtInfo, Weights
 from ir_exec.model import Loaded, Model, Source, WeightsSource, load
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.printable import printable
+from ir_exec.readers import reader_of
 
-__all__ = ["Opened", "listed", "opened"]
+__all__ = ["Opened", "is_onnx_source", "listed", "opened"]
 
 
 class Opened(NamedTuple):
@@ -44,12 +45,25 @@ def _unless_missing(fault: IRError) -> None:
         raise_error(fault)
 
 
+def is_onnx_source(source: Model | Loaded | Source) -> bool:
+    """Return True for a path or the content of an ONNX file."""
+    reader = None if isinstance(source, (Model, Loaded)) else reader_of(source)
+    return reader is not None and reader.name == "ONNX"
+
+
 def listed(source: Model | Source, weights: WeightsSource | None = None) -> Iterator[str]:
     """Yield lines for each layer and its attributes, in the order of computation, with a digest for each constant.
+
+    An ONNX file is listed as ONNX, also a damaged or invalid one.
 
     Raises:
         IRError: What `read_model` raises, except for missing weights.
     """
+    if is_onnx_source(source):
+        from ir_exec.debug.diffs.onnx_listing import list_onnx  # imported for ONNX files only
+
+        yield from list_onnx(source)  # type: ignore[arg-type]  # a path or bytes
+        return
     network = opened(source, weights)
     yield from _lines(network.graph, network.weights, "")
 

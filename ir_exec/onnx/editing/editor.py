@@ -18,15 +18,19 @@ from ir_exec.onnx.editing.attributes import (
     require_operator,
     tensor_of,
 )
+from ir_exec.onnx.editing.checking import check_edit
+from ir_exec.onnx.editing.lowered_types import infer_by_lowering
 from ir_exec.onnx.editing.scopes import GraphScope, ScopeFinder
 from ir_exec.onnx.editing.sources import OnnxSource
 from ir_exec.onnx.editing.types import (
     Dims,
+    affected_declarations,
     declared_types,
     dims_of,
     infer_declarations,
     set_dims,
     update_declarations,
+    without_declarations,
 )
 from ir_exec.onnx.lowering.registry import NEWEST_VERSIONS, STANDARD, canonical_domain
 from ir_exec.onnx.reading.functions import schema_of
@@ -34,7 +38,7 @@ from ir_exec.onnx.reading.order import in_order, needed_names
 from ir_exec.types import Array
 
 if TYPE_CHECKING:
-    from onnx import ModelProto, NodeProto, ValueInfoProto
+    from onnx import ModelProto, NodeProto, TypeProto, ValueInfoProto
 
 __all__ = ["NodeText", "OnnxEditor"]
 
@@ -90,10 +94,18 @@ class OnnxEditor:
         return [str(declared.name) for declared in self._inputs()]
 
     def proto(self) -> ModelProto:
-        """Return the edited message, in which declared types follow the edits."""
-        if self._changed:
-            update_declarations(self._proto, self._changed, are_reshaped=self._are_reshaped)
-            self._changed, self._are_reshaped = set(), False
+        """Return the edited message, in which declared types follow the edits.
+
+        Raises:
+            GraphError: With the first error that `check` finds in it, but not in the source.
+        """
+        names = affected_declarations(self._proto, self._changed)
+        without_types = without_declarations(self._proto, names) if names else self._proto
+        is_valid = check_edit(self.source, without_types)
+        if names:
+            inferred = infer_declarations(without_types) if is_valid else infer_by_lowering(self.source, without_types)
+            update_declarations(self._proto, names, inferred, are_reshaped=self._are_reshaped)
+        self._changed, self._are_reshaped = set(), False
         return self._proto
 
     def rename(self, old: str, new: str) -> Self:
@@ -124,12 +136,12 @@ class OnnxEditor:
         return self
 
     def _put_attribute(self, node: NodeProto, name: str, value: Any, types: Mapping[str, str] | None) -> None:
-        made = make_attribute(node, name, value, types)
+        replacement = make_attribute(node, name, value, types)
         for attribute in node.attribute:
             if attribute.name == name:
-                attribute.CopyFrom(made)
+                attribute.CopyFrom(replacement)
                 return
-        node.attribute.append(made)
+        node.attribute.append(replacement)
 
     def set_constant(self, name: str, value: Any) -> Self:
         """Replace the elements of an initializer or of a Constant; numbers and lists get its element type."""
@@ -172,13 +184,11 @@ class OnnxEditor:
         return self
 
     def set_batch(self, batch: int | str) -> Self:
-        """Set the first dim of the inputs whose first dim is that of the first input."""
-        inputs = [declared for declared in self._inputs() if dims_of(declared.type)]
-        if not inputs:
+        """Set the first dim of all inputs that have dims."""
+        shapes = {str(declared.name): dims_of(declared.type) for declared in self._inputs()}
+        if not any(shapes.values()):
             raise GraphError("no input declares dims", expected="a first dim for the batch")
-        first = (dims_of(inputs[0].type) or ())[0]
-        same = {str(declared.name): dims_of(declared.type) or () for declared in inputs}
-        return self.reshape({name: (batch, *dims[1:]) for name, dims in same.items() if dims[0] == first})
+        return self.reshape({name: (batch, *dims[1:]) for name, dims in shapes.items() if dims})
 
     def retype(self, element_types: Mapping[str, str]) -> Self:
         """Declare the element types of inputs: `f16` or `float16`."""
@@ -197,7 +207,7 @@ class OnnxEditor:
         value = scope.value(name)
         if value in scope.output_names:
             raise GraphError(f"{value!r} is an output already", code=Code.duplicate_layer_name)
-        declared = declared_types(self._proto).get(value) or infer_declarations(self._proto).get(value)
+        declared = self._type_of(value)
         output = self._proto.graph.output.add()
         output.name = value
         if declared is not None:
@@ -230,7 +240,7 @@ class OnnxEditor:
         inputs = [before if text_input == value else text_input for text_input in text.inputs]
         node = self._make_node(scope, text._replace(inputs=inputs), [before], scope.unused_name(operator), [output])
         position = 0 if producer is None else 1 + _position(scope, producer)
-        self._place(scope, node, position)
+        self._add_node(scope, node, position)
         self._mark(scope, [before, output])
         return self
 
@@ -259,7 +269,7 @@ class OnnxEditor:
         position = _position(scope, former)
         del scope.nodes[position]
         scope.forget_nodes()
-        self._place(scope, node, position)
+        self._add_node(scope, node, position)
         self._prune(scope, dropped)
         self._mark(scope, node.output)
         return self
@@ -419,14 +429,18 @@ class OnnxEditor:
                     return array_like(code, value)
             if expected.type_str != schema.inputs[0].type_str:
                 return array.astype(np.float32) if array.dtype.kind == "f" else array
-        types = declared_types(self._proto)
-        declared = types.get(node.input[0]) if node.input else None
-        if declared is None or not declared.tensor_type.elem_type:
-            declared = infer_declarations(self._proto).get(node.input[0]) if node.input else None
+        declared = self._type_of(node.input[0]) if node.input else None
         element_type = 0 if declared is None else declared.tensor_type.elem_type
         if element_type:
             return array_like(element_type, value)
         return array.astype(np.float32) if array.dtype.kind == "f" else array
+
+    def _type_of(self, name: str) -> TypeProto | None:
+        """Return the declared or inferred type of a value; None if it is unknown."""
+        declared = declared_types(self._proto).get(name)
+        if declared is None or not declared.tensor_type.elem_type:
+            return infer_by_lowering(self.source, self._proto).get(name, declared)
+        return declared
 
     def _import_domain(self, scope: GraphScope, domain: str) -> None:
         """Import a domain that the model or the function does not import yet."""
@@ -439,7 +453,7 @@ class OnnxEditor:
         entry.domain, entry.version = domain, version
         scope.opsets[domain] = version
 
-    def _place(self, scope: GraphScope, node: NodeProto, position: int) -> None:
+    def _add_node(self, scope: GraphScope, node: NodeProto, position: int) -> None:
         """Add a node at a position, or later after the sources of its inputs; nodes that read it follow."""
         scope.nodes.insert(position, node)
         scope.forget_nodes()

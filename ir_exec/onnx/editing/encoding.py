@@ -110,11 +110,11 @@ def _unknown_fields(message: Any) -> bytes:
 
     if not len(UnknownFieldSet(message)):
         return b""
-    rest = type(message)()
-    rest.CopyFrom(message)
-    for field, _ in rest.ListFields():
-        rest.ClearField(field.name)
-    return bytes(rest.SerializeToString())
+    remainder = type(message)()
+    remainder.CopyFrom(message)
+    for field, _ in remainder.ListFields():
+        remainder.ClearField(field.name)
+    return bytes(remainder.SerializeToString())
 
 
 def read_chunks(chunks: list[Chunk], source: OnnxSource) -> Iterator[bytes]:

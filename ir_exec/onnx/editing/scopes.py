@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 __all__ = ["GraphScope", "ScopeFinder", "bodies_of", "find_scope", "model_scope", "rename_inputs"]
 
 
-class Body(NamedTuple):
+class NodeBody(NamedTuple):
     """A body of a node, with the name of its attribute; `branches[1]` for one of several bodies."""
 
     name: str
     graph: GraphProto
 
 
-def bodies_of(node: NodeProto) -> Iterator[Body]:
+def bodies_of(node: NodeProto) -> Iterator[NodeBody]:
     """Yield the bodies of a node."""
     for attribute in node.attribute:
         if attribute.HasField("g"):
-            yield Body(attribute.name, attribute.g)
+            yield NodeBody(attribute.name, attribute.g)
         for position, graph in enumerate(attribute.graphs):
-            yield Body(f"{attribute.name}[{position}]", graph)
+            yield NodeBody(f"{attribute.name}[{position}]", graph)
 
 
 class GraphScope:
@@ -334,7 +334,10 @@ class ScopeFinder:
             if match is None and name.startswith(f"{function}/"):
                 match = find_scope(scope, name[len(function) + 1 :])
         if match is None:
-            names = [*self._all_names(self.root), *(found for f in self.functions.values() for found in f.names())]
+            names = [
+                *self._all_names(self.root),
+                *(text for scope in self.functions.values() for text in scope.names()),
+            ]
             hint = suggested(name, names)
             raise EvaluationError(f"there is no node or value {name!r}", code=Code.unknown_input, hint=hint)
         return match

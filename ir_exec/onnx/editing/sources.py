@@ -70,7 +70,7 @@ class OnnxSource:
         self.proto, self.content = self._read(source, is_lenient=is_lenient)
 
     def _read(self, source: str | os.PathLike[str] | bytes, *, is_lenient: bool) -> tuple[ModelProto, memoryview]:
-        content = memoryview(bytes(source)) if self.path is None else _mapped(self.path)  # type: ignore[arg-type]
+        content = memoryview(bytes(source)) if self.path is None else _map_file(self.path)  # type: ignore[arg-type]
         try:
             if not content or len(content) > MOST_BYTES:
                 return read_proto(source)[0], content
@@ -151,7 +151,7 @@ def refer_to_span(tensor: TensorProto, span: Span) -> None:
         entry.key, entry.value = key, value
 
 
-def _mapped(path: str) -> memoryview:
+def _map_file(path: str) -> memoryview:
     """The content of a file, without reading it; empty for an empty file and for a path that cannot be mapped."""
     try:
         with open_regular(path) as file:

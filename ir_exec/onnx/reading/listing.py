@@ -17,7 +17,7 @@ from ir_exec.report.text import shorten
 if TYPE_CHECKING:
     from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto
 
-__all__ = ["ListedNode", "ListedTensor", "Listing", "operator_name", "type_text"]
+__all__ = ["ListedNode", "ListedTensor", "Listing", "attribute_text", "operator_name", "type_text"]
 
 _MOST_SHOWN = 16
 """Maximum elements of a list, and characters of a text divided by 4, in the value of an attribute."""
@@ -186,12 +186,13 @@ def _bodies(node: NodeProto) -> Iterator[GraphProto]:
 
 
 def _node(node: NodeProto, enclosing: tuple[str, ...]) -> ListedNode:
-    attributes = {attribute.name: _text(attribute) for attribute in node.attribute}
+    attributes = {attribute.name: attribute_text(attribute) for attribute in node.attribute}
     domain = shown_domain(canonical_domain(node.domain))
     return ListedNode(name_of(node), node.op_type, domain, attributes, tuple(node.input), tuple(node.output), enclosing)
 
 
-def _text(attribute: AttributeProto) -> str:
+def attribute_text(attribute: AttributeProto) -> str:
+    """The value of an attribute in lists, shortened: `1,2`, `f32[64,3,7,7]`."""
     from onnx import AttributeProto
 
     if attribute.ref_attr_name:
