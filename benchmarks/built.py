@@ -93,8 +93,8 @@ def lstm() -> tuple[ov.Model, list[np.ndarray]]:
     x = sequence
     for _ in range(3):
         gates = (weights(1, 4 * width, width), weights(1, 4 * width, width), weights(1, 4 * width))
-        found = ops.lstm_sequence(x, start, start, lengths, *gates, width, "FORWARD")
-        x = ops.squeeze(found.output(0), ops.constant(np.array([1])))
+        states = ops.lstm_sequence(x, start, start, lengths, *gates, width, "FORWARD")
+        x = ops.squeeze(states.output(0), ops.constant(np.array([1])))
     model = ov.Model([x], [sequence], "lstm")
     return model, [random.standard_normal((1, steps, width)).astype(np.float32)]
 

@@ -268,11 +268,11 @@ def _chart(rows: Sequence[Paired], title: str, theirs: str) -> str:
     unity = x_of_ratio(1.0)
     for number, row in enumerate(rows):
         y, x = top + step * number, x_of_ratio(row.ratio)
-        colour = "#2a7f62" if row.ratio >= 1 else "#b5532a"
+        color = "#2a7f62" if row.ratio >= 1 else "#b5532a"
         parts.append(f'<text x="{left - 6}" y="{y + 11}" text-anchor="end" fill="#333">{escape(row.name)}</text>')
         parts.append(
             f'<rect x="{min(unity, x):.1f}" y="{y + 2}" width="{max(abs(x - unity), 0.5):.1f}" height="{step - 5}" '
-            f'fill="{colour}"><title>{row.ratio:.2f}x over {escape(theirs)}</title></rect>'
+            f'fill="{color}"><title>{row.ratio:.2f}x over {escape(theirs)}</title></rect>'
         )
         parts.append(f'<text x="{max(unity, x) + 4:.1f}" y="{y + 11}" fill="#333">{row.ratio:.2f}</text>')
     parts.append("</svg>\n")

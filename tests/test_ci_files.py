@@ -1,4 +1,4 @@
-"""The files that tie the check into other people's CI, and what the page about CI says of them."""
+"""The files that tie the check into other people's CI, and the page about CI."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ COMMANDS = [
     "$(touch done)",
     "`touch done`",
 ]
-"""What makes a file where a shell reads it as part of a script."""
+"""Template expressions that a shell reads as part of a script."""
 
 OURS = f'exec {sys.executable} -P -c "from ir_exec.cli import main; main()" "$@"'
 TELLS_WORDS = """printf '%s\\n' "$@\""""
 
 
 def test_site_build_fails_on_warnings() -> None:
-    """MkDocs counts no warning that it does not tell: with --quiet, --strict lets broken links pass."""
+    """MkDocs does not count suppressed warnings: with --quiet, --strict lets broken links pass."""
     (command,) = re.findall(r"^\S*mkdocs build .*$", (ROOT / ".ci" / "run").read_text("utf-8"), re.MULTILINE)
     assert "--strict" in command
     assert not {"--quiet", "-q"} & set(shlex.split(command, comments=True))
@@ -92,7 +92,7 @@ class TestPreCommit:
     def test_hook_checks_passed_files(self, hook: dict[str, Any], path: str, is_meant: bool) -> None:
         assert bool(re.search(hook["files"], path)) is is_meant
 
-    def test_what_it_runs(self, hook: dict[str, Any], tmp_path: Path) -> None:
+    def test_executed_commands(self, hook: dict[str, Any], tmp_path: Path) -> None:
         command = [*shlex.split(hook["entry"]), *hook["args"]]
         assert command[0] == "ir-exec"
         (tmp_path / "records.bin").write_bytes(bytes(100))
@@ -138,7 +138,7 @@ class TestAction:
         assert errors("github-action.json", {**action, "nonsense": True})
         assert errors("github-action.json", {**action, "runs": {"using": "composite"}})
 
-    def test_what_users_write_never_stands_in_a_script(self, action: dict[str, Any]) -> None:
+    def test_user_input_is_never_in_a_script(self, action: dict[str, Any]) -> None:
         for step in action["runs"]["steps"]:
             assert "${{" not in step.get("run", "")
 

@@ -23,7 +23,7 @@ def test_code_survives_pickle_and_copy() -> None:
     assert copy.deepcopy(Code.cycle) is Code.cycle
 
 
-def test_a_code_has_the_name_of_its_rule() -> None:
+def test_code_has_the_name_of_its_rule() -> None:
     assert Code.index_out_of_range.rule_name == "index-out-of-range"
 
 

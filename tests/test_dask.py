@@ -114,7 +114,7 @@ def test_chunks_of_several_inputs_that_differ() -> None:
         apply(several(), {0: da.ones((4, 2), chunks=(2, 2)), 1: da.ones((4, 2), chunks=(4, 2))})
 
 
-def test_weights_that_are_gone(tmp_path: Path) -> None:
+def test_missing_weights(tmp_path: Path) -> None:
     model = weighed_network(tmp_path)
     # Precision makes it a network that no test has left in the cache of this process.
     y = apply(model, da.from_array(DATA, chunks=(5, 4)), precision="file")

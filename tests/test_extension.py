@@ -393,7 +393,7 @@ class LookUp(Op):
         return table[ids]
 
 
-def test_generated_inputs_are_in_the_domain_of_a_custom_operator() -> None:
+def test_generated_inputs_are_in_domain_of_custom_operator() -> None:
     register_op("LookUp", version="extension")(LookUp)
     table = np.arange(60, dtype=np.float32).reshape(20, 3)
     rows = build.op("LookUp", table, build.parameter("2,50", "i64", name="ids"), opset="extension")

@@ -48,7 +48,7 @@ def test_documented_gaps_are_missing() -> None:
     }
     assert [name for thing, names in missing.items() for name in names if hasattr(thing, name)] == []
     with pytest.raises(TypeError):
-        ir_exec.compile_model(model, "CPU", {})  # type: ignore[misc]  # that is what the page says
+        ir_exec.compile_model(model, "CPU", {})  # type: ignore[misc]  # the call of the page
 
 
 def test_renamed_attributes_exist() -> None:

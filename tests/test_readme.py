@@ -47,7 +47,7 @@ def test_readme_commands_check_broken_and_run_good_file():
 
 
 @pytest.mark.parametrize("block", CONSOLE, ids=lambda block: block.splitlines()[0])
-def test_commands_print_what_is_shown(block):
+def test_commands_print_the_shown_output(block):
     check_console(block)
 
 

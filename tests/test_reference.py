@@ -30,7 +30,7 @@ def names_of(module: Any) -> list[str]:
 
 
 def resolve(path: str) -> Any:
-    """What is at a dotted path: a module, or something in one."""
+    """The object at a dotted path: a module, or something in one."""
     try:
         return importlib.import_module(path)
     except ModuleNotFoundError as error:
@@ -41,7 +41,7 @@ def resolve(path: str) -> Any:
 
 
 def shown_by(path: str) -> Iterator[Any]:
-    """What `::: path` shows: a module what is in its `__all__`, unless a module in it has the same name."""
+    """The members that `::: path` shows: for a module its `__all__`, unless a module in it has the same name."""
     yield (target := resolve(path))
     if inspect.ismodule(target):
         for name in getattr(target, "__all__", []):
@@ -56,7 +56,7 @@ def test_every_public_name_is_in_the_reference(name: str) -> None:
     shown = {id(value) for path in SHOWN for value in shown_by(path)}
     for public in names_of(module):
         value = getattr(module, public)
-        # Types that are spelt for annotations, and constants, stand in a sentence.
+        # Types that are spelled for annotations, and constants, are in a sentence.
         is_named = not inspect.isclass(value) and f"`{public}`" in TEXT
         assert id(value) in shown or is_named, f"ir_exec{name}.{public}"
 
@@ -102,13 +102,13 @@ PLAIN = {
     "array",
     "arrays",
 }
-"""Parameters that say themselves what they are."""
+"""Parameters that explain themselves."""
 
 OF_LAYERS = {"name", "tensor_names"}
-"""What functions of `ir_exec.build` have in common: of the layer that is made, and of its outputs."""
+"""Common parameters of functions of `ir_exec.build`: of the layer that is made, and of its outputs."""
 
 LIKE_OTHERS = {assert_same: compare}
-"""Functions whose docstring says that their other parameters are those of another one."""
+"""Functions whose docstring refers to another one for their other parameters."""
 
 
 def public_functions() -> Iterator[tuple[str, Any, str]]:
@@ -143,13 +143,13 @@ def test_every_parameter_is_told() -> None:
             and not re.search(rf"\b{parameter}\b", told)
         ]
         for name, (function, told) in FUNCTIONS.items()
-        if not name.startswith(".onnx.backend.")  # ONNX's interface tells them
+        if not name.startswith(".onnx.backend.")  # ONNX's interface documents them
     }
     assert {name: left for name, left in missing.items() if left} == {}
 
 
 def test_every_error_is_told() -> None:
-    """Those of the tree that a function raises itself: what it calls may raise others."""
+    """Errors of the tree that a function raises itself: its callees may raise others."""
     missing = {}
     for name, (function, told) in FUNCTIONS.items():
         if function.__code__.co_filename.startswith("<"):

@@ -24,7 +24,7 @@ each_network = pytest.mark.parametrize("path", NETWORKS.values(), ids=str)
 
 
 def structure(model: ir_exec.Model) -> object:
-    """All that a document says but for lines, and for the places of constants, of which it has the bytes."""
+    """The content of a document but for lines, and for the places of constants, of which it has the bytes."""
     weights = model.weights
     assert weights is not None
 
@@ -75,17 +75,19 @@ def test_openvino_reads_the_same(path: Path, oracle: Oracle, tmp_path: Path) -> 
     assert types == expected
     inputs = arrays(path, "inputs")
     assert inputs is not None
-    actual, wanted = (oracle.values(IRFile(file.xml, file.weights, tuple(inputs))) for file in (again, ir_file(path)))
+    actual, reference = (
+        oracle.values(IRFile(file.xml, file.weights, tuple(inputs))) for file in (again, ir_file(path))
+    )
     assert not isinstance(actual, Refused), actual.reason
-    assert not isinstance(wanted, Refused), wanted.reason
-    for ours, other in zip(actual, wanted, strict=True):
+    assert not isinstance(reference, Refused), reference.reason
+    for ours, other in zip(actual, reference, strict=True):
         np.testing.assert_array_equal(ours, other)
 
 
 @pytest.mark.broad(keep=10)
 @pytest.mark.conformance
 @each_network
-def test_openvino_reads_a_network_that_was_reshaped(path: Path, oracle: Oracle, tmp_path: Path) -> None:
+def test_openvino_reads_reshaped_network(path: Path, oracle: Oracle, tmp_path: Path) -> None:
     """Saved with the static shapes of its sample inputs, it has the types that OpenVINO gives it when it reshapes."""
     model = ir_exec.read_model(path)
     inputs = arrays(path, "inputs")

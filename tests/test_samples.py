@@ -1,4 +1,4 @@
-"""The samples: each gives the outputs that lie beside it, and the broken one its faults."""
+"""The samples: each gives the outputs stored with it, and the broken one its faults."""
 
 from __future__ import annotations
 

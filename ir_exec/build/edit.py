@@ -114,13 +114,13 @@ class Editor:
         """Set an attribute of a layer, by the name of the operator's field or of the attribute in the file."""
         level, element = self._layer(layer)
         cls = resolve(element.type, element.version or "")
-        spelt = next((field.attribute for field in cls.fields() if attribute in (field.name, field.attribute)), None)
+        spelled = next((field.attribute for field in cls.fields() if attribute in (field.name, field.attribute)), None)
         where = Location(layer_id=element.id, layer_name=element.name, layer_type=element.type)
-        if spelt is None:
+        if spelled is None:
             attribute_names = ", ".join(field.name for field in cls.fields()) or "none"
             message = f"{element.type} has no attribute {attribute}; it has: {attribute_names}"
             raise InvalidAttributeError(message, code=Code.unknown_attribute, location=where)
-        data = {**element.data, spelt: attribute_text(value)}
+        data = {**element.data, spelled: attribute_text(value)}
 
         def report(error: IRError) -> None:
             raise_error(error.located(where))

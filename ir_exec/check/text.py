@@ -9,7 +9,7 @@
 
 A layer that was exported from Python is followed by its module and line, with the text of the line below (`code:`).
 
-The caller chooses the colours: a style maps the role of a text and the text to the styled text.
+The caller chooses the colors: a style maps the role of a text and the text to the styled text.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class HasDiagnostics(Protocol):
 
 
 def plain(role: str, text: str) -> str:
-    """Return the text without colours; the default style."""
+    """Return the text without colors; the default style."""
     return text
 
 

@@ -1,8 +1,9 @@
 """Forms of an ONNX graph whose constants onnxruntime reads in place instead of copying them.
 
 Its optimizer computes what depends on constants alone: the transposed factor of a product, and a table of 16-bit floats
-as f32, each as large as the constant or twice as large. Its kernels for the CPU multiply by a transposed factor, and
-rows of a table can be cast after they are gathered. The results are the same bits.
+as f32, each as large as the constant or twice as large. Tables of integers are dequantized in each run. Its kernels for
+the CPU multiply by a transposed factor, and rows of a table can be cast or dequantized after they are gathered. The
+results are the same bits.
 """
 
 from __future__ import annotations
@@ -20,16 +21,35 @@ from ir_exec.onnx.export.writer import free_names
 if TYPE_CHECKING:
     from ir_exec.onnx.export.lower import Exported
 
-__all__ = ["read_in_place"]
+__all__ = ["count_copied_bytes", "read_in_place"]
 
 _CUSTOM = "com.microsoft"
 _SHORT = frozenset({TensorProto.FLOAT16, TensorProto.BFLOAT16})
+_BYTES = frozenset({TensorProto.UINT8, TensorProto.INT8})
+_EXPANDING = frozenset({"Cast", "DequantizeLinear"})
 
 
 def read_in_place(exported: Exported) -> Exported:
     """Rewrite the graph of the model in place, and return the model."""
     _Rewriter(exported).rewrite()
     return exported
+
+
+def count_copied_bytes(exported: Exported, *, packs: bool) -> int:
+    """Return the bytes of constants in a session that are not those of a file: 16-bit floats that are cast to f32.
+
+    Args:
+        packs: Count f32 constants, too, which kernels pack.
+    """
+    cast = {
+        node.input[0]
+        for node in exported.proto.graph.node
+        if node.op_type == "Cast" and _attribute(node, "to", 0) == TensorProto.FLOAT
+    }
+    counted = {name for name in exported.tensors if name in cast}
+    if packs:
+        counted |= {name for name, tensor in exported.tensors.items() if tensor.code == TensorProto.FLOAT}
+    return sum(4 * math.prod(exported.tensors[name].shape) for name in counted)
 
 
 class _Rewriter:
@@ -49,22 +69,21 @@ class _Rewriter:
         self._readers = {name: node for node in self._nodes for name in node.input}
         self._names = {*self._producers, *self._reads, *self._shapes}
         self._removed: set[int] = set()
-        self._before: dict[int, NodeProto] = {}
-        self._after: dict[int, NodeProto] = {}
+        self._before: dict[int, list[NodeProto]] = {}
+        self._after: dict[int, list[NodeProto]] = {}
 
     def rewrite(self) -> None:
         for node in self._nodes:
             if node.op_type == "MatMul" and not node.domain:
                 self._multiply_transposed(node)
-            elif node.op_type == "Gather":
-                self._gather_stored(node)
+            elif node.op_type == "Gather" and _attribute(node, "axis", 0) == 0:
+                self._gather_short(node)
+                self._gather_quantized(node)
         rewritten = []
         for node in self._nodes:
-            if id(node) in self._removed:
-                continue
-            before, after = self._before.get(id(node)), self._after.get(id(node))
-            rewritten += [entry for entry in (before, node, after) if entry is not None]
-        copies = [_copy(node) for node in _without_unread_casts(rewritten, self._outputs)]
+            if id(node) not in self._removed:
+                rewritten += [*self._before.get(id(node), ()), node, *self._after.get(id(node), ())]
+        copies = [_copy(node) for node in _without_unread_constants(rewritten, self._outputs)]
         del self._proto.graph.node[:]
         self._proto.graph.node.extend(copies)
 
@@ -115,8 +134,8 @@ class _Rewriter:
         """Reshape the first factor of a Gemm to a matrix, and the product to its own shape."""
         output = product.output[0]
         rows, matrix = self._new_name(f"{output}/rows"), self._new_name(f"{output}/product")
-        self._before[id(product)] = self._reshape(product.input[0], rows, [math.prod(shape[:-1]), shape[-1]])
-        self._after[id(product)] = self._reshape(matrix, output, [*shape[:-1], columns])
+        self._before[id(product)] = [self._reshape(product.input[0], rows, [math.prod(shape[:-1]), shape[-1]])]
+        self._after[id(product)] = [self._reshape(matrix, output, [*shape[:-1], columns])]
         product.input[0], product.output[0] = rows, matrix
 
     def _reshape(self, source: str, result: str, shape: Sequence[int]) -> NodeProto:
@@ -139,26 +158,61 @@ class _Rewriter:
             return None, 0
         return self._constant(producer.input[0])[0], _attribute(producer, "to", 0)
 
-    def _gather_stored(self, gather: NodeProto) -> None:
+    def _gather_short(self, gather: NodeProto) -> None:
         """Gather rows of a table of 16-bit floats that is cast to f32, and cast the rows."""
         name = gather.input[0]
         while (producer := self._producers.get(name)) is not None:
             if producer.op_type != "Cast" or _attribute(producer, "to", 0) != TensorProto.FLOAT:
                 return
             name = producer.input[0]
-        if self._codes.get(name) not in _SHORT or name == gather.input[0] or _attribute(gather, "axis", 0) != 0:
+        if self._codes.get(name) not in _SHORT or name == gather.input[0]:
             return
-        rows = self._new_name(f"{gather.output[0]}/stored")
-        cast = helper.make_node("Cast", [rows], [gather.output[0]], name=f"{gather.name}/rows", to=TensorProto.FLOAT)
-        gather.input[0], gather.output[0] = name, rows
-        self._after[id(gather)] = cast
+        output = gather.output[0]
+        gather.input[0], gather.output[0] = name, self._new_name(f"{output}/stored")
+        self._after[id(gather)] = [self._cast_to_f32(gather.output[0], output)]
+
+    def _gather_quantized(self, gather: NodeProto) -> None:
+        """Gather rows of a table of integers, with the scales and zero points of the rows, and dequantize them."""
+        dequantize = self._producers.get(gather.input[0])
+        if dequantize is None or dequantize.op_type != "DequantizeLinear" or dequantize.domain:
+            return
+        (table, code), (scale, scale_code) = (self._constant(name) for name in dequantize.input[:2])
+        if table is None or len(table) != 2 or code not in _BYTES or scale_code != TensorProto.FLOAT:
+            return
+        if scale != (table[0], 1):
+            return
+        output, indices = gather.output[0], gather.input[1]
+        rows = self._new_name(f"{output}/codes")
+        gather.input[0], gather.output[0] = dequantize.input[0], rows
+        numbers = self._new_name(f"{rows}/f32")
+        added = [self._cast_to_f32(rows, numbers)]
+        if len(dequantize.input) > 2:
+            zeros, shifts, shifted = (self._new_name(f"{output}/{part}") for part in ("zeros", "shifts", "shifted"))
+            added += [
+                _gather_rows(dequantize.input[2], indices, zeros),
+                self._cast_to_f32(zeros, shifts),
+                helper.make_node("Sub", [numbers, shifts], [shifted], name=shifted),
+            ]
+            numbers = shifted
+        scales = self._new_name(f"{output}/scales")
+        added.append(_gather_rows(dequantize.input[1], indices, scales))
+        added.append(helper.make_node("Mul", [numbers, scales], [output], name=f"{gather.name}/dequantized"))
+        self._after[id(gather)] = added
+
+    @staticmethod
+    def _cast_to_f32(source: str, result: str) -> NodeProto:
+        return helper.make_node("Cast", [source], [result], name=f"{result}/Cast", to=TensorProto.FLOAT)
 
 
-def _without_unread_casts(nodes: list[NodeProto], outputs: set[str]) -> list[NodeProto]:
-    """The nodes without casts without readers."""
+def _gather_rows(table: str, indices: str, result: str) -> NodeProto:
+    return helper.make_node("Gather", [table, indices], [result], name=result, axis=0)
+
+
+def _without_unread_constants(nodes: list[NodeProto], outputs: set[str]) -> list[NodeProto]:
+    """The nodes without casts and dequantized constants without readers."""
     required = {*outputs, *free_names(nodes)}
-    retained = [node for node in nodes if node.op_type != "Cast" or not required.isdisjoint(node.output)]
-    return retained if len(retained) == len(nodes) else _without_unread_casts(retained, outputs)
+    retained = [node for node in nodes if node.op_type not in _EXPANDING or not required.isdisjoint(node.output)]
+    return retained if len(retained) == len(nodes) else _without_unread_constants(retained, outputs)
 
 
 def _copy(node: NodeProto) -> NodeProto:

@@ -33,6 +33,7 @@ from ir_exec.ir.urls import is_url
 from ir_exec.kernels.limits import Limits
 from ir_exec.model import Model
 from ir_exec.ops.infrastructure.values import Const
+from ir_exec.plan.memory import default_budget
 from ir_exec.types import Array
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ class OnnxRuntime:
         return reasons
 
     def compile(self, part: Cut) -> OnnxRuntimePart:
-        from ir_exec.engines.in_place import read_in_place
+        from ir_exec.engines.in_place import count_copied_bytes, read_in_place
         from ir_exec.engines.widening import widen_model
         from ir_exec.onnx.export.lower import lower_model
 
@@ -158,6 +159,7 @@ class OnnxRuntime:
             exported = widen_model(exported)
         if self.is_cpu:
             exported = read_in_place(exported)
+        require_memory(count_copied_bytes(exported, packs=self._packs))
         constants = self._declare_constants(part.model, exported)
         if exported.proto.ByteSize() > _LARGEST:
             raise PartRefused("its constants with element types outside NumPy exceed the maximum size of a message")
@@ -214,6 +216,11 @@ class OnnxRuntime:
                 model.weights.forget(array)
         return OnnxRuntimePart(self._module, session, exported.inputs, exported.outputs, layers, values, folder)
 
+    @property
+    def _packs(self) -> bool:
+        """True if kernels pack the constants that they read."""
+        return bool(self._setting.options.get("prepack", not self._setting.keeps_weights))
+
     def _start_profile(self, options: Any) -> Path | None:
         """Return the folder of a session's profile, with the options set; None without the option `profile`."""
         if not dict(self._setting.options).get("profile", False):
@@ -239,7 +246,8 @@ class OnnxRuntime:
         # Products with compressed weights: 1 adds in f32, the default may round the other factor to 8 bits.
         options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "1")
         entries = dict(setting.options)
-        if not entries.pop("prepack", not setting.keeps_weights):
+        entries.pop("prepack", None)
+        if not self._packs:
             options.add_session_config_entry("session.disable_prepacking", "1")
         if not entries.pop("spinning", True):
             options.add_session_config_entry("session.intra_op.allow_spinning", "0")
@@ -437,6 +445,19 @@ def _refuse(error: Exception, layers: _LayerNames) -> PartRefused:
 def _message(error: Exception) -> str:
     text = str(error).removeprefix("[ONNXRuntimeError] : ")
     return re.sub(r"^\d+ : [A-Z_]+ : ", "", text).strip()[:500]
+
+
+def require_memory(size: int) -> None:
+    """Raise ResourceError if a session of constants of this many bytes exceeds the memory of the machine."""
+    if size > (available := default_budget()):
+        raise ResourceError(
+            "the constants of the session take",
+            actual=f"{size:,}",
+            detail="bytes",
+            expected=f"at most {available:,}",
+            reason="the memory of the machine",
+            hint='keep constants in the file with weight_mode="keep" or --weight-mode keep, or run without the engine',
+        )
 
 
 @dataclass

@@ -21,6 +21,7 @@ from ir_exec.ir.urls import is_url, replaced_suffix
 from ir_exec.types import Array, ElementType, require_array_size
 
 if TYPE_CHECKING:
+    from ir_exec.ir.pairing import WeightsDigest
     from ir_exec.ir.remote import RemoteFile
 
 __all__ = ["Weights", "default_weights_path", "spare_bytes"]
@@ -77,12 +78,14 @@ class Weights:
     WeightsError if size or time stamp have changed. Truncating a file while a run reads the removed bytes still ends
     the process; the operating system provides no alternative. Bytes in memory (`of_bytes`) are safe.
 
+    `written` is the digest that ir_exec stored when it wrote the file, None for other files and for appended bytes.
+
     A pickle contains the path and a digest of the file, or the bytes themselves without a file. Unpickling maps the
     file again, and raises WeightsError if it has changed. A file with equal inode, size and time stamp is considered
     unchanged, without reading it for its digest.
     """
 
-    __slots__ = ("_appended", "_bytes", "_decoded", "_digest", "_mapped", "_remote", "order", "path")
+    __slots__ = ("_appended", "_bytes", "_decoded", "_digest", "_mapped", "_remote", "order", "path", "written")
 
     def __init__(self, stored: Array, path: str | None, order: BitOrder) -> None:
         self._bytes = stored
@@ -93,6 +96,7 @@ class Weights:
         self._remote: RemoteFile | None = None
         self.path = path
         self.order = order
+        self.written: WeightsDigest | None = None
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, order: BitOrder = CURRENT_ORDER) -> Self:

@@ -8,12 +8,12 @@ ordinary integer, is a TypeError.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
-from typing import TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
-__all__ = ["SizeTrace", "TracedSize"]
+__all__ = ["SizeTrace", "TracedSize", "integer_array"]
 
 LONGEST_EXPRESSION = 2**10
 """Maximum length of an expression: those of inferences that add up many sizes may grow without limit."""
@@ -145,6 +145,15 @@ class TracedSize:
 
     def __repr__(self) -> str:
         return str(self.value)
+
+
+def integer_array(numbers: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray[Any, np.dtype[Any]]:
+    """An array of integers; of objects if any of them is traced."""
+    if not any(isinstance(number, TracedSize) for number in numbers):
+        return np.array(numbers, dtype)
+    array = np.empty(len(numbers), object)
+    array[:] = numbers
+    return array
 
 
 def _is_number(operand: object, number: int) -> bool:

@@ -28,7 +28,7 @@ WEIGHTS = np.arange(12, dtype=np.float32).reshape(4, 3)
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
-    """Two workers, processes of their own, for all tests; a task that a worker dies of is not tried again by Dask."""
+    """Two worker processes for all tests; Dask does not retry a task that kills a worker."""
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 0, "distributed.worker.daemon": True}),
         distributed.LocalCluster(
@@ -125,7 +125,7 @@ def test_unopenable_models_are_sent_to_workers(client: Any, monkeypatch: pytest.
 
 def test_items_whose_files_workers_do_not_see(client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     np.savez(tmp_path / "one.npz", in0=np.full((1, 4), 0, np.float32))
-    monkeypatch.chdir(tmp_path)  # the workers have a working directory of their own
+    monkeypatch.chdir(tmp_path)  # the workers have a working directory of the test
     results = list(batch.run(weighed_network(), ["one.npz"], client))
     assert values(results) == expected(1)
     assert results[0].digest is not None
@@ -148,8 +148,7 @@ def test_workers_that_die(client: Any, tmp_path: Path) -> None:
 def test_worker_dying_during_fetch_of_results(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A scheduler tries for long to reach a worker that is gone.
 
-    It gives up in the end, as this one does: where another worker has computed the results already, nobody sees that
-    they were lost.
+    It gives up in the end, as this one does: results computed by another worker in time hide the loss.
     """
     asked: list[Any] = []
 
@@ -178,8 +177,8 @@ def test_worker_dying_during_fetch_of_results(client: Any, monkeypatch: pytest.M
 
 @pytest.mark.broad
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="processes are killed by a signal")
-def test_a_cluster_that_gives_up_its_workers(tmp_path: Path) -> None:
-    """Those that are lost, before they come again: it is asked for them anew, where none is left."""
+def test_cluster_losing_its_workers(tmp_path: Path) -> None:
+    """Lost results before they are computed again: the cluster requests them anew and has none left."""
     items: list[Any] = list(arrays(3))
     items[1] = DeadlyOnce(str(tmp_path / "mark"), 1)
     with (
@@ -192,7 +191,7 @@ def test_a_cluster_that_gives_up_its_workers(tmp_path: Path) -> None:
         assert values(list(batch.run(weighed_network(), items, client))) == expected(3)
 
 
-def test_a_scheduler_that_is_gone() -> None:
+def test_lost_scheduler() -> None:
     cluster = distributed.LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0", silence_logs=60)
     client = distributed.Client(cluster, set_as_default=False)
 
@@ -207,7 +206,7 @@ def test_a_scheduler_that_is_gone() -> None:
         client.close()
 
 
-def test_a_scheduler_that_never_was() -> None:
+def test_missing_scheduler() -> None:
     from ir_exec.batch.cluster import connect
 
     with (

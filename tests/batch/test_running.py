@@ -1,4 +1,4 @@
-"""`run` in this process, in threads and in processes: each item once, in order, whatever its workers go through."""
+"""`run` in this process, in threads and in processes: each item once, in order, even if workers die."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def processes() -> Iterator[Processes]:
     pool.close(at_once=True)
 
 
-def check(results: list[batch.ItemResult], count: int, failed: set[int] = frozenset()) -> None:  # type: ignore[assignment]  # nobody adds to it
+def check(results: list[batch.ItemResult], count: int, failed: set[int] = frozenset()) -> None:  # type: ignore[assignment]  # it stays empty
     assert [result.index for result in results] == list(range(count))
     assert {result.index for result in results if result.error is not None} == failed
     for result in results:
@@ -80,7 +80,7 @@ def test_processes_share_large_weights_file(
     ("budgets", "jobs", "expands"),
     [(2.0, 2, True), (1.9, 2, False), (1.0, 1, True), (0.9, 1, False)],
 )
-def test_each_process_expands_the_weights_of_a_built_model_in_its_memory(
+def test_processes_expand_built_weights_in_their_memory(
     budgets: float, jobs: int, expands: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     x = build.parameter([1, 64], "f32", name="x")
@@ -113,15 +113,15 @@ def test_weights_in_memory_are_a_file_for_processes(processes: Processes) -> Non
 
 
 def test_as_they_come() -> None:
-    held: Future[Any] = Future()
+    pending: Future[Any] = Future()
 
     class Pausing(ThreadPoolExecutor):
         def submit(self, function: Any, /, *arguments: Any, **options: Any) -> Future[Any]:
             future = super().submit(function, *arguments, **options)
-            if held.done() or future_is_given:
+            if pending.done() or future_is_given:
                 return future
             future_is_given.append(future)
-            return held
+            return pending
 
     future_is_given: list[Future[Any]] = []
     with Pausing(2) as executor:
@@ -129,7 +129,7 @@ def test_as_they_come() -> None:
         for result in batch.run(weighed_network(), arrays(6), executor, ordered=False, ahead=6):
             indices.append(result.index)
             if len(indices) == 5:
-                held.set_result(future_is_given[0].result())
+                pending.set_result(future_is_given[0].result())
     assert sorted(indices[:5]) == [1, 2, 3, 4, 5]
     assert indices[5] == 0
 
@@ -229,7 +229,7 @@ class TestLostWorkers:
         assert str(results[1].error) == mentions(2)
 
     @pytest.mark.broad
-    def test_items_that_are_collected(self, processes: Processes, tmp_path: Path) -> None:
+    def test_collected_items(self, processes: Processes, tmp_path: Path) -> None:
         items: list[Any] = list(arrays(600))
         items[300] = DeadlyOnce(str(tmp_path / "mark"), 300)
         items[450] = Deadly()
@@ -254,7 +254,7 @@ class TestLostWorkers:
         totals = [float(result.outputs[0][0]) for result in results if result.outputs is not None]
         assert totals == [1, 1, 3, 3, 6, 6, 10, 10]
 
-    def test_an_executor_that_breaks_is_one_error(self) -> None:
+    def test_broken_executor_is_one_error(self) -> None:
         items: list[Any] = [*arrays(3), Deadly(), *arrays(50)]
         with (
             ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor,
@@ -263,11 +263,11 @@ class TestLostWorkers:
             list(batch.run(weighed_network(), items, executor))
         assert "jobs=N" in str(caught.value)
 
-    def test_workers_that_cannot_start_are_one_error(self) -> None:
+    def test_failed_worker_start_is_one_error(self) -> None:
         with pytest.raises(IRError, match=naming("__main__")):
             list(batch.run(weighed_network(), arrays(5), jobs=2, initializer=end))
 
-    def test_workers_end_with_a_parent_that_is_killed(self) -> None:
+    def test_workers_end_with_killed_parent(self) -> None:
         program = (
             "import os, signal\nfrom ir_exec.batch.pools import Processes\n"
             "if __name__ == '__main__':\n    print(Processes(1).submit(os.getpid).result(), flush=True)\n"
@@ -349,7 +349,7 @@ def test_what_a_worker_lacks(tmp_path: Path) -> None:
     assert compiled_for(parcel.reference, parcel.cargo(NotHere(has_weights=True)).content) == NotHere(has_weights=False)
 
 
-def test_weights_that_are_sent(tmp_path: Path) -> None:
+def test_sent_weights(tmp_path: Path) -> None:
     folder = tmp_path / "parcel"
     folder.mkdir()
     parcel = Parcel(weighed_network(tmp_path), {"threads": 1}, folder)
@@ -400,7 +400,7 @@ class Two(Pool):
         raise AssertionError("nothing is submitted here")
 
 
-def test_tasks_grow_until_they_are_long_enough() -> None:
+def test_tasks_grow_to_minimum_duration() -> None:
     pace = Pace(Two(), None, None)
     assert (pace.chunk, pace.limit) == (1, 8)
     chunks = []

@@ -48,7 +48,7 @@ def test_workers_write_the_outputs(items_folder: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
-def test_output_that_a_worker_cannot_write_ends_the_run(items_folder: Path, jobs: str) -> None:
+def test_unwritable_output_ends_the_run(items_folder: Path, jobs: str) -> None:
     run_items()
     Path("out/2.npz").unlink()
     Path("out/2.npz").mkdir()

@@ -147,7 +147,7 @@ def _default_text(value: Any) -> str:
 
 
 def _kinds(cls: type[Op]) -> dict[str, str]:
-    """The annotation of each field, as a caller says it."""
+    """The annotation of each field, as spelled by a caller."""
     annotations: dict[str, str] = {}
     for base in reversed(cls.__mro__[:-1]):
         names = vars(sys.modules[base.__module__])

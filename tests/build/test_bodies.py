@@ -41,12 +41,12 @@ def iteration_numbers(x: build.Value) -> tuple[build.Value, ...]:
 
 
 def grown(x: build.Value) -> tuple[build.Value, ...]:
-    """What is carried becomes longer in each iteration."""
+    """A carried value that becomes longer in each iteration."""
     return build.loop(3, None, lambda i, seen: (None, [build.concat([seen, x], 0)], []), carried=[x])
 
 
 def of_parts(x: build.Value) -> tuple[build.Value, ...]:
-    """A scan over the elements, from the last one on."""
+    """A scan over the elements in reverse order."""
     return build.tensor_iterator(
         lambda before, part: ([build.add(before, part)], [build.add(before, part)]),
         carried=[np.zeros(1, np.float32)],
@@ -155,7 +155,7 @@ def test_an_error_in_a_body_names_the_layer_inside() -> None:
     x = build.parameter([2])
     with pytest.raises(ir_exec.ShapeError, match='"wrong" \\(Add\\)'):
         build.loop(2, None, lambda i, value: (None, [build.add(value, [1.0, 2.0, 3.0], name="wrong")], []), carried=[x])
-    # What failed leaves no open body behind.
+    # A failure leaves no open body.
     assert build.model(build.relu(x)).outputs[0].shape == [2]
 
 

@@ -65,7 +65,7 @@ def test_constants_take_the_type_of_other_inputs():
     assert build.gather(x, 1, 0).shape == []
 
 
-def test_a_chosen_opset_is_another_version_of_the_operator():
+def test_chosen_opset_selects_operator_version():
     x = build.parameter([2, 3])
     old = build.op("Gather", x, [0], 1, opset=1)
     assert (old.layer.version, build.gather(x, [0], 1, opset="opset7").layer.version) == ("opset1", "opset7")
@@ -120,7 +120,7 @@ def test_a_loop_carries_and_collects():
     assert np.array_equal(all_steps[:, 0], [0, 1, 2, 3])
 
 
-def test_the_types_of_what_a_loop_carries_widen():
+def test_types_of_carried_values_widen():
     x = build.parameter([1], name="x")
     (grown,) = build.loop(3, None, lambda i, seen: (None, [build.concat([seen, x], 0)], []), carried=[x])
     assert str(grown.shape) == "[1..]"
@@ -154,7 +154,7 @@ def test_an_iterator_takes_parts():
     assert np.array_equal(result[1], -data)
 
 
-def test_a_value_of_a_body_cannot_leave_it():
+def test_body_value_cannot_leave_its_body():
     x = build.parameter([2], name="x")
     values = []
     build.if_(build.constant(True), lambda: values.append(build.relu(x)) or values[0], lambda: x)
@@ -302,7 +302,7 @@ def test_constants(data, element_type, expected):
         (object(), None, naming("object")),
     ],
 )
-def test_what_is_no_constant(data, element_type, told):
+def test_invalid_constants(data, element_type, told):
     with pytest.raises(ir_exec.IRError, match=told):
         build.constant(data, element_type)
 

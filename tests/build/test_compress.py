@@ -75,7 +75,7 @@ def test_the_weights_of_a_model() -> None:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_the_layout_is_that_of_nncf(name: str) -> None:
+def test_layout_equals_nncf(name: str) -> None:
     plain = read_model(FILES / "plain.xml")
     model, (stored,) = compress_weights(plain, Compression(name, 16 if name == "nvfp4" else 32, all_layers=True))
     theirs = read_model(FILES / f"{name}.xml")

@@ -134,7 +134,7 @@ def test_values_stay_the_same(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_no_older_version_says_is_named(name: str) -> None:
+def test_values_without_older_version_are_named(name: str) -> None:
     make, last, why = REFUSED[name]
     value = make()
     value.layer.name = "here"

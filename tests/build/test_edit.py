@@ -1,4 +1,4 @@
-"""Editing: what was asked for changes, all else is written as the file has it."""
+"""Editing: requested changes only, all else is written as in the file."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ def test_a_cut_keeps_outputs_of_the_same_value_apart(tmp_path: Path) -> None:
     assert [port.name for port in again.inputs] == ["less"]
 
 
-def test_a_cut_to_a_layer_that_no_output_needs(tmp_path: Path) -> None:
+def test_cut_to_layer_unused_by_outputs(tmp_path: Path) -> None:
     net = NetworkText()
     x = net.parameter("2")
     net.op("Tanh", net.op("Abs", x))
@@ -243,7 +243,7 @@ def test_edits_leave_original_unchanged() -> None:
     assert run(model, DATA)[0].tolist() == [[3, 0, 7]]
 
 
-def test_what_the_file_says_of_untouched_layers_stays() -> None:
+def test_untouched_layers_keep_their_content() -> None:
     model = ir_exec.read_model(SAMPLES / "gnn_step.xml")
     edited = Editor(model).insert("hidden", lambda value: build.exp(value, name="new")).model()
     after = {layer.name: layer for layer in edited.document.layers}

@@ -1,4 +1,4 @@
-"""Layers inside of bodies are edited by `loop/body/name`, and OpenVINO computes what the edited network says."""
+"""Layers inside of bodies are edited by `loop/body/name`, and OpenVINO computes the edited network."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ EDITS: dict[str, tuple[Callable[[], ir_exec.Model], Callable[[Editor], object], 
 
 
 @pytest.mark.parametrize("name", EDITS)
-def test_openvino_runs_what_was_edited(name: str, oracle: Oracle, tmp_path: Path) -> None:
+def test_openvino_runs_edited_models(name: str, oracle: Oracle, tmp_path: Path) -> None:
     make, edit, expected = EDITS[name]
     editor = Editor(make())
     edit(editor)
@@ -129,7 +129,7 @@ def test_openvino_runs_what_was_edited(name: str, oracle: Oracle, tmp_path: Path
     assert not value_faults(list(ir_exec.compile_model(again)([DATA]).values()), arrays)
 
 
-def test_an_input_of_the_layer_around_is_made_once() -> None:
+def test_outer_input_is_created_once() -> None:
     editor = Editor(chosen())
     total = editor.value("total")
     for name in ("if/then_body/scaled", "if/else_body/turned"):

@@ -84,7 +84,7 @@ def test_types_after_edits_equal_complete_inference(seed: int) -> None:
         assert types.types is not None
 
 
-def test_fault_of_an_edit_is_raised_by_the_next_question() -> None:
+def test_fault_of_edit_is_raised_by_next_query() -> None:
     editor = Editor(reshaping())
     editor.set_constant("size", np.array([0, 4, 5], np.int64))
     with pytest.raises(IRError) as caught:

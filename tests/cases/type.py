@@ -90,7 +90,7 @@ def to(target: str, data: Array, **fields: object) -> Case:
 
 
 def exact(element_type: str) -> Array:
-    """Values that are the same in every float: no rounding is asked for."""
+    """Values that are equal in every float: no rounding is required."""
     values = np.array([0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 112, 128])
     if ElementType[element_type].is_float:
         values = np.concatenate([values, values / -64.0])

@@ -80,7 +80,7 @@ def attention() -> tuple[Builder, dict[str, int]]:
     return builder, ids
 
 
-def test_the_pattern_that_moved_the_batch_and_no_weight() -> None:
+def test_pattern_moving_the_batch_is_blamed_over_weight() -> None:
     builder, ids = attention()
     raw = builder.result(ids["product"], (1, 6, 8))
     assert check_model(raw, weights=builder.weights).ok
@@ -106,7 +106,7 @@ def test_pattern_dropping_the_batch_is_blamed() -> None:
     assert error.hint == mentions(1, pattern, f"layer{pattern}", "[1,6,2,4]")
 
 
-def test_a_pattern_that_is_put_together() -> None:
+def test_concatenated_pattern() -> None:
     builder = Builder()
     x = builder.parameter(1, 6, 8)
     parts = [builder.const(1), builder.const(6), builder.const(-1)]
@@ -132,7 +132,7 @@ def test_computed_pattern_blames_no_constant() -> None:
 
 
 @pytest.mark.parametrize("dims", [15, 16, 17])
-def test_a_long_constant_is_told_by_its_type(dims: int) -> None:
+def test_long_constant_is_described_by_type(dims: int) -> None:
     builder = Builder()
     x = builder.parameter(1, 6)
     sizes = (1, 6, *[1] * (dims - 2))
@@ -175,7 +175,7 @@ def test_unknown_values_are_not_stray() -> None:
         ((1, 6, 8), (1, 12, 8), (1, -1, 8), False),
         ((1, 6, 8), (1, 12, 8), (-1, 6, 8), True),
         ((2, 6, 8), (4, 6, 8), (2, 6, -1), True),
-        ((6,), (18,), (-1, 1, 6), False),  # a batch that was merged comes out again
+        ((6,), (18,), (-1, 1, 6), False),  # a merged batch is restored
         ((6,), (18,), (1, 2, -1), False),
         ((6, 8), (18, 8), (6, -1), True),
     ],

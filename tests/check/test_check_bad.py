@@ -18,7 +18,7 @@ BAD = Path(__file__).parents[1] / "bad"
 EXPECTED: dict[str, list[str]] = json.loads((BAD / "expected.json").read_text("utf-8"))
 
 TARGETS = {"IR119-newer-than-target": "2024.0"}
-"""Files that are wrong only when something is asked of them."""
+"""Files whose faults depend on the options of the check."""
 
 WITHOUT_FILE = {
     Code.unreadable_path: "the file is one that does not exist",

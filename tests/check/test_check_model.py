@@ -132,7 +132,7 @@ class TestReport:
 
 
 class TestVotes:
-    """Who is wrong where declared and inferred types part."""
+    """The layer at fault where declared and inferred types differ."""
 
     def test_layers_below_side_with_the_inferred_type(self) -> None:
         """The layer below is checked with [2,3]: its own declaration, made for [2,9], is a fault of its own."""
@@ -212,7 +212,7 @@ class TestVotes:
             (Code.declared_element_type, "0", "output")
         ]
 
-    def test_layers_that_declare_different_things_speak_for_themselves(self) -> None:
+    def test_conflicting_declarations_are_blamed_on_their_layers(self) -> None:
         layers = [parameter(0, dims=(2, 5)), relu(1), relu(2, (2, 4), (2, 4)), result(3, dims=(2, 3))]
         text = net([*layers, result(4, dims=(2, 4))], [(0, 0, 1, 0), (0, 0, 2, 0), (1, 1, 3, 0), (2, 1, 4, 0)])
         assert places(check_model(text)) == [(Code.declared_dims, "1", "data"), (Code.declared_dims, "2", "data")]
@@ -235,7 +235,7 @@ class TestVotes:
 
 class TestConsequences:
     def test_a_duplicate_id_leaves_edges_dangling_and_misled(self) -> None:
-        """Layer 2 got the id of layer 1: its edges dangle, and are not reported as faults of their own."""
+        """Layer 2 got the id of layer 1: its edges dangle, and are not reported as separate faults."""
         text = net(
             [parameter(0, dims=(2, 3)), relu(1), relu(1, element_type="f16"), result(3, dims=(2, 3))],
             [(0, 0, 1, 0), (1, 1, 2, 0), (2, 1, 3, 0)],
@@ -253,7 +253,7 @@ class TestConsequences:
         assert places(check_model(text)) == [(Code.duplicate_layer_id, "1", None), (Code.declared_dims, "5", "output")]
 
     def test_unreadable_constant_does_not_stop_check(self) -> None:
-        """Reshape asks for the value of its pattern, which lies behind the end of the weights."""
+        """Reshape reads the value of its pattern, which is stored after the end of the weights."""
         reshape = layer(
             2,
             "Reshape",
@@ -275,7 +275,7 @@ class TestConsequences:
         assert f"{len(weights) // 2:,}" in report.errors[0].message
 
     def test_only_truncated_constants_are_counted(self) -> None:
-        """Of four, one lies within the weights, one ends with them, and one needs no bytes."""
+        """Of four, one is within the weights, one ends with them, and one needs no bytes."""
         constants = [const(0, "f32", (2,), 0, 8), const(1, "f32", (2,), 8, 8)]
         constants += [const(2, "f32", (0,), 24, 0), const(3, "f32", (2,), 16, 8), const(4, "f32", (2,), 24, 8)]
         results = [result(5 + id, dims=(0,) if id == 2 else (2,)) for id in range(5)]
@@ -299,7 +299,7 @@ class TestConsequences:
         assert places(report) == [(Code.impossible_shape, "2", "shape")]
         assert 'layer 1 "layer1" (Const)' in (report.errors[0].hint or "")
 
-    def test_a_constant_that_a_layer_takes_twice_hides_nothing(self) -> None:
+    def test_constant_read_twice_hides_nothing(self) -> None:
         inputs = [port(0, "f32", (4,)), *(port(id, "i64", (1,)) for id in (1, 2, 3, 4))]
         slices = layer(2, "Slice", opset="opset8", inputs=inputs, outputs=[port(5, "f32", (1,))])
         ends = [(0, 0, 2, 0), *((1, 0, 2, position) for position in (1, 2, 3, 4)), (2, 5, 3, 0)]
@@ -317,7 +317,7 @@ class TestConsequences:
             (Code.weights_short, "2", None),
         ]
 
-    def test_the_byte_of_an_empty_constant_is_used(self) -> None:
+    def test_byte_of_empty_constant_is_used(self) -> None:
         """OpenVINO writes one byte for a constant without elements."""
         text = net([const(0, "f32", (0,), 0, 1), result(1, dims=(0,))], [(0, 0, 1, 0)])
         assert not check_model(text, weights=bytes(1)).diagnostics
@@ -333,7 +333,7 @@ class TestConsequences:
 
 
 class TestPrecisions:
-    """Which spellings OpenVINO 2026.4 reads at the port of a Parameter."""
+    """Spellings that OpenVINO 2026.4 reads at the port of a Parameter."""
 
     def faults(self, precision: str) -> list[str]:
         text = net([parameter(0, dims=(2,)), result(1, dims=(2,))], [(0, 0, 1, 0)])
@@ -345,11 +345,11 @@ class TestPrecisions:
         return [error.message for error in report.errors if "precision" in error.message]
 
     @pytest.mark.parametrize("precision", ["FP32", "f32", "U1", "BIN", "BOOL", "boolean", "UNSPECIFIED", "dynamic"])
-    def test_those_that_are_read(self, precision: str) -> None:
+    def test_readable_spellings(self, precision: str) -> None:
         assert not self.faults(precision)
 
     @pytest.mark.parametrize(("precision", "has_hint"), [("fp32", True), ("F32", True), ("FP33", False)])
-    def test_those_that_are_not(self, precision: str, has_hint: bool) -> None:
+    def test_unreadable_spellings(self, precision: str, has_hint: bool) -> None:
         (message,) = self.faults(precision)
         assert repr(precision) in message
         assert ("FP32" in message) == has_hint
@@ -369,7 +369,7 @@ class TestNumberOfOutputs:
 
 
 class TestNotChecked:
-    def test_operators_that_are_not_implemented(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_unimplemented_operators(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Every operator is, so one is taken away."""
         type, opset = "SoftSign", "opset9"
         assert resolve(type, opset).type_name == type

@@ -1,4 +1,4 @@
-"""Two types of one value, side by side."""
+"""Comparison of two types of one value."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_boxes_of_f16_networks_as_f32() -> None:
 
 
 def concatenating_loop(inner: tuple[int, ...], outer: tuple[int, ...], axis: str = 'axis="0"') -> bytes:
-    """A TensorIterator over three rows; the ReLU inside declares `inner`, the layer around it `outer`."""
+    """A TensorIterator over three rows; the ReLU inside declares `inner`, the TensorIterator `outer`."""
     body_layers = [
         parameter(0, dims=(1, 2)),
         layer(1, "ReLU", inputs=[port(0, dims=(1, 2))], outputs=[port(1, dims=inner)]),
@@ -187,7 +187,7 @@ def test_dims_at_another_layer_without_a_precision() -> None:
     assert ("error", Code.declared_rank, "1") in findings_of(xml)
 
 
-def test_a_reader_with_an_error_says_nothing_about_a_scalar() -> None:
+def test_faulty_reader_gives_no_scalar_hint() -> None:
     """A sum to a scalar that reads itself: what its data was declared as is not what the others read."""
     total = layer(
         2, "ReduceSum", data='keep_dims="0"', inputs=[port(0, dims=(3, 8)), port(1, "i32", (2,))], outputs=[port(2)]

@@ -132,7 +132,7 @@ def test_a_path_that_does_not_exist() -> None:
 @pytest.mark.broad(keep=2)
 @pytest.mark.parametrize("network", ["index_ops", "script_loop_seq", "bert_tiny_fp16"])
 def test_broken_declarations_of_real_networks(network: str, tmp_path: Path) -> None:
-    """Dims that were changed come back, whatever the changes; the file then is what it was."""
+    """Changed dims are restored, and the file is then identical to the original."""
     original = (NETWORKS / f"{network}.xml").read_bytes()
     shutil.copy(NETWORKS / f"{network}.bin", tmp_path / "net.bin")
     path = tmp_path / "net.xml"
@@ -149,7 +149,7 @@ def test_broken_declarations_of_real_networks(network: str, tmp_path: Path) -> N
         assert result.reason is None
         assert check_model(result.after, weights=tmp_path / "net.bin").ok
         different = [(old, new) for old, new in zip(lines, result.after.split(b"\n"), strict=True) if old != new]
-        # A dim may come back as -1, where inference does not know what the writer of the file knew.
+        # A dim may come back as -1, where inference has less information than the writer of the file had.
         assert all(b"<dim>-1</dim>" in new for _, new in different)
 
 

@@ -1,4 +1,4 @@
-"""Which OpenVINO a file needs."""
+"""The OpenVINO release that a file needs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def relu(opset: str, *, version: str = "11", element_type: str = "f32") -> bytes
     return text.replace('"f32"', f'"{element_type}"').replace('"FP32"', f'"{precision}"').encode()
 
 
-# What the table of OpenVINO's documentation says of opsets 1 to 15.
+# The table of OpenVINO's documentation for opsets 1 to 15.
 @pytest.mark.parametrize(
     ("opset", "release"),
     [
@@ -61,7 +61,7 @@ def test_every_opset_has_a_release() -> None:
 
 
 def net(type_name: str, opset: int, attributes: str = "", inputs: int = 1, dim: int = 2) -> bytes:
-    """A layer with Parameters, which need not fit each other: what a file needs is told whatever else is wrong."""
+    """A layer with Parameters, which need not fit each other: the required release is reported for faulty files too."""
     port = f'precision="FP32"><dim>{dim}</dim></port>'
     layers = [
         f'<layer id="{i}" name="p{i}" type="Parameter" version="opset1"><data shape="{dim}" element_type="f32"/>'
@@ -259,12 +259,12 @@ def test_a_target(target: str, is_read: bool) -> None:
         assert facts(report.errors[0].message) == ["2024.4", "2024.5", "OpenVINO", "ReLU", "opset15"]
 
 
-def test_a_target_that_is_none() -> None:
+def test_invalid_target() -> None:
     (error,) = check_model(relu("opset1"), target="latest").errors
     assert error == fault_with("latest", "OpenVINO")
 
 
-def test_a_file_that_cannot_be_read_needs_nothing() -> None:
+def test_unreadable_file_needs_no_release() -> None:
     assert check_model(b"no xml").requires is None
 
 
@@ -275,7 +275,7 @@ def test_layer_too_new_twice_is_one_error() -> None:
 
 
 @pytest.mark.parametrize("text", ["2030.9", "2024.7", "2017.1", "2026.99"])
-def test_a_target_that_is_no_release(text: str) -> None:
+def test_unknown_release_as_target(text: str) -> None:
     (error,) = check_model(relu("opset1"), target=text).errors
     assert error.code == Code.unknown_input
     assert error == fault_with(text, "2018.1", "2026.4")

@@ -1,4 +1,4 @@
-"""Which findings are reported, and what a baseline hides."""
+"""Selection of the reported findings, and findings hidden by a baseline."""
 
 from __future__ import annotations
 
@@ -111,6 +111,6 @@ class TestBaseline:
             Baseline.of([MIXED], ".").text().replace('"count": 1', '"count": 0'),
         ],
     )
-    def test_what_is_no_baseline(self, text: str) -> None:
+    def test_invalid_baseline(self, text: str) -> None:
         with pytest.raises(ValueError, match=r"."):
             Baseline.parse(text, ".")

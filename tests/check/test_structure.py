@@ -1,4 +1,4 @@
-"""Names that OpenVINO refuses, each case asked of it: those that collide in version 10, and repeated rt_info; and odd
+"""Names that OpenVINO refuses, each case checked against it: collisions in version 10, and repeated rt_info; odd
 elements of constants."""
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ def test_large_constants_are_looked_at_on_request() -> None:
     assert codes(check(array[1:])) == [Code.nan_in_weights]
 
 
-def test_no_more_than_64_mib_are_looked_at_unasked() -> None:
+def test_more_than_64_mib_require_consent() -> None:
     """Constants may overlap: a small .xml can name the bytes of the .bin as often as it likes."""
     size, count = LARGEST_BY_DEFAULT, 67
     weights = np.zeros(size // 4 + count, np.float32)
@@ -273,7 +273,7 @@ TOKENIZER = "openvino_tokenizers_version"
         ("StringToHashBucket", True, False),
     ],
 )
-def test_operators_that_no_release_of_the_tokenizers_has(type_name: str, is_marked: bool, is_error: bool) -> None:
+def test_operators_missing_in_tokenizer_releases(type_name: str, is_marked: bool, is_error: bool) -> None:
     operator = layer(1, type_name, opset="extension", inputs=[port(0, "f32", DIMS)], outputs=[port(1, "f32", DIMS)])
     marks = f'<rt_info><{TOKENIZER} value="2026.4"/></rt_info>' if is_marked else ""
     report = check_model(net([parameter_layer(0, "x"), operator, result(2)], [IN, OUT], tail=marks))

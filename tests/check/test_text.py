@@ -57,7 +57,7 @@ def test_a_block() -> None:
     assert last == ""
 
 
-def test_a_report_shows_its_counts_and_in_notebooks_its_findings() -> None:
+def test_report_shows_counts_and_notebook_findings() -> None:
     report = report_of(make_diagnostic("error", "a < b", "1"), make_diagnostic("warning", "attribute c", "2"))
     assert repr(report) == mentions("m.xml", 1, 0, 1, 1)
     assert repr(check_model(b"")) == mentions("bytes", 0)
@@ -68,7 +68,7 @@ def test_a_report_shows_its_counts_and_in_notebooks_its_findings() -> None:
     assert len(texts(html, "tr")) == 3
 
 
-def test_the_report_as_text_ends_with_the_summary() -> None:
+def test_text_report_ends_with_summary() -> None:
     text = str(check_model(BAD / "many-independent-faults.xml"))
     assert text.split("\n")[-1] == mentions(1, 7, 1, 5, 0)
     assert text.count("error[") == 5
@@ -91,7 +91,7 @@ def test_summary() -> None:
     assert summary_line(Summary.of([report, report, big])) == mentions(3, 412, 7, 4, 2)
 
 
-def test_warnings_that_say_the_same_make_one_block() -> None:
+def test_equal_warnings_are_one_block() -> None:
     same = [make_diagnostic("warning", "X has no attribute y; it is ignored", str(id)) for id in range(20)]
     text = "\n".join(render(report_of(*same)))
     assert text.count("warning[") == 1
@@ -145,7 +145,7 @@ def test_layers_unread_by_target_are_one_block() -> None:
     assert mentions(4, 1, 2, 3, 4) in text.splitlines()
 
 
-def test_tensor_names_that_repeat_are_one_block() -> None:
+def test_repeated_tensor_names_are_one_block() -> None:
     same = [
         make_diagnostic("warning", f"tensor name {id}", str(id), code="IR111", name="duplicate-tensor-name")
         for id in range(5)
@@ -240,7 +240,7 @@ def test_marked_text_is_shown_in_long_lines() -> None:
     assert (len(shown), len(marks)) == (30, 27)
 
 
-def test_text_goes_on_below_where_the_terminal_ends() -> None:
+def test_text_wraps_at_terminal_width() -> None:
     words = "word " * 30
     diagnostic = make_diagnostic("error", words, "1", hint=words)
     lines = list(render(report_of(diagnostic), width=60))

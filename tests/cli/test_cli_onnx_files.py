@@ -66,7 +66,7 @@ class TestFolders:
         assert result.exit_code == 1
         assert "Git LFS pointer" in result.stdout
 
-    def test_without_the_package_they_are_skipped_and_counted(
+    def test_files_are_skipped_and_counted_without_the_package(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         (folder / "models" / "other.xml").write_text("<a/>")
@@ -125,7 +125,7 @@ def test_values_are_traced_and_timed(folder: Path) -> None:
     assert "MatMul" in profiled.stdout
 
 
-def test_a_part_is_cut_out_as_ir(folder: Path) -> None:
+def test_part_is_extracted_as_ir(folder: Path) -> None:
     result = run("extract", "models/good.onnx", "--from", "h", "--output", "cut.xml")
     assert result.exit_code == 0, result.output
     assert run("check", "cut.xml").exit_code == 0
@@ -181,7 +181,7 @@ class TestPartial:
         result = run("run", products, "--inputs", "in*.npz", "-o", "out")
         assert result.exit_code == 0, result.output
 
-    def test_it_is_converted_for_a_value(self, products: Path) -> None:
+    def test_file_is_converted_for_a_value(self, products: Path) -> None:
         result = run("convert", products, "--input", "axis=axis.npy", "-o", "out.xml")
         assert result.exit_code == 0
         assert "axis" in result.stdout.splitlines()[-1]

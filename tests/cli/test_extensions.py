@@ -84,7 +84,7 @@ def test_settings_above_the_repository_are_not_sought(project: Project, command:
 
 
 @pytest.mark.parametrize("is_file", [True, False])
-def test_settings_in_the_root_of_the_repository_are_read(project: Project, is_file: bool) -> None:
+def test_settings_in_repository_root_are_read(project: Project, is_file: bool) -> None:
     root = project.root / "above" / "repository"
     (root / ".git").write_text("gitdir: x") if is_file else (root / ".git").mkdir()
     project.settings(root)
@@ -201,7 +201,7 @@ def test_named_settings_of_another_owner(project: Project, monkeypatch: pytest.M
     assert project.has_run
 
 
-def test_root_is_also_who_called_sudo(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_root_includes_sudo_caller(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     if not hasattr(os, "geteuid") or os.geteuid() != 0:
         pytest.skip("only root gives files away")
     monkeypatch.setenv("SUDO_UID", str(OTHER_USER))
@@ -211,7 +211,7 @@ def test_root_is_also_who_called_sudo(project: Project, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
-def test_they_are_listed_in_one_line(project: Project, command: list[str]) -> None:
+def test_ignored_extensions_are_listed_in_one_line(project: Project, command: list[str]) -> None:
     project.settings(project.folder)
     result = call(*command)
     assert project.has_run
@@ -266,7 +266,7 @@ def test_consent_to_one_is_no_consent_to_another(project: Project, monkeypatch: 
 
 
 @pytest.mark.parametrize("value", ["", "0", "false"])
-def test_where_ci_is_off(project: Project, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_disabled_ci_variable(project: Project, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CI", value)
     project.settings(project.folder)
     call("check", "net.xml")
@@ -280,7 +280,7 @@ def test_named_settings_need_consent_in_ci(project: Project, monkeypatch: pytest
     assert not project.has_run
 
 
-def test_files_that_are_too_large(project: Project) -> None:
+def test_too_large_files(project: Project) -> None:
     with open(project.folder / "ir-exec.toml", "wb") as file:
         file.truncate(2**30)
     assert call("check", "net.xml").stderr == mentions("ir-exec.toml", f"{2**30:,}")
@@ -314,7 +314,7 @@ class TestFilesThatAreNamedLikeOptions:
         assert (result.exit_code, project.has_run) == (2, False)
         assert result.stderr == mentions(f"./{evil.name}", "--")
 
-    def test_they_are_paths_after_two_hyphens(self, project: Project, evil: Path) -> None:
+    def test_paths_after_two_hyphens(self, project: Project, evil: Path) -> None:
         result = call("check", "--", evil.name, "net.xml")
         assert (result.exit_code, project.has_run) == (0, False)
         assert mentions(2) in result.stdout.splitlines()

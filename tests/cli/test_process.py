@@ -33,7 +33,7 @@ def test_the_collector_seldom_runs_in_a_command() -> None:
     assert gc.get_threshold() == before
 
 
-def test_a_collector_that_is_off_stays_off() -> None:
+def test_disabled_collector_stays_disabled() -> None:
     gc.set_threshold(0)
     with seldom_collected():
         assert gc.get_threshold()[0] == 0

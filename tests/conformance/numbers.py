@@ -1,4 +1,4 @@
-"""Other numbers than those of `ir_exec.tuning.thresholds` for kernels to choose by: small cases go all their ways."""
+"""Numbers that replace those of `ir_exec.tuning.thresholds`: small cases take all paths of kernels."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ HUGE = 2**40
 
 
 def cut(least: int) -> dict[str, float]:
-    """All work is cut into pieces of so many elements, which threads share, and nothing is few.
+    """All work is cut into blocks of so many elements, which threads share, and nothing is few.
 
-    Of the times only those of pieces and of work that is worth sharing change, which are whole numbers: 1.7 ns for an
+    Of the times only those of blocks and of work that is worth sharing change, which are whole numbers: 1.7 ns for an
     element stay.
     """
     return {name: _other(name, least, HUGE) for name in NUMBERS}
@@ -33,7 +33,7 @@ def without_cuts() -> dict[str, float]:
 
 
 def mix(seed: str) -> dict[str, float]:
-    """Each number is small, moderate or huge, whatever the others are."""
+    """Each number is small, moderate or huge, independent of the others."""
     chosen = random.Random(seed)
     return {name: _other(name, *chosen.choices((2, 3, 7, 50, HUGE), k=2)) for name in NUMBERS}
 
@@ -65,7 +65,7 @@ def _set(numbers: Mapping[str, float]) -> None:
 
 @cache
 def _forgetting(modules: int) -> list[Callable[[], None]]:
-    """What empties the caches of kernels, while there are so many modules."""
+    """The functions that clear the caches of kernels."""
     kernels = [module for name, module in sys.modules.items() if name.startswith("ir_exec.kernels.")]
     members = [member for module in kernels for member in vars(module).values()]
     return [member.cache_clear for member in members if hasattr(member, "cache_clear")]

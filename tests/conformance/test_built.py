@@ -1,4 +1,4 @@
-"""Every version of every operator made by the builder, saved, and read by OpenVINO: the same types and values as of a
+"""Every version of every operator made by the builder, saved, and read by OpenVINO: types and values equal those of a
 file that is written out by hand."""
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def test_built_layer_equals_openvino_reading(version: str, oracle: Oracle, tmp_p
 
 
 @pytest.mark.parametrize("function", sorted(function_names()))
-def test_the_function_makes_the_layer_that_op_makes(function: str) -> None:
+def test_function_equals_op(function: str) -> None:
     """Inputs by position, attributes by name."""
     newest = max(
         (cls for cls in registered() if cls.type_name == function_names()[function]), key=lambda cls: cls.since

@@ -74,7 +74,7 @@ def test_outputs(path: Path) -> None:
             assert not any(faults), f"call {call or '1'}: {faults}"
 
 
-@pytest.mark.parametrize("name", sorted(set(NETWORKS) - {"bert_tiny_fp16"}))  # it has f16 beside f32 already
+@pytest.mark.parametrize("name", sorted(set(NETWORKS) - {"bert_tiny_fp16"}))  # it has f16 and f32 already
 def test_outputs_of_a_network_in_f16_are_openvinos(path: Path, oracle: Oracle) -> None:
     """Both compute in f32, so that outputs differ by their last place; computed in f16 they differ by 1e-3 and more."""
     file, _ = in_short_floats(path, "f16")
@@ -115,7 +115,7 @@ def test_every_value_is_of_its_inferred_type(path: Path) -> None:
 
 @each_network
 def test_static_inputs_give_openvinos_static_types(path: Path, oracle: Oracle) -> None:
-    """The same comparison with every input shape fixed to that of the sample inputs."""
+    """The comparison with every input shape fixed to that of the sample inputs."""
     model = read(path)
     inputs = arrays(path, "inputs")
     assert inputs is not None

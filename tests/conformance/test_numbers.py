@@ -1,6 +1,6 @@
 """Every case once more, with the numbers replaced by which kernels choose how to work: the answers stay.
 
-The tensors of the tables are small: with the numbers as they are, kernels do not cut them into pieces, nor take the
+The tensors of the tables are small: with the numbers as they are, kernels do not split them, nor take the
 ways for many elements.
 """
 
@@ -33,7 +33,7 @@ each_part_of_a_table = pytest.mark.parametrize(("family", "is_sampled"), each_pa
 @each_part_of_a_table
 def test_work_in_the_smallest_pieces_on_any_number_of_threads(family: str, is_sampled: bool, oracle: Oracle) -> None:
     for case in part(family, is_sampled):
-        # Large ones would be thousands of pieces.
+        # Large ones would be thousands of blocks.
         numbers = cut(max(2, _size(case, oracle) // 100))
         serial = _check(case, oracle, numbers, threads=1)
         shared = _check(case, oracle, numbers, threads=3)
@@ -78,7 +78,7 @@ def _check(case: Case, oracle: Oracle, numbers: Mapping[str, float], threads: in
     with replace_thresholds(numbers), RunThreads(threads), np.errstate(all="ignore"):
         runs = list(_outputs(case))
     for outputs in runs:
-        # Where they differ, no neighbour shall have to do with it.
+        # Where they differ, no neighbor shall have to do with it.
         faults = _faults(case, outputs, _answers(case, oracle))
         faults = faults and _faults(case, outputs, _answers(case, oracle, alone=True))
         changed = {name: number for name, number in numbers.items() if number != NUMBERS[name]}
@@ -98,7 +98,7 @@ def _answers(case: Case, oracle: Oracle, *, alone: bool = False) -> list[tuple[A
     answers = [] if case.expected is None else [case.expected]
     if case.oracle != "nobody" and can_be_asked(case):
         answer = answer_of(case, oracle, alone=alone)
-        if not isinstance(answer, Refused):  # told by test_values
+        if not isinstance(answer, Refused):  # reported by test_values
             answers.append(answer)
     return answers
 

@@ -18,7 +18,7 @@ from tests.conformance.ours import evaluate
 
 
 def _is_transformed(case: Case) -> bool:
-    """Whether it is done where the numbers of channels and windows do not matter."""
+    """Return True if the layout is transformed for any numbers of channels and windows."""
     data, filters = case.inputs
     kernel = filters.shape[2 - data.ndim :]
     steps = {step for name in ("strides", "dilations") for step in case.attributes.get(name, ())}

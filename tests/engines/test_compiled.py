@@ -37,7 +37,7 @@ def compile_for_engine(model: Model | str | Path, **options: object) -> EngineMo
 
 
 @pytest.mark.parametrize("refuses", [(), ("Tanh",), ("Exp", "Cos")])
-def test_the_outputs_are_those_of_the_interpreter(register: Register, refuses: tuple[str, ...]) -> None:
+def test_outputs_equal_the_interpreter(register: Register, refuses: tuple[str, ...]) -> None:
     engine = register(OtherEngine(refuses=refuses))
     actual, expected = compile_for_engine(network())([X]), compile_model(network())([X])
     for name in ("y", "m"):
@@ -54,7 +54,7 @@ def test_parts_run_once_in_a_call_for_any_shape(register: Register) -> None:
     assert [part.runs for part in engine.parts] == [3, 3]
 
 
-def test_the_partition_says_who_runs_what(register: Register) -> None:
+def test_partition_names_engine_of_each_layer(register: Register) -> None:
     register(OtherEngine(refuses=["Tanh"]))
     report = compile_for_engine(network()).partition
     assert (report.engine, report.layers, report.on_engine, report.crossings) == ("other 1.0", 7, 6, 3)
@@ -133,7 +133,7 @@ def test_failures_of_engine_are_interpreted_and_reported(register: Register) -> 
     assert model.partition.failures == ("other-engine-fails",)
 
 
-def test_an_error_is_that_of_the_layer(register: Register) -> None:
+def test_error_names_its_layer(register: Register) -> None:
     table, indices = build.parameter([5], name="table"), build.parameter([None], "i64", name="indices")
     picked = build.gather_elements(table, indices, axis=0, name="pick")
     model = build.model(build.result(build.abs(build.sqrt(picked))))
@@ -143,7 +143,7 @@ def test_an_error_is_that_of_the_layer(register: Register) -> None:
     assert caught.value.location.layer_name == "pick"
 
 
-def test_the_budget_is_looked_at_before_the_engine_runs(register: Register) -> None:
+def test_budget_is_checked_before_the_engine_runs(register: Register) -> None:
     engine = register(OtherEngine())
     model = compile_for_engine(network(), max_memory=100_000)
     model([X])
@@ -153,7 +153,7 @@ def test_the_budget_is_looked_at_before_the_engine_runs(register: Register) -> N
     assert engine.parts[0].runs == runs
 
 
-def test_a_copy_is_compiled_with_the_same_engine(register: Register) -> None:
+def test_copy_is_compiled_with_the_same_engine(register: Register) -> None:
     engine = register(OtherEngine(refuses=["Tanh"]))
     model = pickle.loads(pickle.dumps(compile_for_engine(network(), providers=["A"], options={"b": 1}, threads=1)))
     assert isinstance(model, EngineModel)
@@ -171,7 +171,7 @@ def test_a_closed_model_runs_no_more(register: Register) -> None:
         model([X])
 
 
-def test_outputs_that_are_inputs_and_constants(register: Register) -> None:
+def test_inputs_and_constants_as_outputs(register: Register) -> None:
     register(OtherEngine())
     x = build.parameter([4], name="x")
     constant = build.result(build.constant(np.arange(3, dtype=np.int32)), name="c")

@@ -1,4 +1,4 @@
-"""Who passes an engine on: batches, in processes too, and Dask."""
+"""Callers that pass an engine on: batches, in processes too, and Dask."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def engine_model(proto: onnx.ModelProto, engine: str, **options: Any) -> EngineM
 
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("engine", ["other", "onnxruntime"])
-def test_an_engine_runs_what_the_interpreter_runs(
+def test_engine_runs_models_of_the_interpreter(
     name: str, engine: str, register: Callable[[OtherEngine], OtherEngine]
 ) -> None:
     if engine == "other":
@@ -86,7 +86,7 @@ def test_an_engine_runs_what_the_interpreter_runs(
     assert compiled.partition.failures == ()
 
 
-def test_inputs_that_contradict_the_assumptions_have_another_model() -> None:
+def test_inputs_contradicting_assumptions_get_another_model() -> None:
     """Elements of a list with different sizes cannot be joined."""
     proto, inputs = MODELS["SequenceAt"]
     compiled = engine_model(proto, "onnxruntime")

@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 import pytest
 
-from ir_exec import Model, build, compile_model, read_model
+from ir_exec import Model, ResourceError, build, compile_model, read_model
 from ir_exec.engines import in_place
 from ir_exec.engines import onnxruntime as module
 from ir_exec.ir import BitOrder, Weights
@@ -172,9 +172,52 @@ def test_replaced_file_is_not_reread(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("high_first", [False, True])
-def test_packed_bytes_have_the_first_element_in_the_low_half(high_first: bool) -> None:
+def test_packed_bytes_have_first_element_in_low_half(high_first: bool) -> None:
     elements = np.array([[1, 2, 3], [4, 5, 6]])
     stored = bytes([0x12, 0x34, 0x56]) if high_first else bytes([0x21, 0x43, 0x65])
     weights = Weights.of_bytes(stored, order=BitOrder(high_nibble_first=high_first))
     assert weights.read(ElementType.u4, (2, 3), 0, 3).astype(int).tolist() == elements.tolist()
     assert weights.read_packed(ElementType.u4, (2, 3), 0, 3).tolist() == [0x21, 0x43, 0x65]
+
+
+@pytest.mark.parametrize(("element_type", "mode", "factor"), [("f32", "expand", 1), ("f16", "expand", 2)])
+def test_constants_beyond_the_memory_of_the_machine(
+    element_type: str, mode: Any, factor: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = save_and_read(tmp_path, product([None, WIDTH], element_type))
+    size = factor * (tmp_path / "model.bin").stat().st_size
+    monkeypatch.setattr(module.OnnxRuntime, "_session", lambda *_: pytest.fail("a session is made"))
+    monkeypatch.setattr(module, "default_budget", lambda: size - 1)
+    with pytest.raises(ResourceError) as caught:
+        compile_model(model, engine="onnxruntime", weight_mode=mode)
+    assert caught.value.hint is not None
+    assert "--weight-mode keep" in caught.value.hint
+
+
+def test_constants_that_stay_in_the_file_need_no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = save_and_read(tmp_path, product([None, WIDTH]))
+    monkeypatch.setattr(module, "default_budget", lambda: WIDTH * WIDTH)
+    compiled = compile_model(model, engine="onnxruntime", weight_mode="keep")
+    np.testing.assert_allclose(compiled([ROWS])["y"], compile_model(model)([ROWS])["y"], rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("element_type", ["u8", "i8"])
+@pytest.mark.parametrize("has_zero_points", [False, True])
+def test_rows_of_quantized_tables_are_dequantized(
+    element_type: str, has_zero_points: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    codes = build.convert(build.constant(RANDOM.integers(0, 127, size=(2000, WIDTH)), element_type), "f32")
+    if has_zero_points:
+        zeros = build.constant(RANDOM.integers(0, 127, size=(2000, 1)), element_type)
+        codes = build.subtract(codes, build.convert(zeros, "f32"))
+    scale = build.constant(RANDOM.uniform(0.5, 1, size=(2000, 1)).astype(np.float32))
+    rows = build.gather(build.multiply(codes, scale), build.parameter([None, None], "i64", name="indices"), 0)
+    model = save_and_read(tmp_path, build.model(build.result(rows, name="y")))
+    indices = [np.array([[0, 1999], [-1, 5]])]
+    proto, output = run_optimized(model, indices, tmp_path / "optimized.onnx")
+    assert "DequantizeLinear" not in operators(proto)
+    assert operators(proto)["Gather"] == (3 if has_zero_points else 2)
+    monkeypatch.setattr(in_place, "read_in_place", lambda exported: exported)
+    dequantized, expected = run_optimized(model, indices, tmp_path / "dequantized.onnx")
+    assert "DequantizeLinear" in operators(dequantized)
+    np.testing.assert_array_equal(output, expected)

@@ -273,7 +273,7 @@ def test_compressed_weights() -> None:
         np.testing.assert_allclose(actual, values @ ((codes.astype(np.float32) - 8) * scale).T, rtol=1e-4, atol=1e-4)
 
 
-def test_its_own_times_have_the_names_of_the_layers() -> None:
+def test_engine_times_have_layer_names() -> None:
     path = next(path for path in NETWORKS if path.stem == "conv_zoo")
     model = compile_for_engine(path, options={"profile": True})
     model(inputs_of(path))
@@ -294,7 +294,7 @@ def test_providers_and_options() -> None:
     assert compile_for_engine(linear(), options=settings)([X])["y"].shape == (3, 64)
 
 
-def test_without_the_package_one_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_package_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "find_spec", lambda name: None)
     with pytest.raises(EvaluationError) as caught:
         compile_for_engine(linear())
@@ -346,7 +346,7 @@ def test_session_failure_falls_back_with_reason(monkeypatch: pytest.MonkeyPatch,
     assert any(message in layer.reason for layer in model.partition.interpreted if layer.name == "total")
 
 
-def test_a_folder_for_the_profile_that_cannot_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_profile_folder_that_cannot_be_created(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(**_: Any) -> str:
         raise OSError(28, "No space left on device")
 
@@ -374,7 +374,7 @@ def test_the_folder_of_a_profile_is_deleted(monkeypatch: pytest.MonkeyPatch, tmp
         assert not list(tmp_path.iterdir())
 
 
-def test_the_folder_of_a_refused_session_is_deleted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_folder_of_refused_session_is_deleted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     import onnxruntime
 
     def refuse(*arguments: Any, **options: Any) -> None:

@@ -53,7 +53,7 @@ def test_a_small_part_is_interpreted_too() -> None:
     assert {node.type for node in partition.reasons} == {"Tanh", "Sin"}
 
 
-def test_a_branch_around_a_refused_layer_goes_to_the_later_part() -> None:
+def test_branch_around_refused_layer_goes_to_later_part() -> None:
     # abs -> tanh -> +, and abs -> + : the sum needs tanh, and is not in the part of abs.
     x = build.parameter([4], name="x")
     a = build.sqrt(build.exp(build.abs(x)))
@@ -80,7 +80,7 @@ def test_constant_layers_are_in_each_reading_part() -> None:
 
 @pytest.mark.parametrize("path", NETWORKS, ids=lambda path: path.stem)
 @pytest.mark.parametrize("types", [("MatMul", "Convolution"), ("Add", "ShapeOf"), ("Multiply", "Convert", "Gather")])
-def test_every_part_reads_what_is_there(path: Path, types: tuple[str, ...]) -> None:
+def test_parts_read_available_values(path: Path, types: tuple[str, ...]) -> None:
     model = read_model(path)
     partition = partition_without(model, *types)
     available = {

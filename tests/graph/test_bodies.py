@@ -42,7 +42,7 @@ def build(raw: bytes) -> tuple[Graph, list[IRError]]:
     return build_graph(document, None, report=faults.append), faults
 
 
-def test_what_a_sound_port_map_ties_together() -> None:
+def test_ties_of_a_sound_port_map() -> None:
     graph, faults = build(iterator(MAP))
     assert faults == []
     (body,) = next(node for node in graph.nodes if node.type == "TensorIterator").bodies
@@ -80,7 +80,7 @@ def test_what_a_sound_port_map_ties_together() -> None:
         ('to-layer="4"', 'to-layer="5"', fault_with(actual=5, expected="a Parameter of body")),
     ],
 )  # fmt: skip
-def test_a_fault_is_told_once_and_at_its_line(before: str, after: str, message: fault_with) -> None:
+def test_fault_is_reported_once_at_its_line(before: str, after: str, message: fault_with) -> None:
     broken = iterator(MAP.replace(before, after, 1))
     _, faults = build(broken)
     line = next(number for number, text in enumerate(broken.decode().splitlines(), 1) if after in text and number > 1)

@@ -151,7 +151,7 @@ MISMATCHES = {
 
 
 @pytest.mark.parametrize("name", MISMATCHES)
-def test_the_first_layer_that_does_not_fit(name: str) -> None:
+def test_first_unfitting_layer(name: str) -> None:
     mismatch = weight_of(MISMATCHES[name]())
     assert isinstance(mismatch, WeightMismatch)
     assert mismatch.node.name == ("scale" if name == "activation" else "wrong")

@@ -1,4 +1,4 @@
-"""What OpenVINO reads although it is odd: read here as well, with a warning, and to OpenVINO's numbers."""
+"""Odd files that OpenVINO reads: read here as well, with a warning, and with OpenVINO's values."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def assert_runs_as_in_openvino(oracle: Oracle, xml: bytes, weights: bytes, *inpu
 
 
 def choice(then_ids: tuple[int, int], else_ids: tuple[int, int], port_ids: tuple[int, int] = (2, 3)) -> bytes:
-    """An If of the outputs x+x, x*x or x*x, x+x; the Results of its bodies stand in an order of their own."""
+    """An If of the outputs x+x, x*x or x*x, x+x; the Results of its bodies are in a different order."""
 
     def body(name: str, first: str, second: str, ids: tuple[int, int]) -> str:
         layers = [
@@ -106,14 +106,14 @@ class TestVariables:
         assert_runs_as_in_openvino(oracle, xml, b"", np.arange(6, dtype=np.float32).reshape(DIMS))
         assert str(ir_exec.read_model(xml).outputs[0].shape) == "[2,3]"
 
-    def test_the_layer_that_assigns_needs_no_output_port(self, oracle: Oracle) -> None:
+    def test_assign_needs_no_output_port(self, oracle: Oracle) -> None:
         xml = variable('variable_id="v" variable_type="f32" variable_shape="2,3"')
         start = xml.index(b"<output>", xml.index(b'type="Assign"'))
         xml = xml[:start] + xml[xml.index(b"</output>", start) + len(b"</output>") :]
         assert not findings_of(xml)
         assert_runs_as_in_openvino(oracle, xml, b"", np.arange(6, dtype=np.float32).reshape(DIMS))
 
-    def test_a_variable_without_type_and_first_value_cannot_be_read(self) -> None:
+    def test_variable_without_type_and_first_value_is_refused(self) -> None:
         xml = variable('variable_id="v"')
         start, end = xml.index(b"<input>"), xml.index(b"</input>") + len(b"</input>")
         xml = (xml[:start] + xml[end:]).replace(b'<edge from-layer="0" from-port="0" to-layer="1" to-port="0"/>', b"")
@@ -127,7 +127,7 @@ class TestVariables:
             ('variable_type="f32" variable_shape="2,3"', Code.missing_attribute),
         ],
     )
-    def test_a_reader_with_another_fault_is_still_a_reader(self, data: str, code: Code) -> None:
+    def test_reader_with_another_fault_is_still_a_reader(self, data: str, code: Code) -> None:
         assert findings_of(variable(data)) == [("error", code, "1")]
 
     def test_misspelled_reader_is_still_a_reader(self) -> None:

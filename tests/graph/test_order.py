@@ -49,7 +49,7 @@ def cyclic(count: int, first: int = 0) -> bytes:
 
 
 @pytest.mark.parametrize("count", [1, 2, 12, 13, 20])
-def test_a_cycle_is_told_from_its_first_layer_on(count: int) -> None:
+def test_cycle_is_reported_from_its_first_layer(count: int) -> None:
     """Of more than twelve layers the first six and the last five."""
     document = read_document(cyclic(count, first=3))
     assert document is not None

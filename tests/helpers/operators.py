@@ -106,7 +106,7 @@ def infer_types(operator: Op, *types: TensorType) -> tuple[TensorType, ...]:
 
 
 def assert_holds(operator: Op, types: list[TensorType], arrays: list[Array]) -> None:
-    """What is inferred from these types holds what comes of these arrays."""
+    """Assert that the inferred types hold the outputs of these arrays."""
     inferred_types, real = infer_types(operator, *types), outputs(operator, *arrays)
     inferred_types += inferred_types[-1:] * (len(real) - len(inferred_types))
     for type_, array in zip(inferred_types, real, strict=True):

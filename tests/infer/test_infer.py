@@ -26,7 +26,7 @@ def graph() -> Graph:
     return build_graph(document, None)
 
 
-def test_settle_is_called_after_each_node_with_its_own_faults() -> None:
+def test_settle_is_called_per_node_with_its_faults() -> None:
     calls: list[tuple[str, bool, list[str]]] = []
 
     def settle(node: Node, inferred: list[TensorType] | None, faults: list[IRError]) -> list[TensorType]:
@@ -44,7 +44,7 @@ def test_settle_is_called_after_each_node_with_its_own_faults() -> None:
     ]
 
 
-def test_layers_below_go_on_with_what_settle_returns() -> None:
+def test_later_layers_use_settled_types() -> None:
     def settle(node: Node, inferred: list[TensorType] | None, faults: list[IRError]) -> list[TensorType]:
         if node.type == "Add":
             return [TensorType(ElementType.f16, Shape([7]))]

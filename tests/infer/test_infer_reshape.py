@@ -53,7 +53,7 @@ def test_contradiction_names_layer_and_keeps_model():
         ({"x": [-7]}, ir_exec.ShapeError, naming("[-7]")),
     ],
 )
-def test_what_makes_no_sense_is_refused(shapes, error, words):
+def test_senseless_shapes_are_refused(shapes, error, words):
     with pytest.raises(error, match=words):
         model().reshape(shapes)
 

@@ -1,4 +1,4 @@
-"""What inference knows of values: through the operators' own evaluate, when a rule asks."""
+"""Values known to inference: through the operators' own evaluate, when a rule requests them."""
 
 import numpy as np
 import pytest
@@ -133,13 +133,13 @@ def test_known_vectors_up_to_the_largest(size: int) -> None:
 
 
 HUGE = 2**48
-"""From here on a bound means nothing."""
+"""The limit of meaningful bounds."""
 
 
 @pytest.mark.parametrize(
     ("element_type", "type", "a", "b", "expected"),
     [
-        # The end of an element type's range stays it, whatever is added and however many bits it has.
+        # The end of an element type's range is kept under any addition and in any width.
         ("i64", "Add", (1, 2**63 - 1), (5, 5), (6, 2**63 - 1)),
         ("i64", "Subtract", (-(2**63), 3), (5, 5), (-(2**63), -2)),
         ("i32", "Add", (1, 2**31 - 1), (5, 5), (6, 2**31 - 1)),
@@ -175,8 +175,8 @@ def test_one_input_without_bounds_leaves_the_output_without():
         assert output.bounds is None
 
 
-def test_an_input_whose_bounds_turn_out_to_be_unknown():
-    """That a value has a source is known beforehand, and what it is only when somebody asks."""
+def test_input_with_late_unknown_bounds():
+    """A source of a value is known in advance, and its value only on request."""
     constant, other = TensorType.of(int64(3)), TensorType.of(int64(3))
     late = TensorType(other.element_type, other.shape, lambda: None)
     for inputs in ([constant, late], [late, constant], [late, late]):

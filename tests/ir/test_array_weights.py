@@ -68,7 +68,7 @@ def test_a_file_below_the_arrays():
     assert more.read(ElementType.f32, (2, 3), offset, 24).tolist() == ARRAYS[0].tolist()
 
 
-def test_what_is_not_held():
+def test_missing_arrays():
     weights, (offset,) = weights_of(ARRAYS[0])
     for start, size in ((offset + 16, 24), (offset + 2**30, 24), (0, 24)):
         with pytest.raises(WeightsError) as caught:

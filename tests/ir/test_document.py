@@ -44,7 +44,7 @@ def read(text: str) -> Document:
     return result
 
 
-def test_a_document_made_in_python_is_a_network() -> None:
+def test_document_built_in_python_is_a_network() -> None:
     network = document()
     assert [node.type for node in build_graph(network, None).nodes] == ["Parameter", "ReLU", "Result"]
     assert network == document()

@@ -198,7 +198,7 @@ def test_truncated_files(part: float) -> None:
     assert error.hint == mentions("</net>")
 
 
-def test_an_error_in_the_markup_has_its_line() -> None:
+def test_markup_error_has_its_line() -> None:
     error = reading_error(RELU.replace('name="y"', 'name="y').encode())
     assert error.code == "IR002"
     assert error.location.line in (13, 14)
@@ -206,7 +206,7 @@ def test_an_error_in_the_markup_has_its_line() -> None:
 
 @pytest.mark.parametrize("opening", ["<!--", "<![CDATA[", "<?x ", "<", "<a ", "<!", "&", "<a>", "<net>"])
 def test_markup_that_never_closes(opening: str) -> None:
-    """How long it takes `python -m benchmarks.hostile` measures."""
+    """`python -m benchmarks.hostile` measures the time."""
     assert reading_error(("<net>" + opening * (2**20 // len(opening))).encode()).code in ("IR002", "IR003", "IR006")
 
 

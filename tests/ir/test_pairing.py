@@ -163,7 +163,7 @@ def test_fix_refuses_weights_of_another_writing(path: Path) -> None:
         fix(path)
 
 
-def test_an_edited_xml_has_no_digest_any_more(path: Path) -> None:
+def test_edited_xml_has_no_digest(path: Path) -> None:
     path.write_text(path.read_text().replace('name="y"', 'name="z"'))
     path.with_suffix(".bin").write_bytes(np.full(SMALL, 5.0, np.float32).tobytes())
     assert _first(path) == 5.0

@@ -1,4 +1,4 @@
-"""What a healthy or damaged document becomes."""
+"""The document of a healthy or damaged file."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_document() -> None:
     assert document.layers[2].output_names == ("y",)
 
 
-def test_lines_are_those_of_the_start_tags() -> None:
+def test_lines_equal_those_of_start_tags() -> None:
     document = read(RELU)
     lines = RELU.splitlines()
     for layer in document.layers:
@@ -83,7 +83,7 @@ def test_lines_are_exact_with_comments_cdata_and_multiline_tags() -> None:
 
 
 @pytest.mark.parametrize("name", ["plain", "a&gt;b", "a>b"])
-def test_lines_are_exact_with_tags_of_several_lines_alone(name: str) -> None:
+def test_lines_are_exact_with_multiline_tags(name: str) -> None:
     text = RELU.replace('<layer id="1" ', f'<layer\n\n\tother="{name}"\n\tid="1"\n')
     lines = text.splitlines()
     document = read(text)
@@ -100,7 +100,7 @@ def test_lines_are_exact_with_attribute_line_ends() -> None:
 
 
 @pytest.mark.parametrize("line", [65_534, 65_535, 65_536, 65_537])
-def test_lines_are_exact_where_lxml_counts_no_further(line: int) -> None:
+def test_lines_are_exact_beyond_the_limit_of_lxml(line: int) -> None:
     text = RELU.replace('<layer id="1"', "\n" * (line - 13) + '<layer id="1"')
     start, end = text[: text.index('<layer id="1"')], text[text.index('<layer id="1"') :]
     for following in (text, start + end.replace("\n", " ")):
@@ -183,7 +183,7 @@ def test_a_scalar_has_no_dims() -> None:
     assert layer(read(LOOP), "5").outputs[0].dims == ()
 
 
-def test_negative_dims_are_kept_for_the_graph_to_judge() -> None:
+def test_negative_dims_are_left_to_the_graph() -> None:
     assert read(RELU.replace("<dim>2</dim>", "<dim> -7 </dim>")).layers[0].outputs[0].dims == (-7, -1)
 
 
@@ -223,7 +223,7 @@ def test_bodies() -> None:
     assert [layer.id for layer in read(LOOP).all_layers()] == ["5", "0", "2"]
 
 
-def test_each_branch_of_an_if_has_its_own_port_map() -> None:
+def test_if_branches_have_separate_port_maps() -> None:
     text = (
         LOOP.replace('type="Loop"', 'type="If"')
         .replace("<body>", "<else_body>")
@@ -239,7 +239,7 @@ def test_each_branch_of_an_if_has_its_own_port_map() -> None:
     assert all(body.back_edges == () for body in bodies_by_name.values())
 
 
-def test_rt_info_is_kept_as_a_tree() -> None:
+def test_rt_info_is_a_tree() -> None:
     text = RELU.replace(
         "<data ", '<rt_info><attribute name="fused" version="0" value="a,b"><x y="1"/></attribute></rt_info><data '
     )

@@ -58,7 +58,7 @@ def memory() -> Iterator[Any]:
 
 
 class Fetched:
-    """Which bytes a file system is asked for."""
+    """The byte ranges requested from a file system."""
 
     def __init__(self, system: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         self.ranges: list[tuple[str, Any, Any]] = []
@@ -102,10 +102,10 @@ def run(path: str) -> Any:
         return ir_exec.compile_model(path)(list(inputs.values()))[0]
 
 
-def test_checking_fetches_only_the_constants_it_looks_at(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_fetches_required_constants_only(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     xml = LSTM.with_suffix(".xml").read_bytes()
     content = LSTM.with_suffix(".bin").read_bytes()
-    # A copy with a large constant that nothing asks for, in the middle of a file of 40 blocks.
+    # A copy with a large constant that is never read, in the middle of a file of 40 blocks.
     large = np.zeros(20 * BLOCK // 4, np.float32).tobytes()
     offsets = {int(number) for number in re.findall(rb'offset="(\d+)"', xml)}
     moved = re.sub(rb'offset="(\d+)"', lambda match: b'offset="%d"' % (int(match[1]) + 20 * BLOCK), xml)
@@ -169,7 +169,7 @@ def test_pickles_open_the_same_file_again(memory: Any) -> None:
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """Files of a folder; with ranges and versions where the server is told to."""
+    """Files of a folder; with ranges and versions if the server is configured for them."""
 
     def log_message(self, *_: object) -> None:
         pass
@@ -247,7 +247,7 @@ def test_an_archive_over_http(server: Any, has_ranges: bool, tmp_path: Path) -> 
     assert "No such file" in error.message
 
 
-def test_a_server_that_does_not_answer_in_time(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_server_without_timely_answer(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def late(*_: object) -> None:
         raise fsspec.exceptions.FSTimeoutError
 
@@ -276,7 +276,7 @@ def test_sizes_that_cannot_be(memory: Any, size: Any, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("difference", [-10, 10])
-def test_a_length_that_is_not_true(memory: Any, difference: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_false_length(memory: Any, difference: int, monkeypatch: pytest.MonkeyPatch) -> None:
     info = memory.info
     monkeypatch.setattr(memory, "info", lambda path, **_: (told := info(path)) | {"size": told["size"] + difference})
     cat_file = memory.cat_file
@@ -309,7 +309,7 @@ def test_a_file_without_a_length(memory: Any, monkeypatch: pytest.MonkeyPatch) -
         RemoteFile.open("memory://long.npy", most_bytes=content.size - 1)
 
 
-def test_members_that_are_packed_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_over_compressed_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("zeros.bin", bytes(2**20))
     url = f"zip://zeros.bin::{tmp_path / 'a.zip'}"
@@ -400,7 +400,7 @@ def test_without_fsspec(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not exists("s3://bucket/net.xml")
 
 
-def test_a_kind_that_nobody_knows() -> None:
+def test_unknown_file_system() -> None:
     (error,) = ir_exec.check_model("nothing://bucket/net.xml").errors
     assert error == fault_with("nothing")
 

@@ -40,7 +40,7 @@ def parse(*frames: tuple[str, int, str], classes: str = "[]") -> CodeLocation:
         f"{PACKAGES}/einops/einops.py",
     ],
 )
-def test_the_source_is_the_innermost_frame_of_the_model(inner: str) -> None:
+def test_source_is_innermost_frame_of_the_model(inner: str) -> None:
     frames = [("/home/user/train.py", 3, "main"), ("/home/user/net.py", 7, "forward"), (inner, 9, "call")]
     source = parse(*frames, classes="['net.Net', 'net.Block', 'aten.add.Tensor']")
     assert (source.file, source.line, source.function, source.code) == ("/home/user/net.py", 7, "forward", "code 7")
@@ -69,7 +69,7 @@ def test_notebook_cell_is_model_code() -> None:
     assert parse((cell, 2, "forward"), (f"{PACKAGES}/torch/nn/modules/conv.py", 5, "forward")).file == cell
 
 
-def test_the_module_is_the_last_scope_before_the_node() -> None:
+def test_module_is_last_scope_before_the_node() -> None:
     entries = {
         NAME_SCOPES: "['', 'blocks.0@1', \"blocks.0.it's\", 'conv2d_1']",
         CLASS_HIERARCHY: "['net.Net', 'net.Block', 'torch.nn.Conv2d', 'aten.conv2d.default']",
@@ -140,7 +140,7 @@ def test_a_long_trace_is_cut() -> None:
     assert len(source.trace) < 1000
 
 
-def test_the_common_source_is_the_innermost_common_call() -> None:
+def test_common_source_is_innermost_common_call() -> None:
     outer, inner = ("/net.py", 3, "forward"), (f"{PACKAGES}/torch/nn/modules/container.py", 9, "forward")
     first, second = parse(outer, inner, ("/block.py", 4, "forward")), parse(outer, inner, ("/net.py", 8, "scale"))
     common = common_source([first, second, first])

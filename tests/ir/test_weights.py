@@ -43,7 +43,7 @@ def reading_error(
 
 
 @pytest.mark.parametrize("begin", [b'<?xml version="1.0"?>', b"\xef\xbb\xbf<?xml version='1.0'?>", b'<net name="x">'])
-def test_weights_that_are_an_xml(tmp_path: Path, begin: bytes) -> None:
+def test_xml_as_weights(tmp_path: Path, begin: bytes) -> None:
     (tmp_path / "net.xml").write_bytes(begin)
     for opened in (lambda: Weights.open(tmp_path / "net.xml"), lambda: Weights.of_bytes(begin)):
         with pytest.raises(WeightsError) as caught:
@@ -166,7 +166,7 @@ def test_checking_does_not_look_at_the_bytes() -> None:
     assert caught.value.code == "IR206"
 
 
-def test_what_is_no_weights_file(tmp_path: Path) -> None:
+def test_invalid_weights_file(tmp_path: Path) -> None:
     pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
     (tmp_path / "lfs.bin").write_bytes(pointer)
     (tmp_path / "folder.bin").mkdir()
@@ -277,7 +277,7 @@ def rewrite(path: Path) -> None:
     stored = path.stat()
     with path.open("r+b") as file:
         file.write(b"\x01")
-    # The clock of a file system may be too coarse to tell the moments of a test apart.
+    # The clock of a file system may be too coarse for the moments of a test.
     os.utime(path, ns=(stored.st_atime_ns, stored.st_mtime_ns + 1))
 
 
@@ -286,7 +286,7 @@ def cut_short(path: Path) -> None:
 
 
 @pytest.mark.parametrize("change", [rewrite, cut_short])
-def test_a_mapped_file_that_changes_is_noticed(large: Path, change: Callable[[Path], None]) -> None:
+def test_changed_mapped_file_is_noticed(large: Path, change: Callable[[Path], None]) -> None:
     weights = Weights.open(large)
     longer = weights.append(b"1234")
     weights.read(F32, (2**19,), 0, 2**21)
@@ -306,7 +306,7 @@ def test_a_mapped_file_that_changes_is_noticed(large: Path, change: Callable[[Pa
 
 
 @pytest.mark.parametrize("change", [rewrite, cut_short])
-def test_what_happens_to_a_small_file_does_not_matter(path: Path, change: Callable[[Path], None]) -> None:
+def test_changes_of_small_file_do_not_matter(path: Path, change: Callable[[Path], None]) -> None:
     weights = Weights.open(path)
     change(path)
     os.truncate(path, 0)
@@ -314,7 +314,7 @@ def test_what_happens_to_a_small_file_does_not_matter(path: Path, change: Callab
 
 
 def test_a_mapped_file_may_be_replaced(large: Path) -> None:
-    """Who has the old one mapped keeps it; but not where it is cut short under another name."""
+    """A mapping of the old file stays valid; but not where it is truncated under another name."""
     weights = Weights.open(large)
     other = large.with_name("other.bin")
     large.rename(other)

@@ -140,7 +140,7 @@ def test_nan_removes_nothing_by_default(threshold: float, retained: list[int]) -
     st.sampled_from([1.0, 0.9, 0.5]),
     st.integers(1, 8),
 )
-def test_a_threshold_above_one_half_shrinks_with_each_kept_box(
+def test_threshold_above_one_half_shrinks_with_each_box(
     count: int, seed: int, threshold: float, shrink: float, most: int
 ) -> None:
     random = np.random.default_rng(seed)
@@ -166,7 +166,7 @@ def polygon(box: list[float]) -> list[tuple[float, float]]:
 
 
 def clip_polygon(subject: list[tuple[float, float]], window: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """What of a polygon lies inside a convex one, cut off edge by edge."""
+    """The part of a polygon inside a convex one, cut off edge by edge."""
     for (ax, ay), (bx, by) in zip(window, window[1:] + window[:1], strict=True):
         side = [(bx - ax) * (y - ay) - (by - ay) * (x - ax) for x, y in subject]
         left = []

@@ -1,4 +1,4 @@
-"""Work that threads share: every piece once, errors and context as on one thread."""
+"""Work that threads share: every chunk once, errors and context as on one thread."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_ranges_make_up_the_whole(threads: int, total: int, size: int) -> None:
 def test_threads_work_side_by_side() -> None:
     token = THREADS.set(3)
     try:
-        # Nobody gets past the barrier alone.
+        # No thread passes the barrier alone.
         barrier = threading.Barrier(3)
         for_each(3, lambda: lambda number: void(barrier.wait(timeout=30)))
     finally:
@@ -86,7 +86,7 @@ def test_the_error_of_the_first_chunk_is_raised(threads: int) -> None:
     with pytest.raises(ValueError, match="7") as caught:
         for_each(50, lambda: work)
     assert caught.value.args == (7,)
-    # And the threads go on to serve.
+    # And the threads continue to serve.
     test_every_chunk_is_done_once(threads, 10)
 
 

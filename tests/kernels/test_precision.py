@@ -1,4 +1,4 @@
-"""Sums of 16-bit floats are made in f32 and rounded once, whatever the operator."""
+"""Sums of 16-bit floats are made in f32 and rounded once, for every operator."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.helpers.operators import evaluate, make
 
 PADS = {"strides": "1,1", "dilations": "1,1", "pads_begin": "0,0", "pads_end": "0,0"}
 GREATEST = {"f16": 2048, "bf16": 256}
-"""From here on the type holds even numbers only: with 1 added to them one by one, these numbers stay as they are."""
+"""The start of the range of even numbers only: additions of 1, one by one, change nothing."""
 
 int64 = np.int64
 

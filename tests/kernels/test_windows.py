@@ -21,7 +21,7 @@ def test_blocks_cover_all_windows_in_their_order(counts: list[int], target: int)
 
 
 def places(axis: SlidingAxis) -> set[tuple[int, int]]:
-    """Which window has which element of the data, by plain loops."""
+    """The element of the data in each place of each window, by plain loops."""
     pairs = product(range(axis.count), range(axis.kernel))
     touched = {(i, i * axis.stride + k * axis.dilation - axis.pad) for i, k in pairs}
     return {(i, position) for i, position in touched if 0 <= position < axis.size}

@@ -1,7 +1,7 @@
 """Change the source in one place at a time, in a copy, and see which changes no test notices.
 
 Prints a line a change and a summary. Ends with 0 where at least 95 % of the changes are caught that are not known to
-be equivalent (tests/mutate/equivalent.json), with 1 where fewer are, with 2 where there is nothing to try.
+be equivalent (tests/mutate/equivalent.json), with 1 where fewer are, with 2 without a change to try.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A change made in memory: the functions that are imported already run other code.
 
-A change of a constant, a class or a default is none of functions alone; `UnpatchableError` says so, and the module
+A change of a constant, a class or a default is none of functions alone; it raises `UnpatchableError`, and the module
 must be imported anew.
 """
 
@@ -47,7 +47,7 @@ class Functions:
             cache.cache_clear()
 
     def change(self, change: Change) -> None:
-        """Let the functions run what the changed source says.
+        """Let the functions run the changed source.
 
         Raises:
             UnpatchableError: more than functions differ, or one of them holds other variables than before.
@@ -98,7 +98,7 @@ def _nested_functions(old: CodeType, new: CodeType) -> Iterator[tuple[CodeType, 
 
 
 def _is_same(left: CodeType, other: CodeType) -> bool:
-    """Whether both do the same, at whatever lines they stand."""
+    """Return True if both have equal code, at any lines."""
     ones, others = _inner(left), _inner(other)
     return _shallow(left) == _shallow(other) and len(ones) == len(others) and all(map(_is_same, ones, others))
 
@@ -110,7 +110,7 @@ _OF_CODE: Final = operator.attrgetter(
 
 
 def _shallow(code: CodeType) -> list[object]:
-    """What a code object says itself. Constants with their types, for 1, 1.0 and True are equal."""
+    """The shallow content of a code object. Constants with their types, for 1, 1.0 and True are equal."""
     constants = [(type(const), repr(const)) for const in code.co_consts if not isinstance(const, CodeType)]
     return [*_OF_CODE(code), constants]
 

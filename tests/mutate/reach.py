@@ -1,7 +1,7 @@
-"""Which tests reach a change.
+"""The tests that reach a change.
 
 What every test calls is found out by running it once, and kept in the user's cache folder by the digest of the file of
-tests. Changes of the source since then are not asked for: a test that calls another function today is at worst left
+tests. Changes of the source since then are not considered: a test that calls another function today is at worst left
 out. The folder may be deleted at any time.
 """
 
@@ -26,7 +26,7 @@ _VERSION: Final = 1
 
 
 class Reach:
-    """What the tests of each source call.
+    """The functions that the tests of each source call.
 
     root: the copy of the repository.
     measured: runs all tests of a source.
@@ -73,8 +73,8 @@ class Reach:
 
 
 def _reaches(reached: Reached, change: Change) -> bool:
-    """Whether a test calls the changed function; for a change of a class or a module, any function in it, and tests
-    that are named after the class."""
+    """Return True if a test calls the changed function; for a change of a class or a module, any function in it, and
+    tests that are named after the class."""
     location = f"{change.path} {change.where}"
     if location in reached.functions:
         return True

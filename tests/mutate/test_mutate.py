@@ -138,7 +138,7 @@ def test_every_equivalent_change_has_a_reason() -> None:
     assert all(len(entry["why"]) > 10 and len(entry["shape"]) == 12 for entry in entries.values())
 
 
-def test_a_change_is_recognised_under_other_names() -> None:
+def test_a_change_is_recognized_under_other_names() -> None:
     changes = changes_of("ir_exec/some.py", SOURCE)
     listed = {change.key: change.shape for change in changes if "size" in change.before}
     assert listed
@@ -187,7 +187,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Mo
         del sys.modules[name]
 
 
-def test_functions_are_changed_where_they_live(module: tuple[ModuleType, list[Change]], tmp_path: Path) -> None:
+def test_functions_are_changed_in_place(module: tuple[ModuleType, list[Change]], tmp_path: Path) -> None:
     some, changes = module
     added = some.outer(2)
     assert (added(1), some.once(), some.Some().size) == (3, [1, 2], 2)
@@ -217,7 +217,7 @@ def test_module_level_changes_are_not_patched(module: tuple[ModuleType, list[Cha
             functions.change(change)
 
 
-def test_a_child_tells_its_result_or_how_it_ended(tmp_path: Path) -> None:
+def test_child_returns_result_or_ending(tmp_path: Path) -> None:
     told = tmp_path / "told"
     assert in_child(lambda: [1, 2], Limits(5.0), told) == [1, 2]
     assert in_child(lambda: os._exit(3), Limits(5.0), told) is Ended.DIED

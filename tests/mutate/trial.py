@@ -39,7 +39,7 @@ MAPPING_SECONDS: Final = 600.0
 
 @dataclass(frozen=True)
 class Tried:
-    """What became of a change: the stage and the test that noticed it; None where none did."""
+    """The outcome of a change: the stage and the test that noticed it; None without one."""
 
     key: str
     line: int
@@ -130,7 +130,7 @@ class Workshop:
             path.write_bytes(source)
 
     def _is_sound(self, test: Test, *, anew: bool = False) -> bool:
-        """Whether this test passes alone without any change. It is run where that is not known and `anew`."""
+        """Return True if this test passes alone without any change. It is run if that is unknown or `anew`."""
         if anew and test not in self._sound:
             self._sound[test] = self._ask("run", None, [test], Limits(60.0)) is None
         return self._sound.get(test, True)
@@ -140,7 +140,7 @@ class Workshop:
         return measured or []
 
     def _ask(self, *question: object) -> Any:
-        """What the process answers that has everything imported; it is started for the first question."""
+        """The answer of the process with all imports; it is started for the first request."""
         if self._session is None:
             self._session, theirs = multiprocessing.Pipe()
             if os.fork() == 0:
@@ -152,7 +152,7 @@ class Workshop:
 
 
 def _serve(root: Path, folder: Path, connection: Connection) -> None:
-    """Be the process that holds all tests, until nobody asks any more."""
+    """Be the process that holds all tests, until the last request."""
     try:
         be_in(root, folder / "session")
         Bench(root, all_files(root), partial(_answer, root, folder, connection)).main()

@@ -19,7 +19,7 @@ AVAILABLE = [name for name in MODULES if is_available(name)]
 @pytest.mark.broad
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", AVAILABLE)
-def test_layers_of_dynamo_exports_have_a_line_and_a_module(name: str, tmp_path: Path) -> None:
+def test_layers_of_dynamo_exports_have_line_and_module(name: str, tmp_path: Path) -> None:
     export_dynamo(*make_module(name), tmp_path / "model.onnx")
     for share in measure_conversions(tmp_path / "model.onnx", tmp_path):
         assert share.lines >= SHARE * share.layers

@@ -50,14 +50,14 @@ LOOPS = {
 
 
 @pytest.mark.parametrize("name", LOOPS)
-def test_a_fault_in_a_body_is_one_finding(name: str, converted_types: list[str]) -> None:
+def test_fault_in_body_is_one_finding(name: str, converted_types: list[str]) -> None:
     report = check_model(model(LOOPS[name]).SerializeToString())
     assert [(error.code, error.location.layer_type) for error in report.errors] == [("IR503", "Softmax")]
     assert report.layers_not_checked > 0
     assert len(converted_types) < 40
 
 
-def test_a_loop_with_an_unknown_operator_is_not_unrolled(converted_types: list[str]) -> None:
+def test_loop_with_unknown_operator_is_not_unrolled(converted_types: list[str]) -> None:
     text = """g (float[2] x) => (float[2] y) { n = Constant<value_int = 1000>()
         y = Loop<body = b (int64 i, bool c, float[2] v) => (bool d, float[2] w)
         { d = Identity(c) a = own.F(v) w = Neg(a) }>(n, , x) }"""
@@ -96,7 +96,7 @@ def test_nested_functions_within_the_limit_are_clean() -> None:
     assert not check_model(nest(6, "b = Neg(a)")).errors
 
 
-def test_functions_that_call_themselves_are_one_finding() -> None:
+def test_recursive_functions_are_one_finding() -> None:
     texts = """<domain: "own", opset_import: ["" : 17, "own" : 1]> F (a) => (b) { c = own.G(a) b = own.F(c) }
         <domain: "own", opset_import: ["" : 17, "own" : 1]> G (a) => (b) { b = own.F(a) }"""
     proto = model("g (float[2] x) => (float[2] y) { y = own.F(x) }", further='"own" : 1', functions=texts)

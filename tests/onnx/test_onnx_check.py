@@ -1,4 +1,4 @@
-"""Everything that is wrong with an ONNX file comes out in one pass."""
+"""All faults of an ONNX file are reported in one pass."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_a_cycle() -> None:
 
 
 @pytest.mark.parametrize("version", [0, 29, 99])
-def test_versions_that_are_not_known(version: int) -> None:
+def test_unknown_versions(version: int) -> None:
     proto = model("g (float[2] x) => (float[2] y) { y = Relu(x) }")
     proto.opset_import[0].version = version
     assert any(line.startswith("error[IR123]") for line in findings(proto))
@@ -166,7 +166,7 @@ def test_element_types_follow_file_version() -> None:
 
 
 def test_node_with_ir_only_element_type_runs() -> None:
-    """As by OpenVINO; onnxruntime refuses it."""
+    """Run by OpenVINO too; onnxruntime refuses it."""
     body = "g (float[2] x, float[2] z) => (bool[2] y) { y = Equal(x, z) }"
     compiled = compile_model(model(body, opset=10).SerializeToString())
     ones = np.ones(2, np.float32)

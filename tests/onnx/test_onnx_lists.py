@@ -93,7 +93,7 @@ X = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)
 
 @pytest.mark.parametrize("rows", [4, 1])
 @pytest.mark.parametrize("network", [*NETWORKS.values(), SPLIT, SCANNED], ids=[*NETWORKS, "split", "scanned"])
-def test_values_are_those_of_onnxruntime_and_openvino(network: bytes, rows: int, tmp_path: Path) -> None:
+def test_values_match_onnxruntime_and_openvino(network: bytes, rows: int, tmp_path: Path) -> None:
     x = X[:rows]
     expected: list[Array] = onnxruntime.InferenceSession(network).run(None, {"x": x})
     read = ir_exec.read_model(network)
@@ -136,7 +136,7 @@ def test_iteration_dependent_values_are_known_for_call_inputs(body: str, end: st
 
 
 def test_a_body_of_sequence_map_may_declare_no_types() -> None:
-    """As PyTorch's exporter writes `torch.hstack`; onnxruntime wants them of files that are as small as this one."""
+    """The form of `torch.hstack` by PyTorch's exporter; onnxruntime requires it of files as small as this one."""
     text = """
         g (float[3] x, float[2] z) => (float[M] y) {
             list = SequenceConstruct(x, z)

@@ -43,7 +43,7 @@ def test_networks_are_numerous_and_small() -> None:
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_nothing_is_wrong_with_it(name: str) -> None:
+def test_network_has_no_findings(name: str) -> None:
     report = ir_exec.check_model(FOLDER / f"{name}.onnx")
     assert not [str(diagnostic) for diagnostic in report.diagnostics if diagnostic.severity == "error"]
 

@@ -88,7 +88,7 @@ def test_ties_of_known_sizes(coordinates: str, nearest: str) -> None:
 
 
 @pytest.mark.parametrize(("coordinates", "nearest"), EVERY)
-def test_ties_of_sizes_that_only_a_run_knows(coordinates: str, nearest: str) -> None:
+def test_ties_of_runtime_sizes(coordinates: str, nearest: str) -> None:
     compiled = compile_model(resize(coordinates, nearest, None, None).SerializeToString())
     for size, count in PAIRS:
         output = compiled([np.arange(size, dtype=np.float32), np.array([count])])[0]
@@ -158,7 +158,7 @@ def test_resized_length_is_output_length(mode: str, coordinates: str, scale: flo
     assert_as_onnxruntime(node("Resize", IMAGE, roi, scales, opset=13, constants=constants, **attributes), dynamic=True)
 
 
-def test_what_interpolate_does_alike_stays_one_layer() -> None:
+def test_forms_equal_to_interpolate_stay_one_layer() -> None:
     scales = np.array([1, 1, 2, 2], np.float32)
     for inputs, constants in (((IMAGE, None, scales), (2,)), ((IMAGE, None, None, np.array([1, 1, 8, 12])), (3,))):
         proto = model_of_node(node("Resize", *inputs, opset=13, constants=constants), dynamic=False)

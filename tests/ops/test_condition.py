@@ -1,4 +1,4 @@
-"""Select: what is inferred where little is known, and what is said about shapes that do not broadcast."""
+"""Select: inference with little information, and errors for shapes that do not broadcast."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_the_known_element_type_is_taken() -> None:
     assert str(NUMPY.infer(make_type("[2]", "boolean"), unknown, make_type("[2]", "f16"))) == "f16[2]"
 
 
-def test_bounds_pass_where_the_condition_is_known() -> None:
+def test_bounds_pass_for_known_condition() -> None:
     size = make("ShapeOf", 1).infer(make_type("[2..5,?]"))
     cond = TensorType.of(np.array([True, False]))
     (output,) = with_known_values(NUMPY, [cond, size, constant([7, 9])], [NUMPY.infer(cond, size, constant([7, 9]))])
@@ -217,7 +217,7 @@ def of_branches(then: str, else_: str) -> TensorType:
         ("f32:", "f32:...", "f32[...]"),
     ],
 )
-def test_an_If_gives_what_either_body_gives(left: str, right: str, expected: str) -> None:
+def test_an_If_gives_outputs_of_either_body(left: str, right: str, expected: str) -> None:
     assert str(of_branches(left, right)) == str(of_branches(right, left)) == expected
 
 

@@ -28,7 +28,7 @@ def test_truth_tables(type: str, truth: list[bool]) -> None:
 
 
 @pytest.mark.parametrize("type", ["LogicalAnd", "LogicalOr", "LogicalXor", "Xor"])
-def test_elements_that_are_known_beside_others(type: str) -> None:
+def test_elements_known_next_to_others(type: str) -> None:
     """The last element of a may be either."""
     bounds = bounds_of(
         make(type), (np.append(A, False), np.append(A, True)), (np.append(B, False), np.append(B, False))

@@ -79,7 +79,7 @@ def test_groups_of_channels() -> None:
     seed=st.integers(0, 9),
 )
 @settings(max_examples=50)
-def test_lrn_divides_by_what_is_around(shape: list[int], size: int, which: int, seed: int) -> None:
+def test_lrn_divides_by_neighborhood(shape: list[int], size: int, which: int, seed: int) -> None:
     data = np.random.default_rng(seed).uniform(-2, 2, shape)
     axes = [axis for axis in range(len(shape)) if which >> axis & 1]
     operator = LRN(alpha=0.5, beta=0.75, bias=1.5, size=size)

@@ -1,4 +1,4 @@
-"""Reductions: errors, unknown axes, bounds of values, and a plain loop beside them."""
+"""Reductions: errors, unknown axes, bounds of values, and a comparison with a plain loop."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ ONE_UNKNOWN_AXIS = TensorType(ElementType.i64, Shape([1]))
         (0, 0, fault_with("axis", "scalar", actual=0, expected="none")),
     ],
 )
-def test_an_axis_out_of_range_is_an_error(axis: int, rank: int, fault: fault_with) -> None:
+def test_out_of_range_axis_is_an_error(axis: int, rank: int, fault: fault_with) -> None:
     with pytest.raises(ShapeError) as error:
         ReduceSum(keep_dims=True).infer(f32(*[3] * rank), axes(axis))
     assert (error.value.code, error.value) == ("IR503", fault)
@@ -85,7 +85,7 @@ def test_scalar_has_an_axis_to_reduce() -> None:
         (f32(2, 3, 4), axes(1, -2), False, Shape([2, 4])),
     ],
 )
-def test_what_is_known_of_the_shape(data: TensorType, which: TensorType, keep_dims: bool, expected: Shape) -> None:
+def test_known_shape_facts(data: TensorType, which: TensorType, keep_dims: bool, expected: Shape) -> None:
     assert ReduceSum(keep_dims=keep_dims).infer(data, which) == data.with_shape(expected)
 
 

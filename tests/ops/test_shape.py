@@ -67,11 +67,11 @@ def test_what_OpenVINO_infers_too(operator: Op, shape: str, value: TensorType, e
 @pytest.mark.parametrize(
     ("operator", "shape", "value", "expected"),
     [
-        # OpenVINO says 1.., as if a tensor of unknown rank could not be empty.
+        # OpenVINO infers 1.., as if a tensor of unknown rank could not be empty.
         (RESHAPE, "[...]", constant([-1, 4]), "[?,4]"),
         # OpenVINO refuses what holds where the unknown dim is 0.
         (RESHAPE, "[?,5]", constant([0, -1]), "[0,?]"),
-        # OpenVINO says [], [...], [...].
+        # OpenVINO infers [], [...], [...].
         (UNSQUEEZE, "[2,3]", make_type("[1]", "i64"), "[?,?,?]"),
         (UNSQUEEZE, "[2,3]", make_type("[]", "i64"), "[?,?,?]"),
     ],
@@ -172,7 +172,7 @@ def test_values_that_only_the_run_knows(operator: Op, shape: tuple[int, ...], va
     assert caught.value.location.port == port
 
 
-def test_ranks_that_no_array_has() -> None:
+def test_ranks_beyond_array_limits() -> None:
     with pytest.raises(UnsupportedError, match=naming(65)):
         RESHAPE.infer(make_type("[1]"), constant(np.ones(65)))
     with pytest.raises(UnsupportedError, match=naming(66)):
@@ -222,7 +222,7 @@ def reshapes(draw: st.DrawFn) -> tuple[Op, Array, Array]:
     copying = draw(st.booleans())
     if copying:
         pattern = [0 if axis < len(shape) and shape[axis] == size else size for axis, size in enumerate(sizes)]
-        # A dim of 0 that is not copied cannot be told where zeros copy.
+        # A dim of 0 that is not copied cannot be written where zeros copy.
         copying = all(size != 0 for size, expected in zip(pattern, sizes, strict=True) if expected == 0 and size != 0)
     if pattern and data.size and draw(st.booleans()):
         pattern[draw(st.integers(0, len(pattern) - 1))] = -1

@@ -282,7 +282,7 @@ def test_frames_give_the_signal_back(size: int, step: int, more: int, batch: boo
     np.testing.assert_allclose(restored, signal, atol=1e-5)
 
 
-def test_no_frames_give_silence_as_long_as_one() -> None:
+def test_no_frames_give_silence_of_one_frame() -> None:
     data = np.ones((2, 4, 0, 2), np.float32)
     result = ISTFT(center=False).evaluate(data, np.ones(6, np.float32), np.array(6), np.array(2))
     assert result.tolist() == [[0] * 6] * 2

@@ -213,7 +213,7 @@ def test_strings_beyond_the_symbols(begins: list[int], ends: list[int], fault: f
     assert StringTensorPack().check_values(*constants, symbols("?")) == []
 
 
-def test_bytes_that_are_no_text_survive() -> None:
+def test_invalid_text_bytes_survive() -> None:
     raw = np.frombuffer(b"a\xff\xfe\xc3\xa9", np.uint8)
     packed = StringTensorPack().evaluate(np.array([0, 2]), np.array([2, 5]), raw)
     assert packed.tolist() == ["a\udcff", "\udcfeé"]

@@ -1,4 +1,4 @@
-"""What `explain` says of the kernel of each layer: the variant, why it is taken, and what would be next."""
+"""The report of `explain` about the kernel of each layer: the variant, the reason, and the next variant."""
 
 from __future__ import annotations
 

@@ -74,8 +74,8 @@ def test_a_chain_is_written_into_one_buffer():
 
 
 @pytest.mark.parametrize("name", ["bert_tiny_fp16", "index_ops", "llama_int4_asym", "gnn_gcn_gat"])
-def test_the_memory_plan_is_what_tracemalloc_sees(name):
-    """Within the plan's peak and what the operators of one layer need besides, which is a few times its tensors."""
+def test_memory_plan_matches_tracemalloc(name):
+    """Within the plan's peak and the temporary memory of the operators of one layer, a few times its tensors."""
     path = PATHS[name]
     compiled = ir_exec.compile_model(path)
     with np.load(path.with_suffix(".inputs.npz")) as stored:
@@ -139,7 +139,7 @@ def test_value_larger_than_inputs_is_no_view(type, data, dims):
 
 
 def test_open_shape_view_has_no_memory_of_its_own(monkeypatch):
-    """Of NonZero [2,?] -> Add the run owns memory of a size that nobody knows; seen as [2,4] it may not change."""
+    """Of NonZero [2,?] -> Add the run owns memory of unknown size; seen as [2,4] it may not change."""
     monkeypatch.setattr(planning, "OVERWRITE_FROM", 1)
     net = NetworkText()
     places = net.op("NonZero", net.parameter("2,2"), opset=3, output_type="i64")
@@ -216,7 +216,7 @@ def compiled_of(text):
     return ir_exec.compile_model(ir_exec.read_model(file.xml, weights=file.weights))
 
 
-def test_memory_that_a_variable_holds_is_not_overwritten():
+def test_memory_of_variables_is_not_overwritten():
     """Exp is the last to read what Assign was given, and might write over it before the run is over."""
     text = NetworkText()
     dims = {"variable_id": "v", "variable_type": "f32", "variable_shape": "100,100"}
@@ -233,7 +233,7 @@ def test_memory_that_a_variable_holds_is_not_overwritten():
 
 
 def test_operand_viewed_by_other_input_is_not_overwritten():
-    """Every row of data becomes another row of itself, seen by a view that is turned around."""
+    """Every row of data becomes another row of itself, seen by a reversed view."""
     size = 2**16
     text = NetworkText()
     data = text.op("Negative", text.parameter(f"{size}"))
@@ -265,7 +265,7 @@ def test_aliased_operands_are_not_overwritten():
 
 
 def test_view_of_several_buffers_is_released_with_all():
-    """What Einsum gives may lie in either input; of the first pair one is read later on."""
+    """The output of Einsum may be a view of either input; of the first pair one is read later on."""
     text = NetworkText()
     pairs = [[text.op("Exp", text.parameter("1,100")) for _ in range(2)] for _ in range(2)]
     for left, other in pairs:

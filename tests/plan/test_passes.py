@@ -34,7 +34,7 @@ OPTIONAL = [entry for entry in PASSES if entry.is_selectable]
 NAME_OF = attrgetter("name")
 
 
-def test_passes_come_after_what_they_need() -> None:
+def test_passes_follow_their_requirements() -> None:
     seen: set[str] = set()
     for entry in PASSES:
         assert seen.issuperset(entry.needs), entry.name
@@ -102,7 +102,7 @@ def test_disabled_pass_changes_nothing() -> None:
     assert not [layer for layer in report.layers if layer.made_by == "fuse_layer_norm"]
 
 
-def test_the_algorithm_of_a_convolution_has_a_reason() -> None:
+def test_convolution_algorithm_has_a_reason() -> None:
     layers = [layer for layer in explain_network("conv_zoo").layers if (layer.variant or "").startswith("convolve.")]
     assert layers
     assert all(layer.reason and len(layer.alternatives) == 3 for layer in layers)
@@ -132,7 +132,7 @@ def test_the_commands() -> None:
     assert CliRunner().invoke(main, ["profile", path, "--passes", "-fuse_padding"]).exit_code == 2
 
 
-def test_fusions_that_nearly_matched_have_a_reason() -> None:
+def test_near_fusions_have_a_reason() -> None:
     """Scores that a cache holds; a sigmoid that gates another value."""
     query, value = (build.parameter([1, 2, 64, 8], "f32", name=name) for name in ("query", "value"))
     scores = build.softmax(build.matmul(query, query, transpose_b=True, name="product"), axis=-1, name="softmax")
@@ -147,7 +147,7 @@ def test_fusions_that_nearly_matched_have_a_reason() -> None:
     assert "query" in swish.found
 
 
-def test_passes_count_the_layers_that_they_decide_about() -> None:
+def test_passes_count_their_layers() -> None:
     report = explain_network("bert_tiny_fp16")
     (layer_norm,) = [pass_ for pass_ in report.passes if pass_.name == "fuse_layer_norm"]
     assert layer_norm.layers == sum(layer.made_by == "fuse_layer_norm" for layer in report.layers)
@@ -181,7 +181,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, name: str, error: Exception) -> Non
         ("fold_shapes", KeyError("broken")),
     ],
 )
-def test_a_pass_that_fails_is_left_out(
+def test_failing_pass_is_skipped(
     name: str, error: Exception, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     expected = outputs("bert_tiny_fp16", f"-{name}")

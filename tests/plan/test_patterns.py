@@ -45,7 +45,7 @@ def plan_of(*outputs: Any) -> PlanGraph:
 
 
 def match_last(pattern: NodePattern, *outputs: Any) -> Match | Mismatch | None:
-    """What the pattern finds at the last node of a network."""
+    """The result of the pattern at the last node of a network."""
     plan = plan_of(*outputs)
     return match(pattern, plan, plan.nodes[-1])
 
@@ -155,7 +155,7 @@ def test_numbers_with_more_axes_than_the_data() -> None:
     assert isinstance(match_last(pattern, build.multiply(image(), const([[[2]]]))), Mismatch)
 
 
-def test_nothing_else_may_read_what_is_inside() -> None:
+def test_inner_values_have_no_other_readers() -> None:
     relu = build.relu(image())
     pattern = op("Sqrt", op("ReLU", X))
     assert isinstance(match_last(pattern, build.sqrt(relu)), Match)
@@ -206,7 +206,7 @@ def test_operators_of_others_have_no_kind() -> None:
     assert match(op("ReLU", X), plan, node) is None
 
 
-def test_the_reason_is_the_one_behind_most_layers() -> None:
+def test_reason_is_after_most_layers() -> None:
     """A tanh whose factor is not that of a Gelu; the reason names the layer, the number, and what it is."""
     data = image()
     inner = build.multiply(build.add(data, build.multiply(build.power(data, const(3)), const(0.1))), const(0.7978846))
@@ -229,7 +229,7 @@ def test_layers_without_an_anchor_have_no_reason() -> None:
 
 
 def test_fused_anchor_has_no_reason() -> None:
-    """The Add behind the product is tried first, and matches in part."""
+    """The Add after the product is tried first, and matches in part."""
     relu = FusionRule(
         op("Sqrt", op("ReLU", X)) | op("Exp", op("ReLU", X)),
         inputs=("x",),
@@ -255,7 +255,7 @@ LAYERS = {"Add": build.add, "Multiply": build.multiply, "Subtract": build.subtra
 
 
 def layers(tree: Any, leaves: dict[str, Any], turns: Callable[[], bool]) -> Any:
-    """The layers of a tree, operands of sums and products turned at random."""
+    """The layers of a tree, operands of sums and products swapped at random."""
     if isinstance(tree, str):
         return leaves[tree]
     operator_type, *inner = tree
@@ -284,7 +284,7 @@ def test_every_expression_matches_itself_with_its_operands_turned(tree: Any, dat
 
 
 @given(expression=expressions("ab"), another=expressions("ab"))
-def test_expressions_match_only_what_is_equal(expression: Any, another: Any) -> None:
+def test_expressions_match_equal_ones_only(expression: Any, another: Any) -> None:
     """A pattern without names of its own values matches a tree if one of its orders is that tree."""
     if isinstance(expression, str) or isinstance(another, str):
         return

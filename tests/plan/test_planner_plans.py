@@ -1,4 +1,4 @@
-"""Which plan a run takes, and that the choice changes no result."""
+"""The plan that a run takes, and that the choice changes no result."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Made:
         return Plan([], [], [], [self._live], self._live)
 
     def get(self, *shapes: tuple[int, ...]) -> list[str]:
-        """Run by a plan, and tell for which types plans were made for it."""
+        """Run by a plan, and return the types for which plans were made for it."""
         before = len(self.types)
         self.plans.get([(F32, shape) for shape in shapes])
         return self.types[before:]
@@ -170,7 +170,7 @@ def test_the_budget_holds_in_the_open_plan() -> None:
         ("Tile", {}, [2, 1], (4, 3)),
     ],
 )
-def test_values_that_come_with_the_run_may_decide_a_shape(
+def test_run_values_may_decide_a_shape(
     type: str, attributes: dict[str, str], second: list[int], expected: tuple[int, ...]
 ) -> None:
     net = NetworkText()

@@ -133,7 +133,7 @@ def test_faults_of_other_sizes_are_still_errors(monkeypatch: pytest.MonkeyPatch)
     assert checked(ones(2, 7), ones(1)).shape == (2, 7)
 
 
-def test_rule_that_an_inference_contradicts_is_dropped() -> None:
+def test_rule_contradicted_by_inference_is_dropped() -> None:
     """Sizes of an inference that hides its branches from the trace."""
 
     def infer(types: list[TensorType]) -> int:
@@ -178,7 +178,7 @@ def test_certain_comparisons_are_not_recorded() -> None:
     assert not trace.guards
 
 
-def test_sizes_that_repeat_have_kernels_for_their_types(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_repeated_sizes_have_kernels_for_their_types(monkeypatch: pytest.MonkeyPatch) -> None:
     checked, _ = make_kernel(monkeypatch, "Add")
     selected: list[Any] = []
     kernel = Add.kernel

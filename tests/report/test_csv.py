@@ -34,7 +34,7 @@ def test_cells_have_unix_line_ends() -> None:
     assert read(text)[1] == ["x\ry", "x\ny"]
 
 
-def test_the_first_columns_are_given_and_others_follow() -> None:
+def test_first_columns_are_fixed() -> None:
     assert read(csv_text([{"b": 1, "a": 2}, {"c": 3}], ["a", "z"])) == [
         ["a", "z", "b", "c"],
         ["2", "", "1", ""],

@@ -44,7 +44,7 @@ class SampleTable(TableRecord):
         return [{"name": name, "length": len(name)} for name in self.names]
 
 
-def test_records_are_immutable_and_have_no_unknown_fields() -> None:
+def test_records_are_immutable_without_unknown_fields() -> None:
     record = Sample(name="a")
     with pytest.raises(ValidationError):
         record.name = "b"  # type: ignore[misc]  # the record is frozen

@@ -1,4 +1,4 @@
-"""What callers give: arrays for inputs, shapes for plans, numbers."""
+"""Arguments of callers: arrays for inputs, shapes for plans, numbers."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_wrong_sets_of_inputs() -> None:
         ([0, 255], "u8"),
     ],
 )
-def test_arrays_of_other_types_that_are_cast(array: Any, element_type: str) -> None:
+def test_cast_arrays_of_other_types(array: Any, element_type: str) -> None:
     (bound,) = bind_inputs([array], ports(("2", element_type)))
     assert bound.dtype == ir_exec.ElementType[element_type].dtype
     np.testing.assert_array_equal(bound.astype(np.float64), np.asarray(array, np.float64))
@@ -194,7 +194,7 @@ def test_whole_numbers(value: Any) -> None:
         ),
     ],
 )
-def test_what_is_no_whole_number(value: Any, fault: fault_with) -> None:
+def test_invalid_integer(value: Any, fault: fault_with) -> None:
     assert error_of(lambda: whole_number(value, "batch", 3)) == (Code.bad_value, fault)
 
 
@@ -204,7 +204,7 @@ def test_seconds(value: Any) -> None:
 
 
 @pytest.mark.parametrize("value", [0, -1, float("nan"), True, "1", None, 0.0])
-def test_what_is_no_time(value: Any) -> None:
+def test_invalid_time(value: Any) -> None:
     fault = fault_with("max_seconds", actual=mentions(), expected=mentions(0))
     assert error_of(lambda: seconds(value, "max_seconds"))[1] == fault
 

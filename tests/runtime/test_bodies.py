@@ -525,10 +525,10 @@ def test_runs_that_fail(net: NetworkText, inputs: list[Array], words: fault_with
         (iterator({"axis": 2}), "IR503", fault_with("axis", actual=2, expected="-2 to 1")),
     ],
 )
-def test_networks_that_are_refused(net: NetworkText, code: str, words: fault_with) -> None:
+def test_refused_networks(net: NetworkText, code: str, words: fault_with) -> None:
     file = net.file()
     with pytest.raises(ir_exec.IRError) as caught:
-        ir_exec.read_model(file.xml, weights=file.weights).types  # noqa: B018  # typed when asked
+        ir_exec.read_model(file.xml, weights=file.weights).types  # noqa: B018  # typed on access
     assert caught.value.code == code
     assert caught.value == words
 
@@ -543,7 +543,7 @@ def test_parts_must_agree() -> None:
     net.result(net.loop(1, "TensorIterator", inputs, body, ties)[0])
     file = net.file()
     with pytest.raises(ir_exec.ShapeError, match=naming("3", "4")):
-        ir_exec.read_model(file.xml, weights=file.weights).types  # noqa: B018  # typed when asked
+        ir_exec.read_model(file.xml, weights=file.weights).types  # noqa: B018  # typed on access
 
 
 def test_other_branch_is_inferred_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -575,7 +575,7 @@ def test_a_variable_of_a_body_lives_on() -> None:
 
 
 def test_a_branch_does_not_end_the_run_for_variables() -> None:
-    """What is assigned before an If runs is not read after it: it is for the next run."""
+    """Assignments before an If runs are not read after it: they are for the next run."""
     net = NetworkText()
     declared = {"variable_id": "v", "variable_type": "f32", "variable_shape": "2"}
     x = net.parameter("2")
@@ -594,7 +594,7 @@ def test_a_branch_does_not_end_the_run_for_variables() -> None:
 
 
 def test_large_values_of_an_iteration_outlive_the_next() -> None:
-    """Where memory of dead values is written to again, parts that wait to be put together are not dead."""
+    """If memory of dead values is written to again, parts that wait to be put together are not dead."""
 
     def step(body: NetworkText, parameter: Output, number: Output) -> Output:
         moved = body.op("Add", parameter, number)
@@ -679,7 +679,7 @@ def test_iterations_write_into_the_value_of_the_one_before(name: str, monkeypatc
 
 
 @each
-def test_values_where_buffers_of_any_size_are_overwritten(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_in_overwritten_buffers(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planner, "OVERWRITE_FROM", 1)
     check_as_observed(*ANSWERED[name])
 
@@ -752,7 +752,7 @@ def test_outputs_of_a_body_are_the_callers_own() -> None:
     assert [compiled([data])[i].tolist() for i in range(3)] == [[1, 2], [7], [7, 7, 7]]
 
 
-def test_an_error_inside_of_a_body_names_the_inner_layer() -> None:
+def test_error_in_body_names_the_inner_layer() -> None:
     file = loop(shape="?,?", step=lambda body, x, _: body.op("Concat", x, body.const(ROW), axis=0)).file()
     with pytest.raises(ir_exec.ShapeError) as caught:
         ir_exec.compile_model(file.xml, weights=file.weights)([int64(2), TRUE, np.zeros((1, 3), np.float32)])
@@ -829,7 +829,7 @@ def test_a_loop_needs_a_condition() -> None:
     [("f32", "...", "f32[...]"), ("dynamic", "?,2", "dynamic[?,2]"), ("dynamic", "...", "f16[3]")],
 )
 def test_partial_body_input_type_replaces_declaration(element_type: str, shape: str, expected: str) -> None:
-    """Only where nothing at all is known of a value, the body's own declaration stands."""
+    """Only for a completely unknown value the body's own declaration counts."""
     body = NetworkText()
     body.result(body.parameter("3", "f16"))
     xml = f'<?xml version="1.0"?><net name="body" version="11">{body.text()}</net>'

@@ -50,7 +50,7 @@ def test_input_dependent_layers_are_complete_for_calls() -> None:
     np.testing.assert_array_equal(outputs, [np.cumprod(ROWS, 1), np.cumprod(ROWS * 2, 1)])
 
 
-def test_calls_that_need_different_models_are_an_error() -> None:
+def test_calls_of_different_models_are_an_error() -> None:
     with pytest.raises(EvaluationError, match=naming("axis"), check=coded("IR705")):
         bind_calls(dependent(), [ROWS, 0], [ROWS, 1])
 

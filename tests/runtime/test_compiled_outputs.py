@@ -37,7 +37,7 @@ def test_layers_and_ports_in_the_order_asked_for() -> None:
 
 
 def test_layers_behind_a_result() -> None:
-    """A Result stands before the layer that is asked for, and one has the name of a Result."""
+    """A Result precedes the requested layer, and one has the name of a Result."""
     net = NetworkText()
     relu = net.op("ReLU", net.parameter("2"))
     first = net.result(relu)
@@ -75,7 +75,7 @@ def test_variables_are_assigned_all_the_same() -> None:
     assert seen.count("Assign") == assigns > 0
 
 
-def test_names_that_are_not_there() -> None:
+def test_missing_names_are_reported() -> None:
     file = network().file()
     model = read_model(file.xml, weights=file.weights)
     with pytest.raises(EvaluationError, match=naming("tahn4")) as caught:

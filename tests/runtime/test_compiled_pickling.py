@@ -46,7 +46,7 @@ def assert_same(actual: ir_exec.Results, expected: ir_exec.Results) -> None:
 
 @WAYS
 @pytest.mark.parametrize("name", ["bert", "gnn_step", "gather_elements"])
-def test_what_comes_back_runs_as_before(name: str, way: Callable[[Any], Any]) -> None:
+def test_unpickled_model_runs_as_before(name: str, way: Callable[[Any], Any]) -> None:
     model = ir_exec.read_model(SAMPLES / f"{name}.xml")
     compiled = ir_exec.compile_model(model, threads=1)
     inputs = named_inputs(name)
@@ -101,7 +101,7 @@ def test_weights_without_a_file_go_by_value(way: Callable[[Any], Any]) -> None:
 
 @WAYS
 @pytest.mark.parametrize("from_file", [False, True])
-def test_weights_that_reading_has_added_go_along(way: Callable[[Any], Any], from_file: bool, tmp_path: Path) -> None:
+def test_weights_added_by_reading_are_pickled(way: Callable[[Any], Any], from_file: bool, tmp_path: Path) -> None:
     weights: bytes | Path = b"\0" * 4
     if from_file:
         (tmp_path / "image.bin").write_bytes(b"\0" * 4)

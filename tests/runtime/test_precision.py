@@ -1,4 +1,4 @@
-"""Networks of 16-bit floats: computed in f32, rounded where they say so, or computed in their own types."""
+"""Networks of 16-bit floats: computed in f32, rounded where they declare it, or computed in their own types."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_variables_keep_values_of_their_type(element_type: str, opset: int) -> N
     assert run([x_value])[0].tolist() == [LOST[element_type] + 0.5]
 
 
-def test_a_variable_without_an_initial_value_is_zeros() -> None:
+def test_variable_without_initial_value_is_zeros() -> None:
     net = NetworkText()
     state = net.op("ReadValue", opset=6, variable_id="v", variable_type="f16", variable_shape="2")
     total = net.op("Add", state, net.parameter("2", "f16"))
@@ -191,7 +191,7 @@ def test_random_numbers_are_those_of_f32(element_type: str) -> None:
 
 
 @both
-def test_observers_see_what_is_computed(element_type: str) -> None:
+def test_observers_see_computed_values(element_type: str) -> None:
     net = NetworkText()
     net.result(plus_minus(net, net.parameter("1", element_type), element_type))
     seen: list[tuple[str, str]] = []
@@ -205,7 +205,7 @@ def test_observers_see_what_is_computed(element_type: str) -> None:
 
 @both
 def test_bodies_of_loops_are_computed_in_f32(element_type: str) -> None:
-    """Three times + 0.5 from LOST on; the body also converts a constant like its Parameter."""
+    """Three times + 0.5, starting at LOST; the body also converts a constant like its Parameter."""
     net = NetworkText()
     start = net.parameter("1", element_type)
     body = NetworkText(net)
@@ -227,7 +227,7 @@ def test_bodies_of_loops_are_computed_in_f32(element_type: str) -> None:
 
 @both
 def test_a_conversion_in_a_body_rounds(element_type: str) -> None:
-    """The body converts 1/3 of f32 like a Parameter whose type only the network around it tells."""
+    """The body converts 1/3 of f32 like a Parameter whose type comes from the outer network alone."""
     net = NetworkText()
     x, like = net.parameter("1"), net.parameter("2", element_type)
     body = NetworkText(net)
@@ -271,7 +271,7 @@ def test_branches_are_computed_in_f32(element_type: str, condition: bool) -> Non
     + [(name, "bf16") for name in ("conv_zoo", "gnn_gcn_gat", "lstm", "matrix_ops", "script_if")],
 )
 def test_short_float_network_equals_rounded_f32_weights(name: str, element_type: str) -> None:
-    """The same network in f32 with weights that short floats hold; outputs differ by one rounding."""
+    """The network in f32 with weights that short floats hold; outputs differ by one rounding."""
     file, rounded = in_short_floats(NETWORKS[name], element_type)
     model = ir_exec.read_model(file.xml, weights=file.weights)
     inputs = arrays(NETWORKS[name], "inputs")
@@ -311,7 +311,7 @@ def test_expanded_weights_take_twice_their_bytes_and_kept_ones_none(element_type
     assert expanded.memory_plan().constants == 4 * 2**17
     plan = compact.memory_plan()
     assert plan.constants == 0
-    # One weight at a time, the value before it and the value behind it.
+    # One weight at a time, the value before it and the value after it.
     assert plan.peak <= 3 * 2**17
 
 
@@ -377,7 +377,7 @@ def test_open_type_input_keeps_its_type() -> None:
     assert result.tolist() == [0]
 
 
-def test_every_operator_that_takes_short_floats_takes_f32() -> None:
+def test_operators_of_short_floats_take_f32() -> None:
     short = element_types(SHORT)
     for cls in registry.registered():
         for input in cls.inputs:
@@ -425,7 +425,7 @@ def test_custom_operators_get_f32_by_default(dim: str) -> None:
     xml = file.xml
     for name in (b"Lowered", b"OnlyShort"):
         xml = xml.replace(b'type="%b" version="opset1"' % name, b'type="%b" version="extension"' % name)
-    # 2049 is no f16: the operator that takes nothing else got 2048, the layers around it go on with 2049.
+    # 2049 is no f16: the operator that takes nothing else got 2048, the other layers continue with 2049.
     result = outputs(IRFile(xml, file.weights, file.inputs))
     assert [array.tolist() for array in result] == [[1 + 2049], [4096 + 2049], True]
 
@@ -497,7 +497,7 @@ def test_padding_is_lowest_value_of_file_type(element_type: str, precision: Any)
 
 
 def test_no_class_is_made_for_a_network() -> None:
-    """Operators that stand for others repeat what their classes say, without classes of their own."""
+    """Operators that replace others repeat the facts of their classes, without additional classes."""
     data = build.parameter([1, 2, 6, 6], "f16", name="x")
     pooled = build.op(
         "MaxPool", data, strides=[2, 2], dilations=[1, 1], kernel=[2, 2], pads_begin=[0, 0], pads_end=[0, 0]

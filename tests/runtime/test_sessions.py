@@ -1,4 +1,4 @@
-"""Sessions: variables of their own, calls from several threads, and what a failed run leaves behind."""
+"""Sessions: separate variables, calls from several threads, and the state after a failed run."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_variables_of_bodies_are_among_them() -> None:
 
 
 def wide_counter(size: int) -> NetworkText:
-    """The same with enough layers and elements that threads meet in the middle of a run."""
+    """The counter with enough layers and elements that threads meet in the middle of a run."""
     net = NetworkText()
     x = net.parameter(str(size))
     before = net.op("ReadValue", x, opset=6, variable_id="sum", variable_type="f32", variable_shape=str(size))
@@ -220,7 +220,7 @@ def test_writes_of_failed_run_are_discarded() -> None:
     assert compiled([ONES, np.array(False), np.array([0])])[1].tolist() == [1, 1]
 
 
-def test_an_observer_cannot_change_what_flows_on() -> None:
+def test_observer_cannot_change_values() -> None:
     net = NetworkText()
     x = net.parameter("2")
     net.result(net.op("Negative", net.op("Abs", net.op("Negative", x))))

@@ -1,4 +1,4 @@
-"""What a run may take: memory counted over bodies and constants, iterations of all loops together, seconds."""
+"""Limits of a run: memory counted over bodies and constants, iterations of all loops together, seconds."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def compiled_of(net: NetworkText, **options: object) -> ir_exec.CompiledModel:
 
 
 def until(last: int) -> Callable[[NetworkText, Output], Output]:
-    """Goes on up to an iteration that no inference knows: the number is compared with a value that is data."""
+    """Continues up to an iteration unknown to inference: the number is compared with a value that is data."""
     return lambda body, count: body.op("Less", count, body.const(int64(last)))
 
 
@@ -152,7 +152,7 @@ def copies_of_a_constant() -> NetworkText:
 
 
 def a_size_that_data_tells() -> NetworkText:
-    """[1, 1] becomes [1, 2^29], as a product of values says."""
+    """[1, 1] becomes [1, 2^29], given by a product of values."""
     net = NetworkText()
     x = net.parameter("1,1")
     size = net.op("Convert", net.op("Multiply", x, net.const(np.float32(2**29))), destination_type="i64")
@@ -204,7 +204,7 @@ def test_a_hostile_loop_takes_no_more_than_the_budget(name: str, tmp_path: Path)
     command = [sys.executable, "-c", CHILD, str(tmp_path / "net.xml"), str(budget)]
     answer = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
     assert answer[1:] == ["IR006"]
-    # Modules that the run imports, and what kernels need besides the tensors.
+    # Modules that the run imports, and the temporary memory of kernels.
     assert int(answer[0]) < budget + 16 * MIB
 
 
@@ -220,7 +220,7 @@ def test_body_may_use_remaining_budget() -> None:
     assert caught.value.location.layer_type == "Tile"
 
 
-def test_parts_and_their_final_copy_fit_together_or_not_at_all() -> None:
+def test_parts_and_final_copy_fit_together_or_not_at_all() -> None:
     net = NetworkText()
     net.result(loop(net, net.parameter("1,1"), tile_to(MIB // 4), trips=int64(-1), goes_on=until(9)))
     assert compiled_of(net, max_memory=22 * MIB)([X])[0].shape == (10, MIB // 4)
@@ -229,7 +229,7 @@ def test_parts_and_their_final_copy_fit_together_or_not_at_all() -> None:
 
 
 def test_values_of_open_shape_are_counted_together() -> None:
-    """Each of the three has 8 MB, which only the run knows."""
+    """Each of the three has 8 MB, known only at run time."""
     net = NetworkText()
     x = net.parameter("?")
     places = [net.op("NonZero", net.op("Roll", x, *roll_operands(net, step), opset=7), opset=3) for step in range(3)]
@@ -258,7 +258,7 @@ def roll_operands(net: NetworkText, step: int) -> tuple[Output, Output]:
     return net.const(int64([step])), net.const(int64([0]))
 
 
-def test_memory_that_is_freed_may_be_taken_again() -> None:
+def test_freed_memory_may_be_reused() -> None:
     """Four times 8 MB, one after the other; views keep what they look at."""
     net = NetworkText()
     value = net.parameter("?")
@@ -362,7 +362,7 @@ def test_folded_constants_are_counted_once() -> None:
 
 
 def nested_loops(trips: int) -> NetworkText:
-    """Three loops, one in the other, of as many iterations as the first element of an input says."""
+    """Three loops, one in the other, each with the first element of an input as number of iterations."""
     net = NetworkText()
     count = net.const(int64(trips))
 
@@ -380,7 +380,7 @@ def negate(body: NetworkText, value: Output, _: Output) -> Output:
     return body.op("Negative", value)
 
 
-def test_iterations_are_counted_over_all_loops_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_iterations_are_counted_over_all_loops(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limiting, "MOST_ITERATIONS", 3 + 9 + 27)
     compiled = compiled_of(nested_loops(3))
     for _ in range(2):
@@ -392,7 +392,7 @@ def test_iterations_are_counted_over_all_loops_of_a_run(monkeypatch: pytest.Monk
 
 
 class Clock:
-    """Time that goes on by a second whenever it is looked at."""
+    """Time that advances by a second on every read."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -512,7 +512,7 @@ def test_time_is_looked_at_within_layers(
     assert caught.value.location.layer_id == str(output.layer)
 
 
-def test_without_a_time_limit_nobody_looks_at_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_time_limit_no_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     net = NetworkText()
     net.result(net.op("Exp", net.parameter("1,1")))
     monkeypatch.setattr(Limits, "check_time", lambda limits: pytest.fail("looked at"))

@@ -28,7 +28,7 @@ def network(read_opset="opset6", *, initial=True):
 
 
 @pytest.mark.parametrize("opset", ["opset3", "opset6"])
-def test_a_variable_lives_until_it_is_reset(opset):
+def test_variable_lives_until_reset(opset):
     compiled = ir_exec.compile_model(network(opset))
     x = np.array([2.0, 3.0], np.float32)
     assert compiled([x])["sum"].tolist() == [6, 12]

@@ -58,7 +58,7 @@ def test_nothing_is_nothing_in_every_type(source: ElementType) -> None:
 
 
 @pytest.mark.parametrize("target", ["i32", "i64"])
-def test_one_number_beyond_the_range_is_as_many(target: str) -> None:
+def test_single_number_beyond_range_is_like_many(target: str) -> None:
     far = np.array([1e30, -1e30, 2.0**63, np.inf, -np.inf, np.nan, 2.0**31], np.float64)
     many = to(target, far)
     assert [int(to(target, far[i : i + 1])[0]) for i in range(len(far))] == many.tolist()
@@ -94,7 +94,7 @@ def test_fractions_are_dropped(number: float, target: ElementType) -> None:
     assert value % 2**target.bits == math.trunc(number) % 2**target.bits
 
 
-def test_floats_that_no_integer_is() -> None:
+def test_floats_beyond_integers() -> None:
     far = np.array([np.nan, np.inf, -np.inf, 3e38, -3e38], np.float32)
     assert to("i32", far).tolist() == [-(2**31)] * 5
     assert to("i64", far).tolist() == [-(2**63)] * 5
@@ -197,7 +197,7 @@ def test_every_f16_becomes_the_f32_of_the_same_value() -> None:
 
 
 def test_ties_of_nf4_go_down() -> None:
-    """As in OpenVINO: half of the way from 0 to the least positive value is 0, and the next number above is not."""
+    """Rounding of OpenVINO: half of the way from 0 to the least positive value is 0, the next number is not."""
     codes = np.arange(16, dtype=np.uint8).view(ElementType.nf4.dtype)
     values = convert(codes, ElementType.f32)
     tie = values[8] / np.float32(2)

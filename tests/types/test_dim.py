@@ -31,7 +31,7 @@ def test_every_sum_difference_and_product_lies_in_the_result(a, b):
 
 
 @given(dims(), st.integers(1, 7))
-def test_every_quotient_lies_in_the_result_and_bounds_are_met(dim, divisor):
+def test_quotients_are_within_tight_bounds(dim, divisor):
     for x in sizes(dim):
         assert x // divisor in dim // divisor
         assert -(-x // divisor) in dim.ceil_div(divisor)
@@ -40,7 +40,7 @@ def test_every_quotient_lies_in_the_result_and_bounds_are_met(dim, divisor):
 
 
 @given(dims(), dims())
-def test_meet_and_hull_are_those_of_the_sets(a, b):
+def test_meet_and_hull_equal_those_of_sets(a, b):
     met = a & b
     common = set(sizes(a)) & set(sizes(b))
     assert (met is not None) or not common

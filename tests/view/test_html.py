@@ -26,7 +26,7 @@ def test_it_names_no_other_place() -> None:
     assert "sourceMappingURL" not in without_data
 
 
-def test_the_policy_holds_the_hashes_of_its_scripts_and_styles() -> None:
+def test_policy_has_hashes_of_scripts_and_styles() -> None:
     text = html_of(view(SAMPLES / "gnn_step.xml"))
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)[1]
     assert policy.startswith("default-src 'none'; ")

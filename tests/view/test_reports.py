@@ -1,4 +1,4 @@
-"""What reports tell of layers: compare, profile, diff, and networks beside; statistics of the values of a run."""
+"""Reports about layers: compare, profile, diff, and networks; statistics of the values of a run."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_times_of_a_profile(tmp_path: Path) -> None:
     assert page.colour == "time"
 
 
-def test_reports_of_other_networks_and_other_files_are_refused(changed_sample: Path, tmp_path: Path) -> None:
+def test_reports_of_other_networks_and_files_are_refused(changed_sample: Path, tmp_path: Path) -> None:
     report = compare(GNN, changed_sample, INPUTS)
     with pytest.raises(IRError, match=naming("cache_update.xml")):
         view(SAMPLES / "cache_update.xml", compare=report)
@@ -186,7 +186,7 @@ def test_an_onnx_file_beside_its_network(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text"), [("a.onnx", b"nothing"), ("b.xml", b'<net execOrder=""'), ("c.xml", b"<a/>")]
 )
-def test_files_that_hold_no_network_are_refused(name: str, text: bytes, tmp_path: Path) -> None:
+def test_files_without_network_are_refused(name: str, text: bytes, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(text)
     with pytest.raises(IRError):
         view(GNN, beside=[tmp_path / name])
@@ -276,7 +276,7 @@ def test_error_decides_the_color(changed_sample: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["gnn_step.xml", "bert.xml", "cache_update.xml"])
-def test_inputs_and_outputs_have_the_names_of_the_command_line(name: str) -> None:
+def test_inputs_and_outputs_are_named_like_the_command_line(name: str) -> None:
     model = read_model(SAMPLES / name)
     layers = layers_of(view(SAMPLES / name)).values()
     for type_name, ports in (("Parameter", model.inputs), ("Result", model.outputs)):
@@ -292,7 +292,7 @@ def test_verdict_on_many_inputs_names_worst_layer(changed_sample: Path) -> None:
     assert (page.verdict.layer, page.verdict.good, page.verdict.text) == ("12", False, mentions(1, 2))
 
 
-def test_the_verdict_of_a_constant_leads_to_it(tmp_path: Path) -> None:
+def test_verdict_of_constant_links_to_it(tmp_path: Path) -> None:
     """A constant is not shown as a layer; the page selects it nevertheless."""
     path = tmp_path / "other.xml"
     path.write_bytes(GNN.read_bytes())

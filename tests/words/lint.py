@@ -71,7 +71,7 @@ class Pattern:
 
 @dataclass(frozen=True)
 class Identifiers:
-    """The names of values and functions that say nothing about them.
+    """The names of values and functions that do not describe them.
 
     Attributes:
         vague: Names that fit any value.
@@ -164,7 +164,7 @@ def _identifiers_in(path: str, source: str) -> Iterator[Finding]:
 
 
 def _line(text: Text, starts: list[int], offset: int, wording: str) -> int:
-    """Return the line of a wording: literals that are joined have lines of their own in the source only."""
+    """Return the line of a wording: joined literals have separate lines in the source only."""
     line_numbers = [number for number, line in enumerate(text.source) if wording.split(" ")[0] in line]
     return text.line + (line_numbers[0] if line_numbers else bisect_right(starts, offset) - 1)
 

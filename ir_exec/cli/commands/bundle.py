@@ -12,6 +12,7 @@ import click
 from ir_exec.cli.arrays import Asked, input_options
 from ir_exec.cli.commands.reduce import outcomes, timeout_option
 from ir_exec.cli.extensions import load_extensions
+from ir_exec.cli.files import is_onnx_file
 from ir_exec.cli.options import MODEL, FiniteRange
 from ir_exec.cli.output.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages
 from ir_exec.cli.output.writing import OutputFile, output_option
@@ -75,11 +76,14 @@ def command(
 ) -> None:
     """Write a model with its inputs, outputs, versions and reports to a .zip, or run such a .zip.
 
+    A bundle of an ONNX file has the layout of ONNX's test data: model.onnx, test_data_set_0/input_0.pb, ...
+
     Inputs are given or random, as in `run`, and ir_exec computes the outputs. On another machine, `ir-exec bundle --run
     FILE.zip` runs the model again and compares the outputs. Nothing else in a bundle is executed.
 
-    --anonymous replaces names and weights. Each constant gets random values of its own distribution; shapes, axes,
-    indices and integer inputs are kept. --until tests whether the fault persists.
+    --anonymous replaces names and weights; the bundle of an ONNX file then contains IR. Each constant gets random
+    values of its own distribution; shapes, axes, indices and integer inputs are kept. --until tests whether the fault
+    persists.
 
     Exit code: 0 if the bundle was written or its outputs agree, 1 if the fault does not persist or outputs differ, 2 if
     the bundle cannot be written or read.
@@ -98,6 +102,22 @@ def command(
         network = asked.network(model, weights)
         fails = None if until is None else Command(until, bad_exit=bad_exit, timeout=timeout)
     file_inputs = asked.read_inputs(network.inputs)
+    if is_onnx_file(model) and not anonymous:
+        from ir_exec.debug.reduction.onnx_bundling import bundle_onnx
+        from ir_exec.onnx.editing.sources import OnnxSource  # imported for ONNX files only
+
+        with errors_as_messages(exit_code=UNUSABLE):
+            written_bundle = bundle_onnx(
+                OnnxSource(model),
+                network,
+                asked.complete_inputs(network, file_inputs),
+                output=output,
+                reports=reports,
+                fails=None if fails is None else fails.fails_on,
+                command=until,
+            )
+        _show(written_bundle, output)
+        return
     with errors_as_messages(exit_code=UNUSABLE):
         written_bundle = bundle(
             network,

@@ -9,7 +9,6 @@ from ir_exec.cli.commands.edit import LayerText
 from ir_exec.cli.output.onnx_ends import ends_of_proto
 from ir_exec.cli.output.terminal import UNUSABLE, Unusable, check_hint, errors_as_messages, show
 from ir_exec.debug.values.files import read_npy
-from ir_exec.onnx.editing.checking import check_edit
 from ir_exec.onnx.editing.editor import NodeText, OnnxEditor
 from ir_exec.onnx.editing.sources import OnnxSource
 from ir_exec.onnx.editing.storage import ExternalData, write_edited
@@ -42,7 +41,6 @@ def edit_onnx_file(path: str, output: str, edits: OnnxEdits, external_data: Exte
         editor = OnnxEditor(source)
         _apply(editor, edits)
         proto = editor.proto()
-        check_edit(source, proto)
         written = write_edited(source, proto, output, external_data=external_data)
     count = len(proto.graph.node)
     show(ends_of_proto("Edited", proto), f"{count:,} nodes written to {', '.join(written)}")

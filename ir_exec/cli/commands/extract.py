@@ -90,12 +90,12 @@ def command(
 
 
 def _extract_onnx(
-    path: str, output: str, begin: Sequence[str], end: Sequence[str], asked: Asked | None, iteration: Sequence[int]
+    path: str, output: str, begin: Sequence[str], end: Sequence[str], options: Asked | None, iteration: Sequence[int]
 ) -> None:
     """Extract a part of an ONNX file as ONNX, and show a summary.
 
     Args:
-        asked: The options of the inputs; None without values at the cut.
+        options: None without values at the cut.
     """
     from ir_exec.cli.output.onnx_ends import ends_of_proto
     from ir_exec.debug.reduction.onnx_extracting import extract_onnx
@@ -103,13 +103,13 @@ def _extract_onnx(
 
     with errors_as_messages(hint=check_hint(path), exit_code=UNUSABLE):
         source = OnnxSource(path)
-        network = None if asked is None else asked.network(path)
+        network = None if options is None else options.network(path)
     arrays: dict[str, Array] | None = None
     has_drawn = False
-    if asked is not None and network is not None:
-        file_inputs = asked.read_inputs(network.inputs)
+    if options is not None and network is not None:
+        file_inputs = options.read_inputs(network.inputs)
         with errors_as_messages(exit_code=UNUSABLE):
-            arrays = asked.complete_inputs(network, file_inputs)
+            arrays = options.complete_inputs(network, file_inputs)
         has_drawn = len(file_inputs) < len(arrays)
     with errors_as_messages(hint=drawn_hint if has_drawn else None, exit_code=UNUSABLE):
         extracted = extract_onnx(source, network, arrays, from_=begin, to=end, iteration=iteration)

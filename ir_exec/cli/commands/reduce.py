@@ -13,6 +13,7 @@ import click
 from ir_exec.build.cutting import is_counted
 from ir_exec.cli.arrays import Asked, input_options
 from ir_exec.cli.extensions import load_extensions
+from ir_exec.cli.files import is_onnx_file, require_ir_output
 from ir_exec.cli.options import MODEL, MOST_SECONDS, FiniteRange, format_option
 from ir_exec.cli.output.pass_text import reduce_passes
 from ir_exec.cli.output.progress import LayerBar
@@ -64,7 +65,11 @@ timeout_option = click.option(
 
 
 def _reduced_output(path: str | None, parameters: Mapping[str, Any]) -> Iterable[OutputFile]:
-    return () if parameters["asks_passes"] else part_output(path, parameters)
+    return () if parameters["asks_passes"] else part_output(path or _default_output(parameters["model"]), parameters)
+
+
+def _default_output(model: str) -> str:
+    return "reduced.onnx" if is_onnx_file(model) else "reduced.xml"
 
 
 @click.command("reduce")
@@ -81,10 +86,8 @@ def _reduced_output(path: str | None, parameters: Mapping[str, Any]) -> Iterable
     "-o",
     "--output",
     outputs=_reduced_output,
-    metavar="SMALL.xml",
-    default="reduced.xml",
-    show_default=True,
-    help="Write the reduced model to this file.",
+    metavar="SMALL",
+    help="Write the reduced model to SMALL.xml, or SMALL.onnx.  [default: reduced.xml, reduced.onnx for ONNX]",
 )
 @input_options
 def command(
@@ -97,14 +100,15 @@ def command(
     bad_exit: tuple[Outcome, ...],
     timeout: float,
     limit: int | None,
-    output: str,
+    output: str | None,
     asked: Asked,
     weights: str | None,
     extensions: tuple[str, ...],
 ) -> None:
     """Find the smallest part of a model for which a command still fails.
 
-    COMMAND runs without a shell. {model} is replaced by an .xml with a part of MODEL, {inputs} by an .npz with its
+    COMMAND runs without a shell. {model} is replaced by an .xml with a part of MODEL, or by an .onnx if MODEL and SMALL
+    are ONNX files, {inputs} by an .npz with its
     inputs, which are values of a run of MODEL. Inputs of MODEL are given or random, as in `run`. A part fails if
     COMMAND exits with the same code as for MODEL. For example,
 
@@ -131,11 +135,16 @@ def command(
     if output_format != "text" or rtol is not None or atol is not None:
         raise Unusable("--rtol, --atol and --format require --passes")
     assert until is not None, "one of the two is given"
-    if not output.lower().endswith(".xml"):
-        raise Unusable(f"--output is {output}, expected a file with the ending .xml")
+    output = output or _default_output(model)
+    is_onnx = output.lower().endswith(".onnx") and is_onnx_file(model)
+    if not is_onnx:
+        require_ir_output(model, output)
     load_extensions(extensions)
     with errors_as_messages(exit_code=UNUSABLE):
         asked_command = Command(until, bad_exit=bad_exit, timeout=timeout)
+    if is_onnx:
+        _reduce_onnx(model, output, asked_command, asked, limit)
+        return
     hint = check_hint(model)
     with errors_as_messages(hint=hint, exit_code=UNUSABLE):
         network = asked.network(model, weights)
@@ -160,6 +169,43 @@ def command(
     if is_interrupted:
         echo("interrupted: a smaller part may also fail", to_stderr=True)
     _show(reduced, list(map(str, written)))
+    if is_interrupted:
+        raise KeyboardInterrupt
+
+
+def _reduce_onnx(path: str, output: str, asked_command: Command, options: Asked, limit: int | None) -> None:
+    """Reduce an ONNX file to an ONNX file, and show a summary."""
+    from ir_exec.debug.reduction.onnx_reducing import OnnxReductionInterrupted, reduce_onnx
+    from ir_exec.onnx.editing.sources import OnnxSource  # imported for ONNX files only
+
+    arrays: dict[str, Array] | None = None
+    with errors_as_messages(hint=check_hint(path), exit_code=UNUSABLE):
+        source = OnnxSource(path)
+        has_inputs = bool(asked_command.takes_inputs or options.named or options.archive)
+        network = options.network(path) if has_inputs else None
+    if network is not None:
+        file_inputs = options.read_inputs(network.inputs)
+        with errors_as_messages(exit_code=UNUSABLE):
+            arrays = options.complete_inputs(network, file_inputs)
+    is_interrupted = False
+    with errors_as_messages(exit_code=UNUSABLE):
+        try:
+            with _terminated_as_interrupted(), LayerBar(None) as bar:
+                progress = bar.advance if bar.is_wanted else None
+                reduced = reduce_onnx(source, asked_command, arrays, limit=limit, progress=progress)
+        except OnnxReductionInterrupted as interrupt:
+            reduced, is_interrupted = interrupt.found, True
+        written = reduced.save(output)
+    if is_interrupted:
+        echo("interrupted: a smaller part may also fail", to_stderr=True)
+    runs = format_count(reduced.runs, "run")
+    echo(f"{format_count(reduced.before, 'node')} reduced to {reduced.nodes} in {runs}")
+    nodes = [node for node in reduced.part.proto.graph.node if node.op_type != "Constant"]
+    for node in nodes[:_MOST_SHOWN]:
+        echo(printable(f'  node "{node.name or next(filter(None, node.output), "")}" ({node.op_type})'))
+    for line in format_remainder(len(nodes), _MOST_SHOWN, indent="  "):
+        echo(line)
+    echo(f"written to {', '.join(map(str, written))}")
     if is_interrupted:
         raise KeyboardInterrupt
 

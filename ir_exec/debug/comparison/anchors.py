@@ -57,7 +57,7 @@ class Anchor:
     """The value of the reference that corresponds to a value of the model.
 
     Attributes:
-        load: Returns the array.
+        load: Returns the array; None if `same`.
         same: True if it is bit-identical to the model's value.
         is_known: True if it follows from values of the reference.
         includes: Layers without a partner between the reference's values and this one.
@@ -66,7 +66,7 @@ class Anchor:
         inside: The layers with doubtful values before such a result.
     """
 
-    load: Callable[[], Array]
+    load: Callable[[], Array | None]
     same: bool
     is_known: bool = True
     includes: tuple[str, ...] = ()
@@ -75,14 +75,12 @@ class Anchor:
     inside: tuple[Place, ...] = ()
 
     def value(self, ours: Array) -> Array:
-        return ours if self.same else self.load()
+        array = ours if self.same else self.load()
+        assert array is not None, "the value was loaded before"
+        return array
 
 
-def _ours() -> Array:
-    raise AssertionError("identical values are not loaded")
-
-
-SAME = Anchor(_ours, same=True)
+SAME = Anchor(lambda: None, same=True)
 
 
 @dataclass(slots=True)
@@ -107,9 +105,8 @@ class LayerFindings:
         """Return the layer with the number of its runs, and the reason why none of them can show a fault."""
         agrees = self.layer.status in ("equal", "close", "unmatched")
         untested = self.untested if agrees else None
-        if (self.layer.runs, self.layer.untested) == (self.runs, untested):
-            return self.layer
-        return self.layer.model_copy(update={"runs": self.runs, "untested": untested})
+        changed = (self.layer.runs, self.layer.untested) != (self.runs, untested)
+        return self.layer.model_copy(update={"runs": self.runs, "untested": untested}) if changed else self.layer
 
 
 class BodyPair(NamedTuple):
@@ -316,10 +313,9 @@ def from_undoubted(
         findings: Findings, in which layers inside a fusion are marked as not comparable.
     """
     own = compute(anchors)
-    if all(anchor.other is None for anchor in anchors):
-        return Computed(anchors, own, None, own[0])
+    are_undoubted = all(anchor.other is None for anchor in anchors)
     is_seen = any(expected is not None for expected in values)
-    if is_seen and _agree(own[0], values, settings):
+    if are_undoubted or (is_seen and _agree(own[0], values, settings)):
         return Computed(anchors, own, None, own[0])
     above = [anchor.other or anchor for anchor in anchors]
     trial = compute(above)
@@ -331,15 +327,10 @@ def from_undoubted(
 
 def _agree(outputs: Sequence[Array] | None, values: Sequence[Array | None], settings: Settings) -> bool:
     """Return True if all outputs with a value in the reference are within the tolerance of a chain of layers."""
-    if outputs is None:
-        return False
-    for output, expected in zip(outputs, values, strict=False):
-        if expected is None:
-            continue
-        kinds = ElementType.of(output), ElementType.of(expected)
-        if not difference(output, expected, settings.chain_tolerance(kinds)).is_within:
-            return False
-    return True
+    pairs = [(a, b) for a, b in zip(outputs or (), values, strict=False) if b is not None]
+    return outputs is not None and all(
+        difference(a, b, settings.chain_tolerance([ElementType.of(a), ElementType.of(b)])).is_within for a, b in pairs
+    )
 
 
 def _skip(anchors: Sequence[Anchor], findings: MutableMapping[Place, LayerFindings]) -> None:

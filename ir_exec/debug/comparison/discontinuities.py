@@ -17,7 +17,7 @@ from ir_exec.graph import Graph, Node, Value
 from ir_exec.ops.base.facts import Steps
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.report.records import Number, Record
-from ir_exec.types import STRING, Array, ElementType
+from ir_exec.types import Array, ElementType
 
 __all__ = ["Jump", "Untested", "driven_values", "find_untested_reason", "jump_of", "on_steps", "reached_by_rounding"]
 
@@ -338,21 +338,19 @@ def find_untested_reason(node: Node, outputs: Sequence[Array]) -> Untested | Non
     """
     limits = () if node.op is None else node.op.limits
     reasons = [_reason(array, limits) for array in outputs]
-    if not reasons or None in reasons:
-        return None
-    return reasons[0]
+    return reasons[0] if reasons and None not in reasons else None
 
 
 def _reason(array: Array, limits: Sequence[float]) -> Untested | None:
-    if ElementType.of(array) in STRING or not ElementType.of(array).is_float or not array.size:
+    if not ElementType.of(array).is_float or not array.size or not (limits or _is_suspect(array)):
         return None
-    if not limits and not _is_suspect(array):
-        return None
-    if not_finite_in(array) == array.size:
-        return "not finite"
-    if array.size > 1 and _consists_of(array, [_number_at(array, 0)]):
-        return "constant"
-    return "saturated" if limits and _consists_of(array, limits) else None
+    first = float(as_numbers(np.asarray(array.flat[:1]))[0])
+    reasons: tuple[tuple[Untested, bool], ...] = (
+        ("not finite", not_finite_in(array) == array.size),
+        ("constant", array.size > 1 and _consists_of(array, [first])),
+        ("saturated", bool(limits) and _consists_of(array, limits)),
+    )
+    return next((reason for reason, applies in reasons if applies), None)
 
 
 def _is_suspect(array: Array) -> bool:
@@ -363,14 +361,6 @@ def _is_suspect(array: Array) -> bool:
         return finite.size < 2 or bool((finite == finite[0]).all())
 
 
-def _number_at(array: Array, position: int) -> float:
-    return float(as_numbers(np.asarray(array.flat[position : position + 1]))[0])
-
-
 def _consists_of(array: Array, numbers: Sequence[float]) -> bool:
     with np.errstate(all="ignore"):
-        for _, (part,) in pieces(array):
-            elements = as_numbers(part)
-            if not np.isin(elements, numbers).all():
-                return False
-    return True
+        return all(np.isin(as_numbers(part), numbers).all() for _, (part,) in pieces(array))

@@ -205,8 +205,7 @@ class FindingsReporter:
             if inside.isdisjoint((*layer_key[0], name) for name in holder_names(layer.layer_name, layer.layer_id))
         ]
         faults.sort(key=lambda fault: fault.call)
-        seen = self.values.output_errors, self.values.visible_errors, self.values.output_shapes
-        outputs = judged_outputs(self._model, self._partners, *seen, self._on_steps, self.values.explained, self.calls)
+        outputs = judged_outputs(self._model, self._partners, self.values, self._on_steps)
         not_compared = 0 if self.values.settings.nan_equal else elements_not_compared(self._model, outputs, layers)
         fail_on = self.values.settings.fail_on
         verdict = verdict_of(outputs, layers, faults, not_compared, self._reference, self._is_on_steps, fail_on)
@@ -258,9 +257,8 @@ class FindingsReporter:
 
     def _with_attributes(self, layers: Sequence[ComparedLayer]) -> list[ComparedLayer]:
         """Return the layers with the attributes that differ between two files without an effect on the values."""
-        if not isinstance(self._reference, IRReference):
-            return list(layers)
-        differing = _other_attributes(self._model, self._reference.model, self._partners)
+        theirs = self._reference.model if isinstance(self._reference, IRReference) else None
+        differing = {} if theirs is None else _other_attributes(self._model, theirs, self._partners)
         pairs = zip(self._found, layers, strict=True)
         return [
             layer.model_copy(update={"other_attributes": differing[layer_key]})

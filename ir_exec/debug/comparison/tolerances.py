@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,7 +27,6 @@ __all__ = [
     "least_error",
     "own_tolerance",
     "relative_step",
-    "same_engine_tolerance",
     "tolerance_of",
 ]
 
@@ -40,10 +39,8 @@ def count_terms(node: Node, inputs: Sequence[Array]) -> int:
     if node.bodies:
         terms = [_count_in_layer(layer) for body in node.bodies for layer in body.graph.nodes]
         return max(terms, default=1) * _count_iterations(node, inputs)
-    if node.op is None:
-        return 1
     try:
-        return max(node.op.count_terms(inputs), 1)
+        return 1 if node.op is None else max(node.op.count_terms(inputs), 1)
     except (IRError, ValueError):
         return 1  # the layer rejects these values
 
@@ -150,23 +147,6 @@ def own_tolerance(node: Node, inputs: Sequence[Array], kinds: Sequence[ElementTy
     )
 
 
-def tolerance_of(kinds: Sequence[ElementType], node: Node | None = None) -> Tolerance:
-    """Return the tolerance of values with the accumulated rounding errors of many layers.
-
-    The absolute error of its operator is added.
-
-    Args:
-        node: The layer that computes the values, if known.
-    """
-    if not any(element_type.is_float for element_type in kinds):
-        return Tolerance()
-    least = max(_CARRIED.get(element_type.name, 0.3 if element_type.is_float else 0.0) for element_type in kinds)
-    step = relative_step(kinds)
-    absolute = 0.0 if node is None else _get_accuracy(node).absolute
-    # Errors of the terms have no common direction.
-    return Tolerance(rtol=least, atol=absolute * step + _flush_subnormal(step), scale=least, terms=least / 10)
-
-
 SAME_ENGINE = 1e-5
 """Maximum error of values that ir_exec computes from two files with equal layers, relative to their root mean square.
 
@@ -175,19 +155,25 @@ error, and that of 50 layers in f32 is below 1e-6.
 """
 
 
-def same_engine_tolerance(kinds: Sequence[ElementType], floor: float, node: Node | None = None) -> Tolerance:
-    """Return the tolerance of values that ir_exec computes from two files of the same precision.
+def tolerance_of(kinds: Sequence[ElementType], node: Node | None = None, floor: float | None = None) -> Tolerance:
+    """Return the tolerance of values with the accumulated rounding errors of many layers.
+
+    The absolute error of its operator is added.
 
     Args:
-        floor: The maximum error relative to the root mean square, such as `SAME_ENGINE`.
         node: The layer that computes the values, if known.
+        floor: For values that ir_exec computes from two files of the same precision, the maximum error relative to the
+            root mean square, such as `SAME_ENGINE`.
     """
-    if not any(element_type.is_float for element_type in kinds):
-        return Tolerance()
     step = relative_step(kinds)
+    if not step:
+        return Tolerance()
     absolute = 0.0 if node is None else _get_accuracy(node).absolute
-    floor = max(floor, 4 * step)
-    return Tolerance(rtol=floor, atol=absolute * step + _flush_subnormal(step), terms=floor / 10, rms=floor)
+    atol = absolute * step + _flush_subnormal(step)
+    limit = least_error(kinds) if floor is None else max(floor, 4 * step)
+    # Errors of the terms have no common direction.
+    tolerance = Tolerance(rtol=limit, atol=atol, terms=limit / 10)
+    return replace(tolerance, scale=limit) if floor is None else replace(tolerance, rms=limit)
 
 
 def least_error(kinds: Sequence[ElementType]) -> float:

@@ -320,7 +320,7 @@ class _Diff:
         if self.stored.is_pair(a, b):
             return False
         changes = [*self._own_changes(a, b), *self._edges(a, b, pairs)]
-        changes += self._requantised(a, b, pairs)
+        changes += self._requantized(a, b, pairs)
         constant = None
         if isinstance(a.op, Const) and isinstance(b.op, Const):
             constant = constant_difference(a, b, self._weights)
@@ -382,7 +382,7 @@ class _Diff:
                     before, after = f"{before} ({mine.node.type})", f"{after} ({theirs.node.type})"
                 yield Change(what=f"input {position}", before=before, after=after)
 
-    def _requantised(self, a: Node, b: Node, pairs: dict[Node, Node]) -> Iterator[Change]:
+    def _requantized(self, a: Node, b: Node, pairs: dict[Node, Node]) -> Iterator[Change]:
         """Yield the changes of compressed weights of layers in both models, by their expanded values."""
         if not self._has_compressed_weights or None in self._weights:
             return
@@ -395,7 +395,7 @@ class _Diff:
                 continue
             if self._differ(mine.constants, theirs.constants, pairs):
                 apart = self._apart(mine, theirs)
-                what = f"weights of input {position}, requantised: max abs {apart.max_abs:.4g}"
+                what = f"weights of input {position}, requantized: max abs {apart.max_abs:.4g}"
                 if apart.sqnr_db is not None:
                     what += f", SQNR {apart.sqnr_db:.1f} dB"
                 yield Change(what=what, before=_kinds(mine.constants), after=_kinds(theirs.constants))

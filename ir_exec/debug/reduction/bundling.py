@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import re
 import shutil
 import struct
 import zipfile
@@ -35,13 +36,28 @@ from ir_exec.runtime.arguments import Inputs
 from ir_exec.runtime.calls import bind_calls
 from ir_exec.types import BOOLEAN, Array, ElementType
 
-__all__ = ["Bundle", "Rerun", "bundle", "current_versions", "rerun"]
+__all__ = [
+    "ONNX_DATA",
+    "ONNX_MODEL",
+    "TEST_DATA",
+    "Bundle",
+    "Rerun",
+    "bundle",
+    "current_versions",
+    "describe_member",
+    "name_reports",
+    "rerun",
+    "write_bundle",
+]
 
 _MODEL, _WEIGHTS, _INPUTS, _OUTPUTS = "model.xml", "model.bin", "model.inputs.npz", "model.outputs.npz"
+_FILES = (_MODEL, _WEIGHTS, _INPUTS, _OUTPUTS)
+ONNX_MODEL, ONNX_DATA, TEST_DATA = "model.onnx", "model.onnx.data", "test_data_set_0"
+_ONNX_MEMBER = re.compile(rf"{re.escape(ONNX_MODEL)}(\.data)?|{TEST_DATA}/(input|output)_\d{{1,6}}\.pb")
 _ABOUT, _READ_ME, _REPORTS = "bundle.json", "README.txt", "reports/"
 
-_OWN_MEMBERS = (_MODEL, _WEIGHTS, _INPUTS, _OUTPUTS, _ABOUT, _READ_ME)
-_MOST_MEMBERS = 100
+_MOST_MEMBERS, _MOST_TENSORS = 100, 2_000
+_MOST_REPORTS = 94
 _MOST_ABOUT = 2**20
 _MOST_BYTES = 2**34
 _CHUNK = 2**20
@@ -141,7 +157,7 @@ def bundle(
         EvaluationError: If the original model does not fail, and IR704 for too many reports.
         ResourceError: IR009 if a file cannot be written or a report cannot be read.
     """
-    members = _name_reports([Path(report) for report in reports])
+    members = name_reports([Path(report) for report in reports])
     model = model if isinstance(model, Model) else read_model(model)
     model, (arrays,), _ = bind_calls(model, inputs)
     with temporary_folder() as folder:
@@ -165,7 +181,7 @@ def bundle(
         write_npz(
             folder_path / _OUTPUTS, {port.name: array for port, array in zip(model.outputs, results, strict=True)}
         )
-        named = {name: folder_path / name for name in (_MODEL, _WEIGHTS, _INPUTS, _OUTPUTS)}
+        named = {name: folder_path / name for name in _FILES}
         named |= members
         about = Bundle(
             versions=current_versions(),
@@ -174,9 +190,9 @@ def bundle(
             anonymous=anonymously,
             command=None if anonymously else command,
             fails=answer,
-            members=tuple(_describe_member(name, path) for name, path in named.items()),
+            members=tuple(describe_member(name, path) for name, path in named.items()),
         )
-        _write(Path(output), named, about)
+        write_bundle(Path(output), named, about, _TOLD)
     return about
 
 
@@ -190,19 +206,19 @@ def _results(model: Model, arrays: Sequence[Array], anonymously: bool) -> Sequen
         raise error.changed(hint=hint) from error
 
 
-def _name_reports(paths: Sequence[Path]) -> dict[str, Path]:
+def name_reports(paths: Sequence[Path]) -> dict[str, Path]:
     """Return the files by the names of their members; names differ also without regard to case.
 
     Raises:
         EvaluationError: For more files than a bundle may have.
     """
     distinct = list({os.path.realpath(path): path for path in paths}.values())
-    if len(distinct) > _MOST_MEMBERS - len(_OWN_MEMBERS):
+    if len(distinct) > _MOST_REPORTS:
         raise EvaluationError(
             "there are",
             actual=f"{len(distinct):,}",
             detail="reports",
-            expected=f"at most {_MOST_MEMBERS - len(_OWN_MEMBERS)}",
+            expected=f"at most {_MOST_REPORTS}",
             code=Code.bad_value,
         )
     members: dict[str, Path] = {}
@@ -249,7 +265,7 @@ def current_versions() -> dict[str, str]:
     return versions
 
 
-def _describe_member(name: str, path: Path) -> Member:
+def describe_member(name: str, path: Path) -> Member:
     try:
         with open_regular(path) as file:
             return Member(name=name, size=path.stat().st_size, digest=hashlib.file_digest(file, "sha256").hexdigest())
@@ -257,17 +273,22 @@ def _describe_member(name: str, path: Path) -> Member:
         raise damaged_file_error(path, error) from None
 
 
-def _write(target: Path, named: Mapping[str, Path], about: Bundle) -> None:
-    """Write the .zip; equal contents give equal files."""
+def write_bundle(target: Path, members: Mapping[str, Path], about: Bundle, read_me: str) -> None:
+    """Write the .zip; equal contents give equal files.
+
+    Args:
+        members: The files by the names of their members.
+        read_me: The text of README.txt, with `{name}` for the name of the .zip.
+    """
     description = to_json(about) + "\n"
     if len(description.encode()) > _MOST_ABOUT:
         message = f"the command has {len(about.command or ''):,} characters, too many for bundle.json"
         raise EvaluationError(message, code=Code.bad_value)
     try:
         with replacing(target, "bundle") as new, zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr(_info(_READ_ME), _TOLD.format(name=path_word(target.name)))
+            archive.writestr(_info(_READ_ME), read_me.format(name=path_word(target.name)))
             archive.writestr(_info(_ABOUT), description)
-            for name, path in named.items():
+            for name, path in members.items():
                 with open_regular(path) as file:
                     info = _info(name, zipfile.ZIP_DEFLATED if _is_compressible(file) else zipfile.ZIP_STORED)
                     with archive.open(info, "w", force_zip64=True) as member:
@@ -323,7 +344,12 @@ def rerun(
         EvaluationError: For a file that is not a bundle, is damaged, or exceeds `most_bytes`, and what a run raises.
     """
     with temporary_folder() as folder:
-        about = _unpack(Path(path), Path(folder), most_bytes)
+        about = unpack_bundle(Path(path), Path(folder), most_bytes)
+        if is_onnx_bundle(about):
+            from ir_exec.debug.reduction.onnx_bundling import rerun_onnx  # imported for ONNX files only
+
+            limits = {"threads": threads, "max_memory": max_memory, "max_seconds": max_seconds}
+            return rerun_onnx(about, Path(folder), **limits)
         model = read_model(Path(folder, _MODEL))
         inputs, outputs = (_arrays(Path(folder, name), most_bytes) for name in (_INPUTS, _OUTPUTS))
         compiled = compile_model(
@@ -331,6 +357,11 @@ def rerun(
         )
         results = compiled(_as_declared(inputs, model.inputs))
         return Rerun(about, differences(results, _OUTPUTS, arrays=outputs))
+
+
+def is_onnx_bundle(about: Bundle) -> bool:
+    """Return True for a bundle in the layout of ONNX's test data."""
+    return any(member.name == ONNX_MODEL for member in about.members)
 
 
 def _arrays(path: Path, most_bytes: int) -> dict[str, Array]:
@@ -346,12 +377,14 @@ def _as_declared(arrays: Mapping[str, Array], ports: Sequence[ModelPort]) -> dic
     return {name: nearest(array, kinds.get(name, ElementType.dynamic)) for name, array in arrays.items()}
 
 
-def _unpack(path: Path, folder: Path, most_bytes: int) -> Bundle:
+def unpack_bundle(path: Path, folder: Path, most_bytes: int) -> Bundle:
     try:
         with open_regular(path) as stored, zipfile.ZipFile(stored) as archive:
             infos = archive.infolist()
             names = [info.filename for info in infos]
-            if len(infos) > _MOST_MEMBERS or len(set(names)) < len(names):
+            tensor_count = sum(_ONNX_MEMBER.fullmatch(name) is not None for name in names)
+            is_too_large = len(infos) - tensor_count > _MOST_MEMBERS or tensor_count > _MOST_TENSORS
+            if is_too_large or len(set(names)) < len(names):
                 raise ValueError(f"{len(infos):,} members, expected at most {_MOST_MEMBERS}, each with a unique name")
             if _ABOUT not in names:
                 raise ValueError("not a bundle, expected a member bundle.json")
@@ -361,13 +394,15 @@ def _unpack(path: Path, folder: Path, most_bytes: int) -> Bundle:
                 raise ValueError(f"bundle.json is too large, expected at most {_MOST_ABOUT:,} bytes")
             about = Bundle.model_validate_json(text)
             members = {member.name: member for member in about.members}
-            if lost := [name for name in (_MODEL, _WEIGHTS, _INPUTS, _OUTPUTS) if name not in members]:
+            own_names = [name for name in members if _ONNX_MEMBER.fullmatch(name)] if is_onnx_bundle(about) else _FILES
+            if lost := [name for name in own_names if name not in members]:
                 raise ValueError(f"bundle.json does not list {lost[0]}")
-            needed = [members[name] for name in (_MODEL, _WEIGHTS, _INPUTS, _OUTPUTS)]
+            needed = [members[name] for name in own_names]
             if sum(member.size for member in needed) > most_bytes:
                 total = sum(member.size for member in needed)
                 raise ValueError(f"the members have {total:,} bytes, expected at most {most_bytes:,}")
             for member in needed:
+                (folder / member.name).parent.mkdir(exist_ok=True)
                 with archive.open(member.name) as source, open(folder / member.name, "xb") as target:
                     _copy(source, target, member)
     except ValidationError:

@@ -80,6 +80,10 @@ class Command:
         path = model.graph.path
         if path is None:
             raise EvaluationError("the model has no file for the command to read", code=Code.unknown_input)
+        return self.fails_on(path)
+
+    def fails_on(self, path: str | os.PathLike[str]) -> bool:
+        """Return True if the command fails on the model at a path, with its inputs next to it."""
         outcome = self.run(path)
         if not self.bad and outcome == "timeout":
             message = f"the command did not end within {self.timeout:g} s"

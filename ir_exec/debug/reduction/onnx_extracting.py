@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from ir_exec.build.cutting import region_at
 from ir_exec.codes import Code
 from ir_exec.debug.reduction.extracting import values_at
-from ir_exec.debug.values.entries import Entry, entries_of
-from ir_exec.debug.values.files import write_npz
+from ir_exec.debug.traces.walk import Visit, Walker
+from ir_exec.debug.values.entries import Entry, Key, entries_of
+from ir_exec.debug.values.files import Spill, write_npz
 from ir_exec.errors import EvaluationError
 from ir_exec.model import Model
 from ir_exec.onnx.editing.checking import check_edit
@@ -144,6 +145,21 @@ class OnnxValues:
             values |= {name: arrays[value] for name, value in targets.items()}
         return values
 
-    def available(self, names: Mapping[str, object]) -> set[str]:
-        """Return the names among these whose values can be computed."""
-        return names.keys() & self._entries.keys()
+    def record(self, spill: Spill) -> None:
+        """Store all values by name, those of bodies in their first iteration; until an error of the run.
+
+        Raises:
+            IRError: What the run raises.
+        """
+        names: dict[Key, list[str]] = {}
+        for name, entry in self._entries.items():
+            names.setdefault(entry.key, []).append(name)
+
+        def keep(visit: Visit) -> None:
+            if any(visit.where.iterations):
+                return
+            for port, array in enumerate(visit.outputs):
+                for name in names.get((visit.where.scope, visit.node.id, port), ()):
+                    spill.put(name, array.copy())
+
+        Walker(self._model).run(self._arrays, keep)

@@ -17,7 +17,7 @@ from pydantic import Field, ValidationError
 from ir_exec.codes import Code
 from ir_exec.debug.traces.expanding import LEAST_BYTES, ExpandedValues, find_expanded, save_layers
 from ir_exec.debug.traces.walk import Visit, Walker
-from ir_exec.debug.values.entries import Entry, Key, by_key, entries_of
+from ir_exec.debug.values.entries import Entry, Key, entries_of
 from ir_exec.debug.values.facts import Facts, digest, facts_of
 from ir_exec.debug.values.files import damaged_file_error, read_value, unwritable, write_file, write_value
 from ir_exec.errors import EvaluationError, IRError, NoSuchKeyError, ResourceError, SourceLine
@@ -326,7 +326,7 @@ class _Recorder(ABC):
         self._model = model
         self._chosen = chosen
         self._progress = progress
-        self._entries: dict[Key, Entry] = by_key(entries_of(model))
+        self._entries: dict[Key, Entry] = {entry.key: entry for entry in entries_of(model)}
         self._written: list[TracedValue] = []
         self._seen: set[tuple[tuple[str, ...], str]] = set()
         chosen.require_matches(self._entries.values())

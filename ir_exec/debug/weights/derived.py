@@ -69,8 +69,9 @@ def derive_tensors(tensors: Mapping[str, CheckpointTensor]) -> Iterator[TensorSo
         elif leaf == "relative_position_bias_table":
             yield from _relative_positions(name, tensors[name])
         elif leaf.endswith("A_log") and prod(tensors[name].shape) <= _MOST_ELEMENTS:
-            values = -np.exp(_read(tensors[name]))
-            yield TensorSource(MemoryTensor(name, values), (name,), "negated exponential")
+            exponential = np.exp(_read(tensors[name]))
+            yield TensorSource(MemoryTensor(name, -exponential), (name,), "negated exponential")
+            yield TensorSource(MemoryTensor(name, exponential), (name,), "exponential")
 
 
 def batch_norm_of(prefix: str, tensors: Mapping[str, CheckpointTensor], epsilon: float) -> tuple[Array, Array] | None:

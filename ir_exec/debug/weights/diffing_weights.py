@@ -152,6 +152,7 @@ class _Account:
         """Return the account."""
         self.matches = self.matcher.match_all(self.weights)
         self.matcher.match_scaled_biases(self.matches)
+        self._learn_prefixes()
         self.named = {weight: self.matcher.find_expected(weight) for weight in self.weights}
         self._align_remaining()
         names = {weight: frozenset() if named is None else named.tensors for weight, named in self.named.items()}
@@ -181,6 +182,13 @@ class _Account:
             bytes=sum(weight.bytes for weight in accounted),
             explained_bytes=sum(weight.bytes for weight in accounted if weight.is_explained),
         )
+
+    def _learn_prefixes(self) -> None:
+        """Learn which part of the checkpoint the names of the model belong to."""
+        for weight, match in self.matches.items():
+            named = None if match is None or not match.is_explained else self.matcher.find_expected(weight)
+            if match is not None and named is not None and match.sources[0].name in named.tensors:
+                self.index.learn_prefix(named, match.sources[0].name)
 
     def _is_weight(self, weight: ModelWeight) -> bool:
         """Return True for weights of the checkpoint, and for constants as large as weights."""
@@ -237,7 +245,7 @@ class _Account:
                 continue
             named = self.named[weight]
             names = [] if named is None else sorted(named.tensors, key=lambda name: (name in used, name))
-            is_certain = named is not None and (named.is_complete or named.words > 1)
+            is_certain = named is not None and named.is_parameter and (named.is_complete or len(named.words) > 1)
             if named is not None and is_certain and (names[0] not in used or (named.is_complete and len(names) == 1)):
                 self.matches[weight] = self.matcher.compare_named(weight, names[0])
             elif not names:

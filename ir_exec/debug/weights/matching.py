@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
@@ -14,6 +14,7 @@ from ir_exec.debug.weights.derived import TensorSource, multiply_vectors
 from ir_exec.debug.weights.layouts import Layout, find_layouts, read_in_layout, squeeze_shape
 from ir_exec.debug.weights.model_weights import ModelWeight
 from ir_exec.debug.weights.names import NamedTensors, NameIndex
+from ir_exec.debug.weights.readers.tensors import MemoryTensor
 from ir_exec.debug.weights.sampling import Samples, fit_relation, least_similarity, sample_grid
 from ir_exec.types import Array
 
@@ -26,6 +27,9 @@ _CHUNK = 1024
 
 _SAME = 1.05
 """Candidates whose error is at most this multiple of the least one are distinguished by name."""
+
+_LONGEST_PRODUCT = 2**16
+"""Maximum elements of a vector that is compared with products of vectors."""
 
 _SHIFT_NAMES = 4
 """The number of tensors that the shift of a batch normalization is computed from."""
@@ -144,12 +148,32 @@ class Matcher:
                 if product is not None:
                     products.append(product)
         remaining = [weight for weight, match in matches.items() if match is None or not match.is_explained]
+        products += [product for weight in remaining for product in self._find_products(weight, matches[weight])]
         if not products or not remaining:
             return
         matcher = Matcher(products, self._index, self._progress)
         matcher.by_name, matcher.sizes = self.by_name, self.sizes
         scaled = matcher.match_all(remaining)
         matches |= {weight: match for weight, match in scaled.items() if match is not None and match.is_explained}
+
+    def _find_products(self, weight: ModelWeight, match: WeightMatch | None) -> Iterator[TensorSource]:
+        """Yield the products of the vectors that a vector may be, and another vector."""
+        named = self.find_expected(weight)
+        names = {*(match.names[:1] if match is not None else ()), *(named.tensors if named is not None else ())}
+        if max(weight.shape, default=0) != weight.elements or weight.elements > _LONGEST_PRODUCT:
+            return
+        numbers = weight.gather(np.arange(weight.elements))
+        for name in sorted(names):
+            vector = self.by_name[name].tensor.gather(np.arange(weight.elements))
+            with np.errstate(all="ignore"):
+                factors = numbers / vector
+            for source in self.by_name.values():
+                if source.name == name or self.sizes[source.name] != weight.elements:
+                    continue
+                scale = source.tensor.gather(np.arange(weight.elements))
+                if np.allclose(factors, scale, _FACTOR_ERROR, _FACTOR_ERROR):
+                    product = MemoryTensor(name, (vector * scale).astype(np.float32))
+                    yield TensorSource(product, (name, source.name), f"scaled by {source.name}")
 
     def compare(self, weight: ModelWeight, source: TensorSource, layout: Layout, relation: Relation) -> WeightMatch:
         """Compare a weight with a tensor completely."""
@@ -222,6 +246,7 @@ class Matcher:
             close,
             key=lambda candidate: (
                 candidate.source.name not in names,
+                not candidate.relation.is_exact,
                 candidate.source.rank,
                 not candidate.layout.is_row_major,
                 self.sources.index(candidate.source),
@@ -236,13 +261,6 @@ class Matcher:
         assert factors is not None, "only scaled rows and columns have factors"
         assert match.layout is not None, "only single tensors are scaled"
         tolerance = _FACTOR_ERROR * (1 if match.weight.rows is None else _QUANTIZED)
-        usual = float(np.nanmedian(factors))
-        if np.mean(np.abs(factors - usual) <= tolerance * abs(usual)) > _MOST_EQUAL:
-            # Some rows are wrong, and the others are not scaled each by itself.
-            is_one = abs(usual - 1) <= tolerance
-            return self.compare(
-                match.weight, match.sources[0], match.layout, PLAIN if is_one else Relation("scaled", usual)
-            )
         best: tuple[float, TensorSource, Array] | None = None
         for source in self.sources:
             if prod(source.tensor.shape) != len(factors):
@@ -252,6 +270,14 @@ class Matcher:
                 error = float(np.median(np.abs(factors - numbers) / np.abs(numbers)))
             if error < tolerance and (best is None or error < best[0] / _SIMILAR):
                 best = error, source, numbers
+        usual = float(np.nanmedian(factors))
+        spread = float(np.nanquantile(np.abs(factors - usual), _MOST_EQUAL)) / max(abs(usual), _TINY)
+        if spread <= tolerance and (best is None or spread <= _SIMILAR * best[0]):
+            # Some rows are wrong, and the others are not scaled each by itself.
+            is_one = abs(usual - 1) <= tolerance
+            return self.compare(
+                match.weight, match.sources[0], match.layout, PLAIN if is_one else Relation("scaled", usual)
+            )
         if best is None:
             return match
         _, scale, numbers = best

@@ -7,6 +7,7 @@ contain the path of the module of `model.layers.0.self_attn.q_proj.weight`. A na
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -25,13 +26,15 @@ class NamedTensors(NamedTuple):
 
     Attributes:
         tensors: Their names; several if the name does not distinguish them.
-        words: The number of words in common.
-        is_complete: True if the complete path of the module is in the name.
+        words: The words in common.
+        is_complete: True if the complete path of the module is in the name, or the complete name in the path.
+        is_parameter: True if the name states a parameter, or a module of which the tensors are the usual parameters.
     """
 
     tensors: frozenset[str]
-    words: int
+    words: tuple[str, ...]
     is_complete: bool
+    is_parameter: bool
 
 
 def split_name(name: str) -> tuple[str, ...]:
@@ -42,10 +45,12 @@ def split_name(name: str) -> tuple[str, ...]:
 def _module_words(label: str) -> tuple[tuple[str, ...], bool]:
     """The words of the module in a name, and True for the name of a layer, whose last word is an operator."""
     if "::" in label:
-        return split_name(label[: label.index("::")].rpartition("/")[0]), True
+        words = split_name(label[: label.index("::")].rpartition("/")[0])
+        return words[1:] if words[:1] == ("__module",) else words, True
     if label.startswith("/"):
         return split_name(label.rpartition("/")[0]), True
-    return split_name(label.removesuffix("_compressed")), False
+    words = split_name(label.removesuffix("_compressed"))
+    return words[1:] if words[:1] == ("self",) else words, False
 
 
 def generalize_name(name: str) -> str:
@@ -60,6 +65,7 @@ class NameIndex:
         self._by_suffix: dict[tuple[str, ...], list[str]] = {}
         self._modules: dict[str, tuple[str, ...]] = {}
         self._leaves: dict[str, str] = {}
+        self._prefixes: Counter[tuple[str, ...]] = Counter()
         for name in names:
             *module, leaf = split_name(name) or ("",)
             self._modules[name], self._leaves[name] = tuple(module), leaf
@@ -79,7 +85,7 @@ class NameIndex:
         for label in labels:
             named = self._find(label, sizes, size)
             if named is not None and (
-                best is None or (named.is_complete, named.words) > (best.is_complete, best.words)
+                best is None or (named.is_complete, len(named.words)) > (best.is_complete, len(best.words))
             ):
                 best = named
         return best
@@ -95,7 +101,11 @@ class NameIndex:
                     continue
                 exact = [name for name in names if self._leaves[name] == path[-1]]
                 complete = [name for name in names if len(self._modules[name]) <= length]
-                return NamedTensors(frozenset(exact or names), length, bool(complete))
+                is_whole_label = length == end and length > 1
+                tensors = self._select_prefix(complete or exact or names, path)
+                tensors = frozenset(exact) & tensors or tensors
+                is_parameter = bool(exact) or all(self._leaves[name] in _PARAMETERS for name in tensors)
+                return NamedTensors(tensors, path, bool(complete) or is_whole_label, is_parameter)
         return None
 
     def _is_specific(self, path: tuple[str, ...], names: Collection[str]) -> bool:
@@ -108,6 +118,20 @@ class NameIndex:
             return True
         numbered = [name for name in names if any(word.isdigit() for word in self._modules[name])]
         return not all(word.isdigit() for word in path) and (not numbered or any(word.isdigit() for word in path))
+
+    def learn_prefix(self, named: NamedTensors, actual: str) -> None:
+        """Count a tensor that a name states, of which the path has further words before those of the name."""
+        self._prefixes[self._prefix(actual, named.words)] += 1
+
+    def _select_prefix(self, names: Collection[str], path: tuple[str, ...]) -> frozenset[str]:
+        """The names with the most usual words before a path: those of an encoder, for a model that is an encoder."""
+        most = max(self._prefixes[self._prefix(name, path)] for name in names)
+        return frozenset(name for name in names if self._prefixes[self._prefix(name, path)] == most)
+
+    def _prefix(self, name: str, path: tuple[str, ...]) -> tuple[str, ...]:
+        module = self._modules[name]
+        words = (*module, self._leaves[name])
+        return words[: -len(path)] if words[-len(path) :] == path else module[: -len(path)]
 
     def module_of(self, name: str) -> tuple[str, ...]:
         """The words of the path of a tensor's module."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from math import prod
 
 import numpy as np
 
@@ -68,11 +69,12 @@ def _find_other_tensors(explained: Mapping[ModelWeight, WeightMatch], matcher: M
     """Weights with the numbers of another tensor than their names state."""
     wrong: dict[ModelWeight, str] = {}
     for weight, match in explained.items():
-        if len(match.sources) != 1 or match.sources[0].is_computed:
+        if len(match.sources) != 1 or match.sources[0].is_computed or _is_part(match):
             continue
         named = matcher.find_expected(weight)
         actual = match.sources[0]
-        if named is not None and named.is_complete and actual.name not in named.tensors:
+        is_certain = named is not None and named.is_complete and named.is_parameter
+        if named is not None and is_certain and actual.name not in named.tensors:
             others = [matcher.by_name[name] for name in sorted(named.tensors)]
             if not any(equal_tensors(actual.tensor, other.tensor) for other in others):
                 wrong[weight] = others[0].name
@@ -97,6 +99,11 @@ def _find_other_tensors(explained: Mapping[ModelWeight, WeightMatch], matcher: M
         yield fault_of(weight, category, message, tensors=(expected,), actual_tensors=(actual_name,))
     for numbers, members in swapped.items():
         yield from _describe_swaps(numbers, members, wrong, explained)
+
+
+def _is_part(match: WeightMatch) -> bool:
+    """Return True for some rows of a tensor, such as positions."""
+    return match.weight.elements != prod(match.sources[0].tensor.shape)
 
 
 def _describe_swaps(
@@ -214,8 +221,11 @@ def _find_orders(match: WeightMatch, checkpoint_format: str) -> Iterator[WeightF
 def _find_scaled(explained: Mapping[ModelWeight, WeightMatch]) -> Iterator[WeightFault]:
     """Weights that are a multiple of a tensor, unless all weights of their kind are."""
     by_kind: dict[str, list[WeightMatch]] = {}
+    factors: dict[str, list[float]] = {}
     for match in explained.values():
         by_kind.setdefault(_kind_of(match), []).append(match)
+        if match.relation.form == "scaled":
+            factors.setdefault(_module_name(match), []).append(match.relation.factor)
     for members in by_kind.values():
         scaled = [match for match in members if match.relation.form.startswith("scaled") and not _has_factors(match)]
         plus_one = [match for match in members if match.relation.form == "plus one"]
@@ -223,7 +233,8 @@ def _find_scaled(explained: Mapping[ModelWeight, WeightMatch]) -> Iterator[Weigh
         for match in scaled:
             names = tuple([source.name for source in match.sources])
             if match.relation.form == "scaled":
-                if is_usual or _is_usual_factor(match.relation, match):
+                same = [factor for factor in factors[_module_name(match)] if _are_close(factor, match.relation.factor)]
+                if is_usual or len(same) > 1 or _is_usual_factor(match.relation, match):
                     continue
                 if abs(match.relation.factor + 1) < _SIGN:
                     message = f"the sign of all values is wrong, expected {names[0]}"
@@ -240,6 +251,15 @@ def _find_scaled(explained: Mapping[ModelWeight, WeightMatch]) -> Iterator[Weigh
             for match in plus_one:
                 message = f"the values are those of {match.sources[0].name} plus one, expected its values"
                 yield fault_of(match.weight, "scale", message, tensors=match.names, actual_tensors=match.names)
+
+
+def _module_name(match: WeightMatch) -> str:
+    """The last word of the path of a module, such as that of all queries."""
+    return split_name(match.sources[0].name)[-2:-1][0] if "." in match.sources[0].name else ""
+
+
+def _are_close(a: float, b: float) -> bool:
+    return abs(a - b) <= _SIGN * abs(b)
 
 
 def _has_factors(match: WeightMatch) -> bool:

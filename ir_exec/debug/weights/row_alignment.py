@@ -12,7 +12,7 @@ import numpy as np
 
 from ir_exec.debug.weights.comparing_values import compare_values
 from ir_exec.debug.weights.derived import TensorSource
-from ir_exec.debug.weights.layouts import TransposedTensor, read_flat
+from ir_exec.debug.weights.layouts import TransposedTensor, read_flat, squeeze_shape
 from ir_exec.debug.weights.matching import WeightMatch, describe_format
 from ir_exec.debug.weights.model_weights import ModelWeight
 from ir_exec.debug.weights.readers.tensors import count_rows
@@ -85,8 +85,13 @@ def align_rows(weight: ModelWeight, sources: Sequence[TensorSource]) -> WeightMa
     """
     if weight.elements > _MOST_ELEMENTS:
         return None
-    shape = weight.shape
-    matrix = weight.read(0, count_rows(shape)).reshape(count_rows(shape), -1)
+    array = weight.read(0, count_rows(weight.shape)).reshape(weight.shape)
+    broadcast = _align_broadcast(weight, array, sources)
+    if broadcast is not None:
+        return broadcast
+    # Positions in a sequence have an axis of size 1 before them.
+    shape = squeeze_shape(weight.shape) or (1,)
+    matrix = array.reshape(shape[0], -1)
     if matrix.shape[0] == 1 or matrix.shape[1] == 1:
         return _align_vector(weight, matrix.reshape(-1), sources)
     for is_transposed in (False, True) if matrix.ndim == 2 else (False,):
@@ -126,7 +131,7 @@ def _align(
     used = tuple([pool.sources[position] for position in dict.fromkeys(owner.tolist())])
 
     def read(start: int, stop: int) -> Array:
-        if not is_transposed and matrix.shape[0] == count_rows(weight.shape):
+        if not is_transposed and rows == count_rows(weight.shape) and matrix.shape[0] == rows:
             return mapping.read(width, start, stop)
         everything = mapping.read(width, 0, rows)
         everything = everything.T if is_transposed else everything
@@ -240,6 +245,29 @@ def find_rotary_heads(order: Array) -> int | None:
     return None
 
 
+def _align_broadcast(weight: ModelWeight, array: Array, sources: Sequence[TensorSource]) -> WeightMatch | None:
+    """Find a tensor that is repeated along axes of a weight."""
+    reduced = array
+    for axis in range(array.ndim):
+        if reduced.shape[axis] > 1 and (reduced == np.take(reduced, [0], axis)).all():
+            reduced = np.take(reduced, [0], axis)
+    if reduced.size == array.size or reduced.size < 2:
+        return None
+    for source in sources:
+        if squeeze_shape(source.tensor.shape) != squeeze_shape(reduced.shape):
+            continue
+        numbers = read_flat(source.tensor, 0, reduced.size).reshape(reduced.shape)
+        if np.allclose(reduced, numbers, 2.0**-8, 0):
+
+            def read(start: int, stop: int, numbers: Array = numbers) -> Array:
+                rows = np.broadcast_to(numbers, array.shape).reshape(count_rows(array.shape), -1)
+                return np.asarray(rows[start:stop])
+
+            words = ("broadcast", *describe_format(weight, source.tensor.format))
+            return WeightMatch(weight, (source,), words, compare_values(weight, read, source.tensor.format), read=read)
+    return None
+
+
 def _align_vector(weight: ModelWeight, numbers: Array, sources: Sequence[TensorSource]) -> WeightMatch | None:
     """Find the vectors that a vector is a concatenation of, or the one that contains it."""
     vectors = [source for source in sources if prod(source.tensor.shape) == max(source.tensor.shape, default=0)]
@@ -270,11 +298,33 @@ def _align_vector(weight: ModelWeight, numbers: Array, sources: Sequence[TensorS
     if offset == size:
         array = np.concatenate([read_flat(part.tensor, 0, prod(part.tensor.shape)) for part in parts])
         return _vector_match(weight, tuple(parts), ("concatenated",), array)
+    row = _find_row(numbers, sources, tolerance)
+    if row is not None:
+        source, first, part = row
+        return _vector_match(weight, (source,), (f"rows {first} to {first}",), part)
     for position, source in enumerate(vectors):
         for start in np.flatnonzero(np.abs(values[position] - numbers[0]) <= tolerance)[:64]:
             part = values[position][start : start + size]
             if len(values[position]) > size == len(part) and np.allclose(numbers, part, 0, tolerance):
                 return _vector_match(weight, (source,), (f"rows {start} to {start + size - 1}",), part)
+    return None
+
+
+def _find_row(
+    numbers: Array, sources: Sequence[TensorSource], tolerance: float
+) -> tuple[TensorSource, int, Array] | None:
+    """The row of a tensor with these numbers, its position and its numbers."""
+    size = len(numbers)
+    for source in sources:
+        shape = source.tensor.shape
+        rows = prod(shape) // size if shape and shape[-1] == size else 0
+        if rows < 2:
+            continue
+        first = source.tensor.gather(np.arange(rows) * size)
+        for row in np.flatnonzero(np.abs(first - numbers[0]) <= tolerance)[:64]:
+            part = read_flat(source.tensor, int(row) * size, (int(row) + 1) * size)
+            if np.allclose(numbers, part, 0, tolerance):
+                return source, int(row), part
     return None
 
 

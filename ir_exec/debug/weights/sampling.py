@@ -17,6 +17,7 @@ _MOST_ROWS = 16
 _GAIN = 0.1
 """Share of the error of plain numbers that a relation must leave at most to be preferred."""
 
+_NO_SCALE = 1e-3
 _TOO_SMALL = 1e-12
 _EQUAL = 1e-11
 """Maximum squared error of numbers that are computed in another way."""
@@ -69,7 +70,7 @@ class Samples:
     def similarity(self, other: Samples) -> Array:
         """The correlation of each pair, also if rows are scaled: [tensors, tensors of the other]."""
         similarity = np.abs(self._centered @ other._centered.T)
-        if self.grid_shape[0] > 1 and self.grid_shape[1] >= 8:
+        if self.grid_shape[0] > 1 and self.grid_shape[1] > 1:
             similarity = np.maximum(similarity, np.abs(self._by_row @ other._by_row.T))
         equal = self.is_constant[:, None] & other.is_constant[None] & (self.numbers[:, :1] == other.numbers[:, 0][None])
         return np.where(equal, np.float32(1), similarity)
@@ -96,9 +97,11 @@ def fit_relation(weight: Array, tensor: Array) -> tuple[Relation, float]:
         slope = float((x * y).sum() / (np.square(y).sum() or 1.0))
         for relation in (Relation("plus one"), Relation("scaled", slope)):
             error = float(np.square(x - expected_values(relation, y)).sum()) / power
+            if relation.form == "scaled" and abs(slope - 1) < _NO_SCALE:
+                continue
             if error < _GAIN * least:
                 best, least = relation, error
-        if x.shape[0] > 1 and x.shape[1] >= 8:
+        if x.shape[0] > 1 and x.shape[1] > 1:
             for form, axis in (("scaled rows", 1), ("scaled columns", 0)):
                 squares = np.square(y).sum(axis=axis, keepdims=True)
                 factors = (x * y).sum(axis=axis, keepdims=True) / np.where(squares > 0, squares, 1)

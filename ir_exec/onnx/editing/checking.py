@@ -36,11 +36,15 @@ def find_errors(source: OnnxSource, proto: ModelProto) -> list[Diagnostic]:
     return [finding for finding in checked.report.errors if finding.code not in _NOT_OF_EDITS]
 
 
-def check_edit(source: OnnxSource, proto: ModelProto) -> None:
-    """Raise GraphError with the first error that an edited message has, but not its source."""
+def check_edit(source: OnnxSource, proto: ModelProto) -> bool:
+    """Return True if an edited message has no errors, False if it has errors of its source.
+
+    Raises:
+        GraphError: With the first error that the message has, but not its source.
+    """
     after = find_errors(source, proto)
     if not after:
-        return
+        return True
     before = Counter(finding.code for finding in find_errors(source, source.proto))
     for finding in after:
         before[finding.code] -= 1
@@ -51,3 +55,4 @@ def check_edit(source: OnnxSource, proto: ModelProto) -> None:
                 hint=finding.hint,
                 location=finding.location,
             )
+    return False

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, GraphError, UnsupportedError
 from ir_exec.onnx.editing.scopes import GraphScope, ScopeFinder, bodies_of
-from ir_exec.onnx.editing.types import declared_types, infer_declarations
+from ir_exec.onnx.editing.types import declared_types
 from ir_exec.onnx.lowering.registry import canonical_domain
 from ir_exec.onnx.reading.order import needed_names
 
 if TYPE_CHECKING:
-    from onnx import ModelProto, NodeProto, TypeProto
+    from onnx import ModelProto, NodeProto, TensorProto, TypeProto
 
 __all__ = ["OnnxPart", "PartGraph", "cut_between", "make_part"]
 
@@ -142,7 +142,7 @@ def cut_between(
         starts: Names of values or nodes, `node:1` for one of several outputs, `loop/body/name` in a body. All values of
             a node with several outputs are meant.
         ends: Names of the same form in the same graph or body; without any, the outputs that depend on `starts`.
-        infer: Returns types of values that neither the file declares nor ONNX's inference finds.
+        infer: Returns types of values that the file does not declare.
 
     Raises:
         EvaluationError: IR705 for names that do not exist or without nodes between them.
@@ -211,6 +211,7 @@ def make_part(
     outputs: Sequence[str],
     *,
     starts: Sequence[str] = (),
+    folded: Mapping[str, TensorProto] | None = None,
     infer: Callable[[], Mapping[str, TypeProto]] | None = None,
 ) -> OnnxPart:
     """Return the model of some nodes: values that they read become inputs, unless they follow from constants.
@@ -218,16 +219,18 @@ def make_part(
     Args:
         outputs: Values of the nodes.
         starts: Values that become inputs first.
+        folded: Values that become initializers instead of being computed by their nodes.
         infer: As for `cut_between`.
 
     Raises:
         UnsupportedError: For an input of unknown element type.
     """
     proto, scope = graph.proto, graph.scope
-    selected = graph.close_over_constants(nodes, starts)
-    produced = {name for node in selected for name in node.output if name} - set(starts)
+    folded = folded or {}
+    selected = graph.close_over_constants(nodes, [*starts, *folded])
+    produced = {name for node in selected for name in node.output if name} - {*starts, *folded}
     read = {name: None for node in selected for name in sorted(graph.needed[id(node)])}
-    tensors = dict(graph.initializers())
+    tensors = {**dict(graph.initializers()), **folded}
     open_values = [name for name in read if name not in produced and name not in tensors and name not in starts]
     order = {name: position for position, name in enumerate(scope.input_names)}
     open_values.sort(key=lambda name: order.get(name, len(order)))
@@ -243,7 +246,8 @@ def make_part(
     body.node.extend(selected)
     tensor_names = [name for name in tensors if name in read and name not in inputs]
     tensor_names += [name for name in outputs if name in tensors and name not in read]
-    _copy_tensors(body, [tensors[name] for name in tensor_names], graph)
+    _copy_tensors(body, [tensors[name] for name in tensor_names if name not in folded], graph)
+    body.initializer.extend([folded[name] for name in tensor_names if name in folded])
     types = _Types(graph, infer)
     declared_inputs = {declared.name: declared for declared in scope.content.input}
     for name in inputs:
@@ -260,7 +264,6 @@ def make_part(
             body.output.append(declared_outputs[name])
         else:
             types.add(body.output.add(), name, is_required=False)
-    _complete_outputs(part)
     inner = (produced | set(tensor_names)) - set(outputs)
     body.value_info.extend([declared for declared in scope.content.value_info if declared.name in inner])
     body.quantization_annotation.extend(
@@ -268,15 +271,6 @@ def make_part(
     )
     _drop_functions(part)
     return OnnxPart(part, tuple(inputs), tuple(outputs), scope.path)
-
-
-def _complete_outputs(part: ModelProto) -> None:
-    """Declare the types of outputs that neither the file nor its inference has, as inferred in the part."""
-    untyped = [output for output in part.graph.output if not output.type.WhichOneof("value")]
-    inferred = infer_declarations(part) if untyped else {}
-    for output in untyped:
-        if output.name in inferred:
-            output.type.CopyFrom(inferred[output.name])
 
 
 def _copy_tensors(body: Any, tensors: Sequence[Any], graph: PartGraph) -> None:
@@ -298,7 +292,7 @@ class _Types:
             content = graph.scope.content
             for declared in (*content.value_info, *content.output, *content.input):
                 self._declared[declared.name] = declared.type
-        self._inferred: list[Mapping[str, TypeProto]] | None = None
+        self._inferred: Mapping[str, TypeProto] | None = None
 
     def add(self, target: Any, name: str, *, is_required: bool) -> None:
         """Declare a value."""
@@ -315,13 +309,8 @@ class _Types:
         if declared is not None and _is_typed(declared):
             return declared
         if self._inferred is None:
-            self._inferred = [infer_declarations(self._graph.proto)]
-        match = self._inferred[0].get(name)
-        if match is None or not _is_typed(match):
-            if len(self._inferred) == 1:
-                self._inferred.append({} if self._infer is None else self._infer())
-            match = self._inferred[1].get(name)
-        return match
+            self._inferred = {} if self._infer is None else self._infer()
+        return self._inferred.get(name, declared)
 
 
 def _is_typed(declared: TypeProto) -> bool:

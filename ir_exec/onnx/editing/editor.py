@@ -18,15 +18,19 @@ from ir_exec.onnx.editing.attributes import (
     require_operator,
     tensor_of,
 )
+from ir_exec.onnx.editing.checking import check_edit
+from ir_exec.onnx.editing.lowered_types import infer_by_lowering
 from ir_exec.onnx.editing.scopes import GraphScope, ScopeFinder
 from ir_exec.onnx.editing.sources import OnnxSource
 from ir_exec.onnx.editing.types import (
     Dims,
+    affected_declarations,
     declared_types,
     dims_of,
     infer_declarations,
     set_dims,
     update_declarations,
+    without_declarations,
 )
 from ir_exec.onnx.lowering.registry import NEWEST_VERSIONS, STANDARD, canonical_domain
 from ir_exec.onnx.reading.functions import schema_of
@@ -34,7 +38,7 @@ from ir_exec.onnx.reading.order import in_order, needed_names
 from ir_exec.types import Array
 
 if TYPE_CHECKING:
-    from onnx import ModelProto, NodeProto, ValueInfoProto
+    from onnx import ModelProto, NodeProto, TypeProto, ValueInfoProto
 
 __all__ = ["NodeText", "OnnxEditor"]
 
@@ -90,10 +94,18 @@ class OnnxEditor:
         return [str(declared.name) for declared in self._inputs()]
 
     def proto(self) -> ModelProto:
-        """Return the edited message, in which declared types follow the edits."""
-        if self._changed:
-            update_declarations(self._proto, self._changed, are_reshaped=self._are_reshaped)
-            self._changed, self._are_reshaped = set(), False
+        """Return the edited message, in which declared types follow the edits.
+
+        Raises:
+            GraphError: With the first error that `check` finds in it, but not in the source.
+        """
+        names = affected_declarations(self._proto, self._changed)
+        without_types = without_declarations(self._proto, names) if names else self._proto
+        is_valid = check_edit(self.source, without_types)
+        if names:
+            inferred = infer_declarations(without_types) if is_valid else infer_by_lowering(self.source, without_types)
+            update_declarations(self._proto, names, inferred, are_reshaped=self._are_reshaped)
+        self._changed, self._are_reshaped = set(), False
         return self._proto
 
     def rename(self, old: str, new: str) -> Self:
@@ -195,7 +207,7 @@ class OnnxEditor:
         value = scope.value(name)
         if value in scope.output_names:
             raise GraphError(f"{value!r} is an output already", code=Code.duplicate_layer_name)
-        declared = declared_types(self._proto).get(value) or infer_declarations(self._proto).get(value)
+        declared = self._type_of(value)
         output = self._proto.graph.output.add()
         output.name = value
         if declared is not None:
@@ -417,14 +429,18 @@ class OnnxEditor:
                     return array_like(code, value)
             if expected.type_str != schema.inputs[0].type_str:
                 return array.astype(np.float32) if array.dtype.kind == "f" else array
-        types = declared_types(self._proto)
-        declared = types.get(node.input[0]) if node.input else None
-        if declared is None or not declared.tensor_type.elem_type:
-            declared = infer_declarations(self._proto).get(node.input[0]) if node.input else None
+        declared = self._type_of(node.input[0]) if node.input else None
         element_type = 0 if declared is None else declared.tensor_type.elem_type
         if element_type:
             return array_like(element_type, value)
         return array.astype(np.float32) if array.dtype.kind == "f" else array
+
+    def _type_of(self, name: str) -> TypeProto | None:
+        """Return the declared or inferred type of a value; None if it is unknown."""
+        declared = declared_types(self._proto).get(name)
+        if declared is None or not declared.tensor_type.elem_type:
+            return infer_by_lowering(self.source, self._proto).get(name, declared)
+        return declared
 
     def _import_domain(self, scope: GraphScope, domain: str) -> None:
         """Import a domain that the model or the function does not import yet."""

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["ExternalData", "data_files", "tensors_of", "write_edited"]
 
 ExternalData: TypeAlias = Literal["in", "out", "pack"]
-"""The location of tensor data: "in" the file, or "out" in a file next to it. "pack" copies the data that are outside to
-a new file."""
+"""The place of tensor data: "in" the file, or "out" in a file next to it. "pack" copies the data that are outside to a
+new file."""
 
 _LEAST_OUTSIDE = 1024
 """Minimum bytes of a tensor that is moved to a file with external data, as in onnx."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from ir_exec.codes import Code
@@ -13,9 +13,20 @@ from ir_exec.onnx.editing.sources import data_span
 from ir_exec.onnx.reading.order import needed_names
 
 if TYPE_CHECKING:
-    from onnx import GraphProto, ModelProto, NodeProto, TypeProto
+    from onnx import GraphProto, ModelProto, NodeProto, TypeProto, ValueInfoProto
 
-__all__ = ["Dims", "dims_of", "infer_declarations", "parse_dims", "parse_shapes", "set_dims", "update_declarations"]
+__all__ = [
+    "Dims",
+    "affected_declarations",
+    "declared_types",
+    "dims_of",
+    "infer_declarations",
+    "parse_dims",
+    "parse_shapes",
+    "set_dims",
+    "update_declarations",
+    "without_declarations",
+]
 
 Dims: TypeAlias = "tuple[int | str | None, ...]"
 """Sizes, names of dynamic axes, and None for unknown dims."""
@@ -99,26 +110,17 @@ def set_dims(declared: TypeProto, dims: Dims) -> None:
             entry.dim_param = dim
 
 
-def infer_declarations(proto: ModelProto, unknown: Collection[str] = ()) -> dict[str, TypeProto]:
-    """Return the types of the values of the graph, as ONNX's shape inference finds them.
+def infer_declarations(proto: ModelProto) -> dict[str, TypeProto]:
+    """Return the types of the values of the graph, as ONNX's shape inference finds them, with the names of dims.
 
     Args:
-        unknown: Values whose declarations are ignored.
+        proto: A valid model: for invalid nodes, ONNX's inference may end the process.
     """
     from onnx import ModelProto, shape_inference
 
     copy = ModelProto()
     copy.CopyFrom(proto)
-    graph = copy.graph
-    retained = [declared for declared in graph.value_info if declared.name not in unknown]
-    if len(retained) < len(graph.value_info):
-        copies = [type(declared).FromString(declared.SerializeToString()) for declared in retained]
-        del graph.value_info[:]
-        graph.value_info.extend(copies)
-    for output in graph.output:
-        if output.name in unknown:
-            output.ClearField("type")
-    for tensor in graph.initializer:
+    for tensor in copy.graph.initializer:
         if data_span(tensor) is not None:
             # Inference reads no values of large tensors.
             tensor.ClearField("external_data")
@@ -130,11 +132,26 @@ def infer_declarations(proto: ModelProto, unknown: Collection[str] = ()) -> dict
         # Its exceptions are of several classes, and not every valid file is accepted.
         inferred = copy
     declarations = (*inferred.graph.input, *inferred.graph.value_info, *inferred.graph.output)
-    types = {declared.name: declared.type for declared in declarations if declared.type.WhichOneof("value")}
-    for tensor in proto.graph.initializer:
-        if tensor.name not in types:
-            types[tensor.name] = _type_of(tensor.data_type, tuple(tensor.dims))
-    return types
+    return {declared.name: declared.type for declared in declarations if declared.type.WhichOneof("value")}
+
+
+def without_declarations(proto: ModelProto, names: Collection[str]) -> ModelProto:
+    """Return a copy in which these values and outputs have no declared types."""
+    copy = type(proto)()
+    copy.CopyFrom(proto)
+    _retain_declarations(copy.graph, lambda declared: declared.name not in names)
+    for output in copy.graph.output:
+        if output.name in names:
+            output.ClearField("type")
+    return copy
+
+
+def _retain_declarations(graph: GraphProto, is_retained: Callable[[ValueInfoProto], bool]) -> None:
+    retained = [declared for declared in graph.value_info if is_retained(declared)]
+    if len(retained) < len(graph.value_info):
+        copies = [type(declared).FromString(declared.SerializeToString()) for declared in retained]
+        del graph.value_info[:]
+        graph.value_info.extend(copies)
 
 
 def _type_of(data_type: int, dims: Dims) -> TypeProto:
@@ -146,19 +163,27 @@ def _type_of(data_type: int, dims: Dims) -> TypeProto:
     return declared
 
 
-def update_declarations(proto: ModelProto, changed: Collection[str], *, are_reshaped: bool) -> None:
+def affected_declarations(proto: ModelProto, changed: Collection[str]) -> set[str]:
+    """Return the declared values and outputs that depend on values with new types.
+
+    Args:
+        changed: Inputs with new types, and outputs of edited nodes.
+    """
+    graph = proto.graph
+    return {declared.name for declared in (*graph.value_info, *graph.output)} & _dependents(graph, changed)
+
+
+def update_declarations(
+    proto: ModelProto, names: Collection[str], inferred: Mapping[str, TypeProto], *, are_reshaped: bool
+) -> None:
     """Replace the declarations of outputs and values that an edit has made wrong; others are unchanged.
 
     Args:
-        changed: The values with new types: inputs, and outputs of edited nodes.
+        names: The values and outputs whose declarations may be wrong.
+        inferred: The inferred types.
         are_reshaped: The dims of inputs were changed. Then declarations that inference does not confirm are removed.
     """
     graph = proto.graph
-    affected = _dependents(graph, changed)
-    names = {declared.name for declared in (*graph.value_info, *graph.output)} & affected
-    if not names:
-        return
-    inferred = infer_declarations(proto, names)
     dropped = set()
     for declared in graph.value_info:
         if declared.name not in names:
@@ -168,11 +193,7 @@ def update_declarations(proto: ModelProto, changed: Collection[str], *, are_resh
             dropped.add(declared.name)
         elif actual is not None and _contradicts(declared.type, actual, are_reshaped):
             declared.type.CopyFrom(_without_generated_names(actual))
-    if dropped:
-        retained = [declared for declared in graph.value_info if declared.name not in dropped]
-        copies = [type(declared).FromString(declared.SerializeToString()) for declared in retained]
-        del graph.value_info[:]
-        graph.value_info.extend(copies)
+    _retain_declarations(graph, lambda declared: declared.name not in dropped)
     for output in graph.output:
         if output.name not in names:
             continue
@@ -183,7 +204,7 @@ def update_declarations(proto: ModelProto, changed: Collection[str], *, are_resh
         elif _contradicts(output.type, actual, are_reshaped):
             output.type.CopyFrom(_without_generated_names(actual))
     for node in graph.node if are_reshaped else ():
-        if affected.intersection(node.output):
+        if any(name in names for name in node.output):
             _forget_declarations(node)
 
 

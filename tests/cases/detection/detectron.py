@@ -118,7 +118,7 @@ for seed, attributes in enumerate(
 ):
     CASES.append(detectron(12, 3, 800 + 10 * seed, **attributes))
     CASES.append(detectron(7, 5, 805 + 10 * seed, **attributes))
-# Scores next to the threshold, on both sides of it and on it; 2**-14 of it is less than f16 can tell.
+# Scores next to the threshold, on both sides of it and on it; 2**-14 of it is below the resolution of f16.
 for threshold in (0.05, 0.2, 0.7):
     close = detectron(9, 2, 904, score_threshold=threshold, nms_threshold=0.99, max_detections_per_image=9)
     near = np.float32(threshold)

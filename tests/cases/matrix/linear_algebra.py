@@ -70,7 +70,7 @@ def grouped_matmul(
     element_type: str = "f32",
     index: str = "i32",
 ) -> Case:
-    """OpenVINO infers types, but has no kernel; the specification's formula tells the values."""
+    """OpenVINO infers types, but has no kernel; the specification's formula gives the values."""
     left, right = numbers(a, 1, element_type), numbers(b, 2, element_type)
     inputs: tuple[Array, ...] = (left, right)
     expected = np.zeros((*a[:-1], b[1]), left.dtype)

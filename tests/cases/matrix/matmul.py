@@ -83,7 +83,7 @@ CASES += [
     )
 ]
 
-# Odd numbers of rows and columns, which with other numbers in `costs` are many pieces and strips.
+# Odd numbers of rows and columns, which are many blocks with other values in `costs`.
 CASES += [
     matmul(transpose_shape(a, turns[0]), transpose_shape(b, turns[1]), turns)
     for a, b in [((3, 5), (5, 33)), ((33, 5), (5, 3)), ((2, 9, 5), (5, 17)), ((3, 7, 5), (3, 5, 23))]

@@ -13,8 +13,9 @@ INDEX_KINDS = ["i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64"]
 
 
 def oracle_of(shape: tuple[int, ...], target: tuple[int, ...]) -> dict[str, object]:
-    """Who answers: the plugin crashes on scalars that stay scalars, and makes a target of 0 a 1; both crash on empty
-    data, of which only the shape is to be told."""
+    """The oracle of a case: the plugin crashes on scalars that stay scalars, and makes a target of 0 a 1; both crash on
+    empty data with only its shape to report.
+    """
     if 0 in shape:
         output = np.zeros(np.broadcast_shapes(shape, target), np.float32)
         return {"oracle": "nobody", "expected": (output,)}

@@ -23,11 +23,11 @@ OTHERS = ("u1", "u2", "u3", "u6", "nf4", "f4e2m1", "string")
 INDEX_TYPES = ("i4", "i8", "i16", "i32", "i64", "u4", "u8", "u16", "u32", "u64")
 
 IN_REFERENCE = ("i16", "i32", "i64", "u32", "u64")
-"""Integer types of which OpenVINO's reference kernel gives means; it rounds them down as the specification says."""
+"""Integer types of which OpenVINO's reference kernel gives means; it rounds them down as specified."""
 
 
 def below(*shape: int) -> Array:
-    """As `iota`, with negative numbers."""
+    """Like `iota`, with negative numbers."""
     return -1 - iota(*shape)
 
 

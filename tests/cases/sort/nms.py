@@ -29,7 +29,7 @@ def thresholds(most: int, iou: float, score: float, *sigma: float) -> tuple[Arra
 
 CASES: list[Case] = []
 
-# The same for every version, max_output_boxes_per_class being known only at run time.
+# All versions, with max_output_boxes_per_class known only at run time.
 for since in (1, 3, 4, 5, 9):
     CASES += [
         nms(since, HEAPS, HEAP_SCORES, *thresholds(3, 0.5, 0.0)),

@@ -42,7 +42,7 @@ def test_the_schema_is_current() -> None:
     )
 
 
-def test_the_versions_that_differ_are_told(tmp_path: Path) -> None:
+def test_differing_versions_are_reported(tmp_path: Path) -> None:
     run("bundle", GNN, *INPUTS, "--output", tmp_path / "b.zip")
     with zipfile.ZipFile(tmp_path / "b.zip") as archive:
         contents = {name: archive.read(name) for name in archive.namelist()}

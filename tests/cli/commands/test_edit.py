@@ -109,7 +109,7 @@ def test_layers_inside_of_bodies(path: Path) -> None:
     assert output.tolist() == [-2, -4]
 
 
-def test_element_types_and_files_that_are_replaced(path: Path) -> None:
+def test_replaced_element_types_and_files(path: Path) -> None:
     x = build.parameter([2], name="x")
     build.model(build.result(build.relu(x), name="y")).save(path)
     out = path.with_name("out.xml")

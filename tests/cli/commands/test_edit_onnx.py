@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -152,3 +154,44 @@ def test_diff_and_textconv(path: Path) -> None:
     path.with_name("cut.onnx").write_bytes(path.read_bytes()[:-60])
     assert run("diff", path, path.with_name("cut.onnx")).exit_code == 1
     assert run("diff", path, path.with_name("missing.onnx")).exit_code == 2
+
+
+def test_bundle_is_test_data_of_onnx(path: Path, tmp_path: Path) -> None:
+    result = run("bundle", path, "-o", tmp_path / "bundle.zip", "--seed", "1")
+    assert result.exit_code == 0, result.output
+    with zipfile.ZipFile(tmp_path / "bundle.zip") as archive:
+        archive.extractall(tmp_path / "unpacked")
+    folder = tmp_path / "unpacked"
+    assert (folder / "model.onnx").read_bytes() == path.read_bytes()
+    data = folder / "test_data_set_0"
+    assert sorted(file.name for file in data.iterdir()) == ["input_0.pb", "input_1.pb", "output_0.pb"]
+    arrays = {file.stem: onnx.TensorProto.FromString(file.read_bytes()) for file in data.iterdir()}
+    assert [arrays[name].name for name in ("input_0", "input_1", "output_0")] == ["x", "z", "y"]
+    x, z, expected = (onnx.numpy_helper.to_array(arrays[name]) for name in ("input_0", "input_1", "output_0"))
+    from onnx.reference import ReferenceEvaluator
+
+    (actual,) = ReferenceEvaluator(str(folder / "model.onnx")).run(None, {"x": x, "z": z})
+    np.testing.assert_allclose(actual, expected, rtol=1e-6)
+    assert run("bundle", "--run", tmp_path / "bundle.zip").exit_code == 0
+
+
+FAILS = "import onnx, sys; sys.exit(4 * ('Mul' in [n.op_type for n in onnx.load(sys.argv[1]).graph.node]))"
+
+
+@pytest.mark.parametrize("with_inputs", [True, False])
+def test_reduce_to_the_smallest_file(with_inputs: bool, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(path.parent)
+    path.with_name("fails.py").write_text(FAILS)
+    command = f"{sys.executable} fails.py {{model}}" + (" {inputs}" if with_inputs else "")
+    result = run("reduce", path, "--until", command)
+    assert result.exit_code == 0, result.output
+    proto = onnx.load(path.with_name("reduced.onnx"))
+    assert [node.SerializeToString() for node in proto.graph.node] == [model(TEXT).graph.node[1].SerializeToString()]
+    assert path.with_name("reduced.inputs.npz").exists() == with_inputs
+    onnx.checker.check_model(proto)
+
+
+def test_reduce_of_what_does_not_fail(path: Path) -> None:
+    path.with_name("fine.py").write_text("")
+    result = run("reduce", path, "--until", f"{sys.executable} {path.with_name('fine.py')} {{model}}")
+    assert result.exit_code == 2

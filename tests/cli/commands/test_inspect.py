@@ -56,7 +56,7 @@ def test_inferred_types_go_beyond_the_declared_ones() -> None:
     assert table(result, "Inputs")[0][:3] == ["x", "f32", "[?,?]"]
 
 
-def test_operators_that_are_missing() -> None:
+def test_missing_operators() -> None:
     result = inspect(BAD / "IR902-extension-operator.xml")
     assert result.exit_code == 0
     assert ["MyOp", "my_extension", "1", "not", "implemented"] in table(result, "Operators")
@@ -193,7 +193,7 @@ def test_shapes_that_do_not_fit() -> None:
 
 
 class TestLayer:
-    def test_attributes_and_neighbours(self) -> None:
+    def test_attributes_and_neighbors(self) -> None:
         result = inspect(NETWORKS / "script_if.xml", "--layer", "aten::linear/MatMul")
         assert result.exit_code == 0, result.output
         assert result.stdout.splitlines()[:2] == [

@@ -118,7 +118,7 @@ def test_description_includes_shared_attributes() -> None:
     assert "output = data" not in description_of(resolve("SoftMax", "opset1"))
 
 
-def test_notes_are_the_sentences_that_compare() -> None:
+def test_notes_are_complete_sentences() -> None:
     assert notes_of(resolve("GatherElements", "opset6")) == [mentions("OpenVINO", "indices", 0)]
     assert notes_of(resolve("Abs", "opset1")) == []
 

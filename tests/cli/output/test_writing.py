@@ -177,7 +177,7 @@ def state_of(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_every_option_that_writes_is_an_output() -> None:
+def test_writing_options_are_outputs() -> None:
     assert set(outputs()) == set(OUTPUTS)
     assert {name for name, _ in outputs()} == set(ARGUMENTS)
     for name, command in commands():
@@ -294,7 +294,7 @@ def test_the_model_and_its_weights_are_refused(folder: Path, command: str, optio
 
 
 @pytest.mark.parametrize("command", ["convert", "edit", "extract", "reduce"])
-def test_weights_that_the_model_reads_are_not_replaced(folder: Path, command: str) -> None:
+def test_weights_read_by_model_are_not_replaced(folder: Path, command: str) -> None:
     """The .bin next to the output is the weights file of the input, or belongs to no model."""
     models = folder / "models"
     shutil.copy(models / "other.xml", folder / "mine.xml")
@@ -320,7 +320,7 @@ def test_a_link_to_the_weights_of_another_model(folder: Path, command: str) -> N
     assert state_of(folder) == before
 
 
-def test_the_weights_of_an_option_are_not_replaced(folder: Path) -> None:
+def test_weights_passed_as_option_are_not_replaced(folder: Path) -> None:
     models = folder / "models"
     shutil.copy(models / "model.xml", folder / "out.xml")
     shutil.copy(models / "model.bin", folder / "out.bin")
@@ -506,7 +506,7 @@ def test_the_default_page_is_an_output(folder: Path) -> None:
     assert state_of(folder) == before
 
 
-def test_a_junit_report_is_replaced_by_a_junit_report(folder: Path) -> None:
+def test_junit_report_may_be_replaced(folder: Path) -> None:
     model = folder / "models" / "model.xml"
     for _ in range(2):
         assert run("check", model, "--format", "junit", "-o", "junit.xml").exit_code == 0

@@ -13,7 +13,7 @@ from ir_exec.debug.comparison.metrics import Difference, Settings
 from ir_exec.debug.comparison.records import CONTRADICTION, ComparedLayer, ComparedOutput
 from ir_exec.debug.comparison.references.reference import ArraysReference
 from ir_exec.types import Array
-from tests.debug.comparison.test_advice import Fusing, chain, values
+from tests.debug.comparison.test_value_comparer_advice import Fusing, chain, values
 from tests.helpers.facts import mentions
 
 X = np.random.default_rng(0).standard_normal((3, 4)).astype(np.float32)
@@ -84,7 +84,7 @@ class TestFusions:
         assert report.faults == ()
         assert report.verdict == "equal"
 
-    def test_a_layer_that_computes_is_accused(self) -> None:
+    def test_computing_layer_is_blamed(self) -> None:
         report = against(with_a_side(moves=False), side_values(moves=False))
         assert [(fault.path, fault.is_gross, fault.is_certain) for fault in report.faults] == [("side", True, True)]
         assert report.verdict == "different in a layer"
@@ -124,7 +124,7 @@ class TestOtherReferences:
 
 
 @pytest.mark.parametrize("effect", [0.0, 1e-12])
-def test_another_file_shows_which_layer_moves_values_elsewhere(effect: float) -> None:
+def test_another_file_shows_the_misplacing_layer(effect: float) -> None:
     def model(mode: str) -> Model:
         x = build.parameter([1, 8, 3, 2], name="x")
         y = build.depth_to_space(x, mode=mode, block_size=2, name="moved")

@@ -90,7 +90,7 @@ def looping(type: str) -> Model:
     return read_model(file.xml.replace(f'name="{type.lower()}'.encode(), b'name="inner'), weights=file.weights)
 
 
-def test_a_wrong_body_and_not_the_loop_around_it() -> None:
+def test_wrong_body_is_named_instead_of_loop() -> None:
     """All iterations start from what the reference had, so only the layer that was changed is wrong by itself."""
     report = compare(looping("Sin"), looping("Tanh"))
     assert [(fault.path, fault.type) for fault in report.faults] == [("loop3/body/inner3", "Sin")]

@@ -176,7 +176,7 @@ def test_constants_of_bodies_that_do_not_run(x: list[float], first: float, secon
 
 
 @pytest.mark.parametrize("limit", [20.0, 25.0])
-def test_a_fault_that_shows_in_a_late_iteration_alone(limit: float, tmp_path: Path) -> None:
+def test_fault_in_late_iteration_only(limit: float, tmp_path: Path) -> None:
     """Iterations that are the same are looked at as a whole: what is found is what a look at every layer finds."""
 
     def network(limit: float) -> Model:

@@ -282,7 +282,7 @@ class TestWhatIsEqual:
         assert report.equal
         assert [result.status for result in report.output_results] == ["step"]
 
-    def test_an_output_that_falls_far_from_a_step_differs(self) -> None:
+    def test_output_far_from_a_step_differs(self) -> None:
         x = X + np.float32(1.2e-3)
         third = x / np.float32(3)
         third[12] = 3.9999
@@ -364,7 +364,7 @@ class TestRounding:
         assert self.explain_reference(np.int64([0, 1, 1, 2])) == mentions(1)
 
     @pytest.mark.parametrize("reference", [[1, 0, 1, 2], [0, 2, 1, 2], [0, 0, 1, 2]])
-    def test_elements_that_are_not(self, reference: list[int]) -> None:
+    def test_elements_without_ties(self, reference: list[int]) -> None:
         """One is far from a step, one is two steps away, and one is equal."""
         assert self.explain_reference(np.int64(reference)) is None
 

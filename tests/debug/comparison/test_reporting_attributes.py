@@ -17,7 +17,7 @@ def network(most: float, *, is_last: bool = True) -> Model:
 
 
 @pytest.mark.parametrize(("values", "verdict"), [([0, 1, 2, 3], "equal"), ([0, 1, 2, 7], "different")])
-def test_a_limit_that_is_not_reached(values: list[float], verdict: str) -> None:
+def test_unreached_limit(values: list[float], verdict: str) -> None:
     report = compare(network(6.0), network(5.0), [np.float32(values)])
     assert report.verdict == verdict
     (limited,) = (layer for layer in report.layers if layer.path == "limited")
@@ -31,7 +31,7 @@ def test_equal_attributes() -> None:
 
 
 @pytest.mark.parametrize(("values", "most"), [([1, 2], 6.0), ([1, 2], 5.0), ([-1, -2], 5.0)])
-def test_attributes_of_a_branch_that_does_not_run(values: list[float], most: float) -> None:
+def test_attributes_of_inactive_branch(values: list[float], most: float) -> None:
     def branches(most: float) -> Model:
         x = build.parameter([2], name="x")
         is_positive = build.greater(build.reduce_sum(x, [0]), np.float32(0))

@@ -1,4 +1,4 @@
-"""Copies of a network with weights of 16 bits: what they lose is told once, and faults in them are found."""
+"""Copies of a network with weights of 16 bits: their loss is reported once, and faults in them are found."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class TestCompare:
         assert report.weights.elements == W.size + V.size
         assert report.weights.sqnr_db == pytest.approx(74, abs=4)
 
-    def test_without_rounding_there_is_no_note(self) -> None:
+    def test_unrounded_weights_have_no_note(self) -> None:
         assert compare(network(), network(), [X]).weights is None
 
     def test_different_weight_is_a_fault(self, copies: tuple[Path, Path]) -> None:
@@ -69,7 +69,7 @@ class TestCompare:
         assert [fault.layer_name for fault in report.faults] == ["w"]
         assert report.weights is None
 
-    def test_a_copy_whose_weights_were_converted_back(self) -> None:
+    def test_copy_with_weights_converted_back(self) -> None:
         report = compare(network(), network(W.astype(np.float16).astype(np.float32)), [X])
         assert report.equal
         assert report.weights is not None
@@ -78,7 +78,7 @@ class TestCompare:
     def test_given_tolerances_count(self, copies: tuple[Path, Path]) -> None:
         assert not compare(*copies, [X], rtol=0, atol=1e-9).equal
 
-    def test_names_that_were_counted_up_do_not_matter(self, tmp_path: Path) -> None:
+    def test_renumbered_names_do_not_matter(self, tmp_path: Path) -> None:
         """The weights of a pair of layers go together, though one is converted on its way."""
         network().save(tmp_path / "short.xml", compress_to_fp16=True)
         text = (tmp_path / "short.xml").read_text()

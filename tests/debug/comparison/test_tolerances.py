@@ -109,7 +109,7 @@ def test_the_floor_counts_for_carried_errors() -> None:
     assert Settings(rtol=1e-3).carried_tolerance([ElementType.f32], node).atol == 0
 
 
-def test_the_accuracy_of_every_operator_is_on_the_page() -> None:
+def test_page_lists_accuracy_of_every_operator() -> None:
     rows = re.findall(r"^\| (\w+) \| ([\d.]*) \| ([\d.]*) \| ([\d.]*) \|.*\| (.*) \|$", PAGE.read_text(), re.MULTILINE)
     page = {name: Accuracy(*(float(text or 0) for text in numbers), reason) for name, *numbers, reason in rows}
     declared = {(cls.type_name, cls.accuracy) for cls in registered() if cls.accuracy != ROUNDED}

@@ -83,11 +83,11 @@ class TestNoFalseAlarm:
     def test_normalization_of_nearly_constant_rows(self) -> None:
         x = (np.float32(7.3) + np.float32(1e-6) * cancelling(3, 64)).astype(np.float32)
         mean = np.float64(x).mean(-1, keepdims=True).astype(np.float32)
-        centred = x - mean
-        reference = centred / np.sqrt((centred * centred).mean(-1, keepdims=True) + np.float32(1e-12))
+        centered = x - mean
+        reference = centered / np.sqrt((centered * centered).mean(-1, keepdims=True) + np.float32(1e-12))
         # Another rounding of the mean moves every element by as much.
         moved = x - np.nextafter(mean, np.float32(9))
-        reference = moved / np.sqrt((centred * centred).mean(-1, keepdims=True) + np.float32(1e-12))
+        reference = moved / np.sqrt((centered * centered).mean(-1, keepdims=True) + np.float32(1e-12))
         report = against(
             lambda x: build.mvn(x, [-1], eps=1e-12, normalize_variance=True, eps_mode="inside_sqrt", name="sum"),
             x,
@@ -110,7 +110,7 @@ class TestNoFalseAlarm:
 
 class TestFaultsAreFound:
     @pytest.mark.parametrize("length", [16, 256, 4096])
-    def test_a_mean_that_leaves_one_element_out(self, length: int) -> None:
+    def test_mean_leaving_out_one_element(self, length: int) -> None:
         x = cancelling(6, length)
         report = against(reduce_mean, x, x[:, 1:].mean(-1, dtype=np.float64).astype(np.float32))
         assert report.first_fault is not None
@@ -126,7 +126,7 @@ class TestFaultsAreFound:
         assert report.first_fault.own is not None
         assert report.first_fault.own.beyond_count <= 4
 
-    def test_what_is_given_counts_alone(self) -> None:
+    def test_given_tolerances_apply_alone(self) -> None:
         x = cancelling(6, 256)
         model = layer(reduce_mean, x)
         assert compare(model, {"sum": sum_in_order(x) / np.float32(256)}, [x], rtol=1e-5).faults != ()
@@ -143,7 +143,7 @@ class TestTerms:
         assert terms is not None
         assert terms.tolist() == [[4, 5, 5], [4, 4, 1]]
 
-    def test_updates_that_are_subtracted(self) -> None:
+    def test_subtracted_updates(self) -> None:
         x, indices, updates = np.float32([1, -2, 4]), np.int64([[0], [0], [2]]), np.float32([1, -3, 5])
 
         def make(x: Value, reduction: str) -> Value:
@@ -192,13 +192,13 @@ class TestTerms:
         node = self.node(lambda x: build.reduce_sum(x, [0], name="sum"), 3)
         assert cancelling_terms(node, [np.array([1, -1, 2]), np.array([0])]) is None
 
-    def test_what_is_not_finite_says_nothing(self) -> None:
+    def test_non_finite_values_give_no_limit(self) -> None:
         node = self.node(lambda x: build.reduce_sum(x, [1], name="sum"), 2, 2)
         terms = cancelling_terms(node, [np.float32([[np.inf, -1], [2, -1]]), np.array([1])])
         assert terms is not None
         assert terms.tolist() == [0, 3]
 
-    def test_the_limit_is_that_of_each_element(self) -> None:
+    def test_limit_is_per_element(self) -> None:
         tolerance = Tolerance(scale=1e-6, terms=1e-3)
         ours, reference = np.float32([0.01, 0.01, 0]), np.zeros(3, np.float32)
         error = difference(ours, reference, tolerance, terms=lambda: np.array([20.0, 5, 5]))

@@ -158,7 +158,7 @@ def transform(x: Array, dtype: type[np.floating]) -> Array:
     return np.stack([product.real, product.imag], -1).astype(np.float32)
 
 
-def test_angles_of_a_transform_are_rounded_relative_to_its_size() -> None:
+def test_transform_angles_are_rounded_relative_to_size() -> None:
     x = normal(4, 1000, 2)
     layer = build.dft(build.parameter(x.shape, name="x"), [1], name="sum")
     model = build.model(build.result(layer, name="y"), name="sums")

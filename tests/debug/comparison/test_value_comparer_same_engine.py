@@ -72,7 +72,7 @@ class TestCompression:
         assert four.rms == pytest.approx(2 * single.rms)
         assert SAME_ENGINE < single.rms < 0.1
 
-    def test_what_it_does_not_explain(self) -> None:
+    def test_unexplained_differences(self) -> None:
         assert compression_tolerance([]) is None
         assert compression_tolerance([weight(40.0), weight(40.0, is_fault=True)]) is None
         most = compression_tolerance([weight(-10.0)])

@@ -1,4 +1,4 @@
-"""What differs between two networks."""
+"""Differences of two networks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def in_another_case(xml: bytes) -> bytes:
 
 
 def exported_again(xml: bytes, seed: int) -> bytes:
-    """The same network with other ids, another order, other generated names, and defaults left out."""
+    """The network with other ids, another order, other generated names, and defaults left out."""
     root = etree.fromstring(xml)
     random = Random(seed)
     for layers in root.iter("layers"):
@@ -205,7 +205,7 @@ def test_weights_in_fewer_bits() -> None:
     assert quantized.error.sqnr_db > 40
 
 
-def test_dims_that_follow_from_others_are_consequences() -> None:
+def test_consequent_dims_are_listed_separately() -> None:
     path = NETWORKS.parents[1] / "samples" / "bert.xml"
     weights = path.with_suffix(".bin").read_bytes()
     model = read_model(path)

@@ -1,4 +1,4 @@
-"""Inputs that nobody gave have sizes that the network takes."""
+"""Missing inputs are drawn in sizes that the network takes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def read(net: NetworkText) -> Model:
     ],
     ids=lambda parameter: parameter.stem if isinstance(parameter, Path) else "",
 )
-def test_networks_run_with_what_is_drawn(path: Path, shapes: dict[str, tuple[int, ...]]) -> None:
+def test_networks_run_with_drawn_inputs(path: Path, shapes: dict[str, tuple[int, ...]]) -> None:
     model = read_model(path)
     inputs = drawn_inputs(model, 0)
     assert {name: inputs[name].shape for name in shapes} == shapes
@@ -63,7 +63,7 @@ def test_the_usual_sizes_of_images() -> None:
     assert image.shape == (2, 3, 32, 32)
 
 
-def test_open_channels_are_colours() -> None:
+def test_open_channels_are_colors() -> None:
     image = build.parameter("?,?,?,?", "f32", name="image")
     assert drawn_inputs(build.model(build.relu(image)), 0)["image"].shape == (2, 3, 32, 32)
 
@@ -80,19 +80,19 @@ def test_mask_length_is_past_plus_new_tokens() -> None:
     assert arrays["attention_mask"].shape == (2, 5)
 
 
-def test_within_what_is_declared() -> None:
+def test_draws_respect_declared_ranges() -> None:
     (image,) = drawn_inputs(convolution(image="2..4,3,20..30,?"), 0).values()
     assert image.shape == (2, 3, 30, 32)
 
 
-def test_what_is_asked_for_stays() -> None:
+def test_requested_sizes_stay() -> None:
     model = convolution()
     (name,) = (port.name for port in model.inputs)
     (image,) = drawn_inputs(model, 0, {name: "5,3,?,40"}).values()
     assert image.shape == (5, 3, 32, 40)
 
 
-def test_what_is_given_stays_and_others_follow() -> None:
+def test_given_sizes_stay_and_others_follow() -> None:
     net = NetworkText()
     first, second = net.parameter("?,4"), net.parameter("?,?")
     net.result(net.op("MatMul", first, second, transpose_a=True, transpose_b=False))
@@ -122,7 +122,7 @@ def test_static_dims_need_no_inference(monkeypatch: pytest.MonkeyPatch) -> None:
     assert drawn_inputs(convolution(image="1,3,16,16"), 0)
 
 
-def test_where_nothing_fits_a_run_tells_why() -> None:
+def test_unfitting_draw_gives_the_reason() -> None:
     net = NetworkText()
     value = net.op("Reshape", net.parameter("?,4"), net.const(np.array([3, 5])), special_zero=False)
     net.result(value)
@@ -182,7 +182,7 @@ def with_positions(count: int) -> Model:
 
 
 def encode_points(features: int) -> Model:
-    """Points with sines and cosines of them, before a layer that says how many dimensions they have."""
+    """Points with sines and cosines of them, before a layer with the number of their dimensions."""
     value = build.parameter("?,?", "f32", name="points")
     parts = [value, *[part for scale in (1, 2, 4) for part in (build.sin(build.multiply(value, np.float32(scale))),)]]
     return model(build.matmul(build.concat(parts, 1), np.ones((features * 4, 5), np.float32)))
@@ -209,7 +209,7 @@ def grid(count: int) -> Model:
     ],
     ids=["a stack of strides", "many positions", "positions", "few features", "features", "patches", "many patches"],
 )
-def test_sizes_that_are_far_away(network: Model) -> None:
+def test_distant_sizes(network: Model) -> None:
     inputs = drawn_inputs(network, 0)
     compile_model(network)(inputs)
     report = shapes(network)
@@ -261,7 +261,7 @@ def make_pooling(rounding: str) -> Callable[[Value], Value]:
 
 
 def merge_columns() -> Model:
-    """The even columns beside the odd ones."""
+    """The even columns joined with the odd ones."""
     x = convolve(image(), 3, 2, 2)
     parts = [build.slice(x, *map(np.int64, ([first], [2**31 - 1], [2], [2]))) for first in (0, 1)]
     return model(build.concat(parts, 1))
@@ -322,7 +322,7 @@ FITTED: dict[str, tuple[Callable[[], Model], str, str | None]] = {
 
 
 def takes(dim: InputDim, size: int) -> bool:
-    """What the report says in its fields."""
+    """The sizes that the fields of the report allow."""
     if size in dim.also or (size == 1 and dim.one):
         return True
     if dim.kind == "listed" or (dim.least is not None and size < dim.least):
@@ -357,7 +357,7 @@ def test_drawn_sizes_run_in_openvino(name: str, tmp_path: Path) -> None:
         if formula is not None:
             assert report.outputs[2].formula == formula
             value = formula.replace("image[2]", str(size)).replace("/", "//").replace("floor", "")
-            assert eval(value) == result.shape[2], size  # a formula that stands above
+            assert eval(value) == result.shape[2], size  # a formula of this file
 
 
 @pytest.mark.broad

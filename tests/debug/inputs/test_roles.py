@@ -1,4 +1,4 @@
-"""What an input is for, by what the network does with it and by its name."""
+"""The role of an input, from its use in the network and its name."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_indices_are_inside(name: str) -> None:
     compile_model(network)(arrays)
 
 
-def test_indices_of_a_scatter_are_inside_of_the_drawn_shape() -> None:
+def test_scatter_indices_are_within_drawn_shape() -> None:
     data = build.parameter("?,4", "f32", name="data")
     edges = build.parameter("2,?", "i64", name="edges")
     ends = build.gather(edges, np.int64(1), np.int64(0))
@@ -210,7 +210,7 @@ def test_offsets_of_bags_rise_from_0() -> None:
     compile_model(network)(arrays)
 
 
-def test_probabilities_where_a_layer_divides_by_their_sum() -> None:
+def test_probabilities_divided_by_their_sum() -> None:
     x = scores()
     arrays, records = draw_with_record(model(build.divide(x, build.reduce_sum(x, np.int64([1]), keep_dims=True))))
     assert records["scores"].role == "probabilities"
@@ -218,7 +218,7 @@ def test_probabilities_where_a_layer_divides_by_their_sum() -> None:
     np.testing.assert_allclose(arrays["scores"].sum(axis=1), 1, rtol=1e-6)
 
 
-def test_a_softmax_by_hand_divides_by_no_sum_of_its_input() -> None:
+def test_explicit_softmax_is_no_division_by_input_sum() -> None:
     exp = build.exp(scores())
     _, records = draw_with_record(model(build.divide(exp, build.reduce_sum(exp, np.int64([1]), keep_dims=True))))
     assert records["scores"].role == "plain"
@@ -237,7 +237,7 @@ DOMAINS: dict[str, tuple[Callable[[Value], Value], float, float]] = {
 
 
 @pytest.mark.parametrize("name", DOMAINS)
-def test_values_for_which_a_function_is_defined(name: str) -> None:
+def test_values_in_the_domain_of_a_function(name: str) -> None:
     use, low, high = DOMAINS[name]
     network = model(use(build.parameter("2,8", "f32", name="x")))
     arrays, records = draw_with_record(network)
@@ -296,7 +296,7 @@ def test_possible_indices_are_0_and_1() -> None:
     assert arrays["x"].max() > 1
 
 
-def test_axes_that_every_input_has() -> None:
+def test_axes_common_to_all_inputs() -> None:
     axes = build.parameter("1", "i64", name="axes")
     network = model(build.reduce_sum(scores(), axes))
     for attempt in range(4):
@@ -330,7 +330,7 @@ def test_boxes_are_not_made_of_sums() -> None:
     assert records["images"].role == "image"
 
 
-def test_a_shape_that_the_data_has() -> None:
+def test_shape_input_fits_the_data() -> None:
     shape = build.parameter("3", "i64", name="shape")
     network = model(build.reshape(scores(), shape, special_zero=False))
     arrays, _ = draw_with_record(network)

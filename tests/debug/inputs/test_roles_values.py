@@ -78,7 +78,7 @@ def test_unknown_dims_are_least_nonzero_size(shape: str, sizes: tuple[int, ...])
     assert draw_values(shape).shape == sizes
 
 
-def test_the_shape_that_is_wanted() -> None:
+def test_required_shape() -> None:
     assert draw_values("?,3", requested=Shape([5, 3])).shape == (5, 3)
     assert draw_values("...", requested=Shape([0, 3])).shape == (0, 3)
 

@@ -63,7 +63,7 @@ def test_no_numbers_are_an_error(output: np.ndarray) -> None:
     assert (loss.loss, loss.output) == (1, "z")
 
 
-def test_what_outputs_are() -> None:
+def test_classification_of_outputs() -> None:
     x = build.parameter([2, 5], "f32", name="x")
     results = [
         build.result(build.softmax(x, axis=1), name="shares"),

@@ -38,7 +38,7 @@ def test_two_formats() -> None:
     assert (weight.side, weight.format, weight.partner_format) == ("b", "int4_asym", "int8_sym")
 
 
-def test_the_same_format_is_compared_layer_by_layer() -> None:
+def test_equal_formats_are_compared_layer_by_layer() -> None:
     path = FILES / "int4_asym.xml"
     assert diff(path, path).equal
     editor = build.Editor(read_model(path))

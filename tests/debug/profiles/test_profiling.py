@@ -52,7 +52,7 @@ def test_every_network(name: str) -> None:
     assert len({layer.path for layer in report.layers}) == len(report.layers) or name == "index_ops"
 
 
-def test_the_work_is_that_of_inference() -> None:
+def test_work_equals_inference() -> None:
     model = read_model(NETWORKS / "conv_zoo.xml")
     report = profile(model, inputs("conv_zoo"), repeat=1)
     shapes = {port.name: array.shape for port, array in zip(model.inputs, inputs("conv_zoo"), strict=True)}
@@ -70,12 +70,12 @@ def test_layers_of_bodies_count_for_themselves() -> None:
     assert loop.calls == 1
     assert loop.with_bodies > loop.seconds
     assert loop.with_bodies >= max(layer.with_bodies for layer in inner)
-    # The innermost layer that holds the peak is told, and not the loop around it.
+    # The innermost layer that holds the peak is reported, and not its loop.
     assert report.peak_layer is not None
     assert report.peak_layer.startswith("prim::Loop/Loop/body/")
 
 
-def test_what_runs_is_the_plan() -> None:
+def test_profiled_layers_equal_the_plan() -> None:
     """Constants are folded and known values left out as in any other run."""
     path = NETWORKS / "bert_tiny_fp16.xml"
     report = profile(path, inputs("bert_tiny_fp16"), repeat=1)
@@ -149,7 +149,7 @@ def layer(path: str) -> LayerProfile:
 def test_prefixes() -> None:
     names = ["net.layers.0/mul", "net.layers.0/add", "net.layers.1/mul", "net.layers.1/add", "net.head", "other", "o/x"]
     layer_counts = {group.name: group.layers for group in grouped_by_prefix(list(map(layer, names)))}
-    # `net.` says more than nothing; what has one layer alone, or the layers of a longer prefix, is left out.
+    # `net.` is informative; what has one layer alone, or the layers of a longer prefix, is left out.
     assert layer_counts == {"net.": 5, "net.layers.": 4, "net.layers.0/": 2, "net.layers.1/": 2}
 
 

@@ -1,4 +1,4 @@
-"""Networks without names and weights of their own."""
+"""Networks with anonymous names and random weights."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_weights_that_stay() -> None:
     assert with_weights.graph.nodes[0].name == "layer0"
 
 
-def test_what_inference_uses_and_wide_integers_stay() -> None:
+def test_inference_inputs_and_wide_integers_stay() -> None:
     net = NetworkText()
     x = net.parameter("2,6")
     shaped = net.op("Reshape", x, net.const(np.array([3, -1])), special_zero="false")

@@ -76,7 +76,7 @@ def test_bit_exact_pass_changing_a_bit_is_a_fault(monkeypatch: pytest.MonkeyPatc
     assert all(effect.is_fault for effect in report.effects)
 
 
-def test_tolerances_that_are_given() -> None:
+def test_passed_tolerances() -> None:
     assert not bisect_network("keras", atol=1e-12).is_within
     assert bisect_network("keras", atol=1.0).is_within
 

@@ -163,7 +163,7 @@ def test_missing_fault_is_reported(tmp_path: Path) -> None:
 
 
 def npz(shape: str) -> bytes:
-    """An array that says it is of another shape than its bytes make."""
+    """An array whose declared shape differs from its bytes."""
     stored = io.BytesIO()
     with zipfile.ZipFile(stored, "w") as archive:
         header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
@@ -211,14 +211,14 @@ DAMAGED: dict[str, tuple[Callable[[Members], Members], str]] = {
 
 
 @pytest.mark.parametrize("name", DAMAGED)
-def test_what_is_no_bundle(name: str, bundle_path: Path, tmp_path: Path) -> None:
+def test_invalid_bundle(name: str, bundle_path: Path, tmp_path: Path) -> None:
     damage, words = DAMAGED[name]
     path = write_bundle(tmp_path / "damaged.zip", damage(members(bundle_path)))
     with pytest.raises(EvaluationError, match=words):
         rerun(path, most_bytes=2**24)
 
 
-def test_members_that_lie_elsewhere_are_not_read(bundle_path: Path, tmp_path: Path) -> None:
+def test_members_outside_the_folder_are_not_read(bundle_path: Path, tmp_path: Path) -> None:
     contents = members(bundle_path) | {"../evil.txt": b"x", "/tmp/evil.txt": b"x", "reports/../../evil.txt": b"x"}
     folder = tmp_path / "inside"
     folder.mkdir()
@@ -227,7 +227,7 @@ def test_members_that_lie_elsewhere_are_not_read(bundle_path: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize("cut", [0, 1, 30, 1000, -1, -30])
-def test_files_that_are_cut_off(cut: int, bundle_path: Path, tmp_path: Path) -> None:
+def test_truncated_files(cut: int, bundle_path: Path, tmp_path: Path) -> None:
     (tmp_path / "short.zip").write_bytes(bundle_path.read_bytes()[:cut])
     with pytest.raises(EvaluationError, match=naming("short.zip")):
         rerun(tmp_path / "short.zip")
@@ -319,7 +319,7 @@ def test_texts_as_inputs_are_replaced(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a b.zip", "$(touch done).zip", "'; touch done #.zip", "-b.zip"])
-def test_the_command_in_it_is_quoted(name: str, tmp_path: Path) -> None:
+def test_contained_command_is_quoted(name: str, tmp_path: Path) -> None:
     bundle(GNN, arrays(GNN, "inputs") or [], output=tmp_path / name)
     (line,) = [line for line in members(tmp_path / name)["README.txt"].decode().splitlines() if "--run" in line]
     *command, path = shlex.split(line)
@@ -361,7 +361,7 @@ def test_a_run_has_limits(limits: dict[str, Any], bundle_path: Path) -> None:
     assert result.exit_code == 2, result.output
 
 
-def test_weights_that_do_not_compress_are_stored(tmp_path: Path) -> None:
+def test_incompressible_weights_are_stored(tmp_path: Path) -> None:
     weights = {
         "random": np.random.default_rng(0).normal(size=(400, 1000)).astype(np.float32),
         "zeros": np.zeros((400, 1000), np.float32),

@@ -115,7 +115,7 @@ def test_the_empty_set_is_tried_on_request(min_items: int, expected: list[str]) 
     assert minimize("abc", lambda subset: True, min_items=min_items).items == expected
 
 
-def test_a_predicate_ends_the_search_with_the_smallest_subset_so_far() -> None:
+def test_predicate_ends_search_with_smallest_subset() -> None:
     def predicate(subset: Sequence[int]) -> bool:
         if len(subset) < 30:
             raise SearchEnded

@@ -35,7 +35,7 @@ def chain(*types: str) -> NetworkText:
     return net
 
 
-def test_every_value_is_there(tmp_path: Path) -> None:
+def test_all_values_are_written(tmp_path: Path) -> None:
     model = read_model(GNN)
     inputs = arrays(GNN, "inputs")
     seen: dict[str, Array] = {}
@@ -202,7 +202,7 @@ class TestTrouble:
         assert [path.name for path in tmp_path.iterdir()] == ["index.json"]
 
     @pytest.mark.parametrize("has_index", [True, False])
-    def test_an_error_names_the_values_that_remain(
+    def test_error_names_available_values(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_index: bool
     ) -> None:
         written: list[Path] = []
@@ -238,7 +238,7 @@ class TestTrouble:
         assert (tmp_path / "mine.txt").read_text() == "kept"
         assert len(Trace(tmp_path)) == len(again)
 
-    def test_an_index_that_names_other_files_deletes_none(self, tmp_path: Path) -> None:
+    def test_index_naming_foreign_files_deletes_none(self, tmp_path: Path) -> None:
         file = chain("ReLU").file()
         model = read_model(file.xml, weights=file.weights)
         trace(model, [np.ones((2, 3), np.float32)], output=tmp_path / "t")

@@ -56,7 +56,7 @@ def convolver(data: Array, filters: Array, pads: list[tuple[int, int]]) -> Winog
     ],
 )
 @pytest.mark.parametrize("elements", [1, 2**19])
-def test_they_are_the_sums_written_out(
+def test_transform_equals_explicit_sums(
     data: tuple[int, ...],
     filters: tuple[int, ...],
     pads: list[tuple[int, int]],
@@ -91,7 +91,7 @@ def test_any_sizes(
     assert np.array_equal(convolver(images, weights, pads)(images), sums(images, weights, pads))
 
 
-def test_rounding_is_that_of_sums_written_out() -> None:
+def test_rounding_equals_that_of_explicit_sums() -> None:
     random = np.random.default_rng(0)
     images = random.standard_normal((1, 64, 20, 20), np.float32)
     weights = random.standard_normal((1, 64, 64, 3, 3), np.float32)

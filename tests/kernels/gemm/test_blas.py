@@ -98,7 +98,7 @@ def test_blas_is_single_threaded_in_a_run_only(claims: Callable[[], BlasThreadLi
         CLAIM.reset(token)
 
 
-def test_a_blas_that_cannot_be_limited_keeps_its_threads(
+def test_unlimited_blas_keeps_its_threads(
     monkeypatch: pytest.MonkeyPatch, claims: Callable[[], BlasThreadLimit]
 ) -> None:
     claim = claims()

@@ -88,9 +88,7 @@ def test_long_products_are_the_products(
 @pytest.mark.parametrize("rows", [1, 2, 3, 4, 40, 64, 65])
 @pytest.mark.parametrize("columns", [31, 90, 1300])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32])
-def test_few_rows_by_a_matrix_that_lies_transposed(
-    blas_limit: BlasThreadLimit, rows: int, columns: int, dtype: type
-) -> None:
+def test_few_rows_by_transposed_matrix(blas_limit: BlasThreadLimit, rows: int, columns: int, dtype: type) -> None:
     left, right = whole_numbers(rows, 700).astype(dtype), whole_numbers(columns, 700).astype(dtype).T
     for a in (left, left.reshape(rows, 1, 700), np.asfortranarray(left)):
         actual = matrix_product(a, right)
@@ -99,7 +97,7 @@ def test_few_rows_by_a_matrix_that_lies_transposed(
         assert np.array_equal(actual, np.matmul(a.astype(np.float64), right))
 
 
-def test_long_products_into_rows_that_do_not_follow_each_other(blas_limit: BlasThreadLimit) -> None:
+def test_long_products_into_strided_rows(blas_limit: BlasThreadLimit) -> None:
     left, right = whole_numbers(2, 300, 200), whole_numbers(2, 200, 400)
     out = np.zeros((2, 300, 405), np.float32)
     matrix_product(left, right, out[..., 2:-3])

@@ -116,7 +116,7 @@ class Up(nn.Module):
 
 @network
 def unfolded(path: Path) -> tuple[Tensor, ...]:
-    """Convolutions and normalizations that the exporter was told to leave as they are, before and behind each other."""
+    """Convolutions and normalizations that the exporter leaves unfused, before and after each other."""
     first = nn.Sequential(nn.Conv2d(3, 16, 3, 2, 1), nn.BatchNorm2d(16), nn.ReLU6())
     module = nn.Sequential(first, block(16, 16, groups=16), nn.BatchNorm2d(16), nn.ReLU(), nn.Conv2d(16, 8, 1))
     for part in module.modules():
@@ -244,7 +244,7 @@ def loops(path: Path) -> tuple[Tensor, ...]:
 
 @network
 def assigned(path: Path) -> tuple[Tensor, ...]:
-    """What is assigned to slices and by masks: ScatterND, Where, NonZero."""
+    """Assignments to slices and by masks: ScatterND, Where, NonZero."""
 
     class Assigned(nn.Module):
         def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
@@ -324,7 +324,7 @@ def bert(path: Path) -> tuple[Tensor, ...]:
 
 @network
 def bert_fused(path: Path) -> tuple[Tensor, ...]:
-    """As onnxruntime's optimizer writes it: operators of com.microsoft."""
+    """The form of onnxruntime's optimizer: operators of com.microsoft."""
     from onnxruntime.transformers.optimizer import optimize_model
 
     with tempfile.TemporaryDirectory() as folder:
@@ -466,13 +466,13 @@ def quantized_network(path: Path, format: str) -> tuple[Tensor, ...]:
 
 @network
 def quantized_qdq(path: Path) -> tuple[Tensor, ...]:
-    """Quantised with QuantizeLinear and DequantizeLinear around operators of floats."""
+    """Quantized with QuantizeLinear and DequantizeLinear around operators of floats."""
     return quantized_network(path, "QDQ")
 
 
 @network
 def quantized_qlinear(path: Path) -> tuple[Tensor, ...]:
-    """Quantised with QLinearConv and its kin."""
+    """Quantized with QLinearConv and its kin."""
     return quantized_network(path, "QOperator")
 
 
@@ -498,7 +498,7 @@ def main(names: list[str]) -> None:
         path = FOLDER / f"{name}.onnx"
         inputs = [array.numpy() for array in NETWORKS[name](path)]
         options = onnxruntime.SessionOptions()
-        # Its rewriters have faults of their own.
+        # Its rewriters have faults as well.
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         session = onnxruntime.InferenceSession(path, options)
         declared = [input.name for input in session.get_inputs()]

@@ -45,7 +45,7 @@ def pool(x: Array, kernel: int, stride: int, pad: int, sizes: tuple[int, int], h
         elif how == "exclude":
             output[:, :, i, j] = part.mean((2, 3))
         else:
-            # What lies past the pads counts for nothing.
+            # Elements past the pads do not count.
             rows = min(top + kernel, height + pad) - top
             columns = min(left + kernel, width + pad) - left
             output[:, :, i, j] = part.sum((2, 3)) / (rows * columns)

@@ -231,7 +231,7 @@ def deformable_convolution_without_offsets() -> Case:
 
 @case
 def binary_convolution() -> Case:
-    # Bytes that are the same in both directions: OpenVINO's plugin takes the bits of a byte from the lowest on.
+    # Bytes that are the same in both directions: OpenVINO's plugin takes the lowest bit of a byte first.
     x = np.where(image(1, 8, 3, 4) > 0, 1, 0).astype(np.float32)
     bits = np.array([[1, 0, 1, 1, 1, 1, 0, 1], [0, 1, 0, 0, 0, 0, 1, 0]])
     expected = np.einsum("nchw,oc->nohw", 2 * x - 1, 2 * bits - 1).astype(np.float32)

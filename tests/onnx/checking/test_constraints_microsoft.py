@@ -1,4 +1,4 @@
-"""What onnxruntime's own operators demand of their inputs, as its document of them has it."""
+"""Constraints of onnxruntime's own operators on their inputs, from its documentation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators that a file's opset lacks, and what is said of the nodes behind a node at fault."""
+"""Operators that a file's opset lacks, and findings about the nodes after a node at fault."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_an_operator_of_a_runtime_is_not_checked(type: str, further: str) -> Non
     assert (diagnostic.code, diagnostic.severity) == ("IR901", "info")
 
 
-def test_a_misspelt_operator_of_onnxruntime_is_named() -> None:
+def test_a_misspelled_operator_of_onnxruntime_is_named() -> None:
     proto = model("g (float[2] x) => (y) { y = com.microsoft.QuickGellu(x) }", further='"com.microsoft" : 1')
     (diagnostic,) = check_model(proto.SerializeToString()).diagnostics
     assert diagnostic.code == "IR901"

@@ -11,7 +11,6 @@ from onnx import numpy_helper
 
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, GraphError, InvalidAttributeError, IRError, UnsupportedError
-from ir_exec.onnx.editing.checking import check_edit
 from ir_exec.onnx.editing.editor import NodeText, OnnxEditor
 from ir_exec.onnx.editing.sources import OnnxSource
 from ir_exec.onnx.editing.types import dims_of, parse_shapes
@@ -95,7 +94,7 @@ def test_insert_after_an_input_and_before_an_output() -> None:
     np.testing.assert_array_equal(run(proto, x=X, b=B), -run(editor.source.proto, x=-X, b=B))
 
 
-def test_insert_reads_a_value_that_is_computed_later() -> None:
+def test_insert_may_read_a_later_value() -> None:
     editor = editor_of("g (float[2] x) => (float[2] y) { a = Relu(x) b = Neg(x) y = Add(a, b) }")
     editor.insert("a", NodeText("Mul", ["b"]))
     assert [operator for operator, _, _ in nodes(editor)] == ["Relu", "Neg", "Mul", "Add"]
@@ -255,7 +254,7 @@ def test_impossible_edit(edit: Any, error: type[IRError]) -> None:
 def test_edit_that_makes_the_model_invalid(shape: tuple[str, Any], code: Code) -> None:
     editor = editor_of(CHAIN).reshape(dict([shape]))
     with pytest.raises(GraphError) as error:
-        check_edit(editor.source, editor.proto())
+        editor.proto()
     assert error.value.code == code
     assert error.value.location.layer_name == "n_c"
 
@@ -264,4 +263,4 @@ def test_errors_of_the_file_itself_do_not_prevent_edits() -> None:
     editor = editor_of("g (float[2] x) => (float[3] y) { a = Gone(x) b = Add(x, missing) y = Relu(a) }").rename(
         "a", "z"
     )
-    check_edit(editor.source, editor.proto())
+    assert nodes(editor)[0][2] == ["z"]

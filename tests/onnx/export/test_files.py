@@ -1,4 +1,4 @@
-"""ONNX files that are written: constants inside or beside them, element types, full disks."""
+"""ONNX files that are written: constants inside of or next to them, element types, full disks."""
 
 from __future__ import annotations
 

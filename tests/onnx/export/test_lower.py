@@ -70,7 +70,7 @@ def test_open_dims_have_names() -> None:
     assert second.dim_param
 
 
-def test_an_output_that_is_an_input() -> None:
+def test_input_as_output() -> None:
     x = build.parameter([2], "f32", name="x")
     array = np.ones(2, np.float32)
     for output in exported_outputs(build.model([x, x], [x]), [array]):

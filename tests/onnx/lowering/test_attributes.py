@@ -38,7 +38,7 @@ def test_misspelled_attribute_ignored_by_onnxruntime_is_a_warning(operator: str,
 
 
 @pytest.mark.parametrize("opset", [7, 11, 12, 17])
-def test_an_attribute_of_a_constant_is_a_warning(opset: int) -> None:
+def test_attribute_of_constant_is_a_warning(opset: int) -> None:
     text = "g (float[1] x) => (y) { c = Constant<value = float[1] {2.0}, epsion = 0.5>() y = Add(x, c) }"
     proto = model(text, opset=opset)
     assert loads(proto)
@@ -58,7 +58,7 @@ def test_an_attribute_of_a_constant_is_a_warning(opset: int) -> None:
         ("ai.onnx.ml.Normalizer<epsion = 0.5>(x)", 17),
     ],
 )
-def test_other_attributes_are_errors_as_in_onnxruntime(node: str, opset: int) -> None:
+def test_other_attributes_are_errors_like_in_onnxruntime(node: str, opset: int) -> None:
     body = f"g (float[1,3] x, float[3] s) => (y) {{ y = {node} }}"
     proto = model(body, opset=opset, further='"com.microsoft" : 1, "ai.onnx.ml" : 3')
     assert not loads(proto)

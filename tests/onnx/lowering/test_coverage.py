@@ -1,4 +1,4 @@
-"""The list of operators of ONNX is that of the page, and says what the conversion does."""
+"""The list of operators of ONNX equals that of the page, with the result of the conversion."""
 
 from __future__ import annotations
 

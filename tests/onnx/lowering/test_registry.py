@@ -83,7 +83,7 @@ def test_two_functions_for_one_version_are_refused() -> None:
         def other(data: Any) -> Any: ...
 
 
-def test_the_newest_version_of_the_opset_is_found() -> None:
+def test_newest_version_of_the_opset_is_chosen() -> None:
     assert [str(find(STANDARD, "GatherND", opset)) for opset in (10, 11, 12, 20)] == [
         "None",
         "GatherND-11",

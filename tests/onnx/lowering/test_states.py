@@ -41,7 +41,7 @@ def cache_model() -> ir_exec.Model:
 
 
 def back(model: ir_exec.Model, folder: Path) -> ir_exec.Model:
-    """What is read of the ONNX file of a model."""
+    """The model read from its ONNX file."""
     path = folder / "model.onnx"
     ir_exec.onnx.write_model(model, path)
     return ir_exec.read_model(path)
@@ -166,7 +166,7 @@ def test_without_the_option_the_pairs_stay(tmp_path: Path) -> None:
     assert len(ir_exec.read_model(out).inputs) == 2
 
 
-def test_a_pair_of_other_types_is_no_state(tmp_path: Path) -> None:
+def test_pair_of_other_types_is_no_state(tmp_path: Path) -> None:
     proto = decoder(present=TensorProto.FLOAT16)
     assert named_pairs(proto) == []
     assert convert_file(proto, tmp_path, "--stateful")[0] == 2
@@ -175,7 +175,7 @@ def test_a_pair_of_other_types_is_no_state(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("pair", [("no", "present.0.key"), ("x", "no")])
-def test_a_pair_names_what_the_graph_has(pair: tuple[str, str], tmp_path: Path) -> None:
+def test_pair_names_values_of_the_graph(pair: tuple[str, str], tmp_path: Path) -> None:
     with pytest.raises(GraphError):
         make_states(decoder(), [Pair("a", *pair)])
     assert convert_file(decoder(), tmp_path, "--state", "=".join(pair))[0] == 1

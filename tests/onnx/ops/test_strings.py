@@ -188,7 +188,7 @@ def test_deeply_nested_pattern_is_invalid() -> None:
         read_model(stored_model(case))
 
 
-def test_many_skipped_items_of_n_grams_are_not_unrolled() -> None:
+def test_many_skips_of_n_grams_are_not_unrolled() -> None:
     with pytest.raises(UnsupportedError):
         read_model(stored_model(grams(ITEMS, max_skip_count=2**62)))
 
@@ -205,6 +205,6 @@ def test_doubling_strings_are_refused_in_advance() -> None:
 
 
 @pytest.mark.parametrize("digits", ["9" * 5000, "0x" + "f" * 5000])
-def test_a_string_of_thousands_of_digits_is_refused(digits: str) -> None:
+def test_thousands_of_digits_are_refused(digits: str) -> None:
     with pytest.raises(EvaluationError, check=coded("IR704", layer_type="Cast")):
         read_model(stored_model(casts(text(digits), "INT64" if digits.isdecimal() else "DOUBLE")))

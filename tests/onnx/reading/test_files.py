@@ -60,7 +60,7 @@ def test_nodes_and_tensors_keep_their_names() -> None:
     assert network.graph.nodes[1].outputs[0].names == ("h",)
 
 
-def test_every_input_and_output_has_its_name_in_openvino(tmp_path: Path) -> None:
+def test_inputs_and_outputs_keep_names_in_openvino(tmp_path: Path) -> None:
     """Outputs that are inputs, several outputs of one value, and an output that the graph names twice."""
     proto = model(
         """g (float[2] x, float[2] w) => (float[2] y, float[2] z, float[2] v, float[2] u, float[2] w) {
@@ -118,7 +118,7 @@ def test_nothing_outside_the_folder_is_read(tmp_path: Path, location: str) -> No
 
 
 @pytest.mark.skipif(not hasattr(os, "symlink"), reason="no links here")
-def test_a_link_out_of_the_folder_is_not_followed(tmp_path: Path) -> None:
+def test_link_out_of_folder_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "inner").mkdir()
     np.zeros(2, np.float32).tofile(tmp_path / "secret")
     (tmp_path / "inner" / "w.bin").symlink_to(tmp_path / "secret")
@@ -259,7 +259,7 @@ def test_why_an_operator_cannot_be_said() -> None:
     assert message == mentions("ai.onnx", 20)
 
 
-def test_operators_are_counted_behind_others_and_inside_of_bodies() -> None:
+def test_operators_after_others_and_in_bodies_are_counted() -> None:
     proto = model(
         """g (float[2] x, bool c) => (float[2] y) {
             a = own.First(x)
@@ -284,7 +284,7 @@ def test_operators_are_counted_behind_others_and_inside_of_bodies() -> None:
     ]
 
 
-def test_without_the_package_one_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_package_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     proto = model("g (float[2] x) => (float[2] y) { y = Neg(x) }").SerializeToString()
     monkeypatch.setitem(sys.modules, "onnx", None)
     monkeypatch.setattr("ir_exec.onnx.reading.files.find_spec", lambda name: None)
@@ -303,7 +303,7 @@ NETWORK = model(
 
 
 @given(st.integers(0, len(NETWORK)))
-def test_files_that_are_cut_off(length: int) -> None:
+def test_truncated_files(length: int) -> None:
     report = ir_exec.check_model(NETWORK[:length])
     assert length == len(NETWORK) or not report.ok
     assert not [diagnostic for diagnostic in report.diagnostics if diagnostic.code == Code.internal_error]
@@ -338,7 +338,7 @@ def short_of(proto: onnx.ModelProto, name: str = "m.onnx") -> onnx.ModelProto | 
     return None if content is None else onnx.ModelProto.FromString(content)
 
 
-def test_only_large_tensors_are_left_out_and_nothing_else_changes() -> None:
+def test_only_large_tensors_are_externalized() -> None:
     proto = network()
     short = short_of(proto)
     assert short is not None
@@ -354,7 +354,7 @@ def test_only_large_tensors_are_left_out_and_nothing_else_changes() -> None:
     assert short == proto
 
 
-def test_what_is_stored_in_another_way_stays() -> None:
+def test_other_storage_is_unchanged() -> None:
     proto = network()
     proto.graph.initializer[0].CopyFrom(onnx.helper.make_tensor("w", 1, LARGE.shape, LARGE.ravel().tolist()))
     assert short_of(proto) is None

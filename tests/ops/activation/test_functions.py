@@ -71,13 +71,13 @@ def test_clamp() -> None:
 
 
 @pytest.mark.parametrize(("low", "high"), [("2", "1"), ("nan", "1"), ("0", "nan")])
-def test_clamp_between_limits_that_are_none(low: str, high: str) -> None:
+def test_clamp_with_invalid_limits(low: str, high: str) -> None:
     fault = attribute_error("Clamp", min=low, max=high)
     assert fault == fault_with("min", "max", code="IR302", actual=float(low), expected=f"at most {float(high)}")
 
 
 @pytest.mark.parametrize(("type", "attributes", "missing"), [("Clamp", {"min": "0"}, "max"), ("Elu", {}, "alpha")])
-def test_attributes_that_must_be_there(type: str, attributes: dict[str, str], missing: str) -> None:
+def test_required_attributes(type: str, attributes: dict[str, str], missing: str) -> None:
     fault = attribute_error(type, **attributes)
     assert (fault.code, fault) == ("IR301", fault_with(missing))
 
@@ -127,7 +127,7 @@ def test_slopes_of_special_numbers(element_type: str, slope: float) -> None:
         ("Selu", 1, ((2,), (1,), (0,)), "IR505", "lambda"),
     ],
 )
-def test_parameters_that_are_no_scalars(
+def test_non_scalar_parameters(
     type: str, opset: int, shapes: tuple[tuple[int, ...], ...], code: str, port: str
 ) -> None:
     with pytest.raises(ShapeError) as caught:

@@ -57,11 +57,11 @@ def test_never_nan_for_a_finite_argument(operator: Op, _: object, element_type: 
     check_finite(operator, element_type)
 
 
-def test_a_mode_of_gelu_that_is_none() -> None:
+def test_invalid_mode_of_gelu() -> None:
     assert attribute_error("Gelu", 7, approximation_mode="sigmoid").code == "IR302"
 
 
-def test_a_beta_that_is_no_scalar() -> None:
+def test_non_scalar_beta() -> None:
     with pytest.raises(ShapeError) as caught:
         make("Swish", 4).infer(make_type("[2]"), make_type("[1]"))
     assert (caught.value.code, caught.value.location.port) == ("IR501", "beta")

@@ -13,7 +13,7 @@ from tests.helpers.values import make_type
 
 
 @pytest.mark.parametrize("operator", [SoftMax8(axis=2), LogSoftmax(axis=2), SoftMax1(axis=2)])
-def test_an_axis_out_of_range_is_an_error(operator: SoftMax8) -> None:
+def test_out_of_range_axis_is_an_error(operator: SoftMax8) -> None:
     with pytest.raises(ShapeError) as error:
         operator.infer(make_type("?,3"))
     fault = fault_with("axis", actual=2, expected="-2 to 1")
@@ -27,7 +27,7 @@ def test_softmax_1_has_no_negative_axis() -> None:
 
 
 @pytest.mark.parametrize("text", ["...", "?,3", "2..5,1", "4"])
-def test_the_output_has_the_type_of_the_input(text: str) -> None:
+def test_output_has_the_type_of_the_input(text: str) -> None:
     assert SoftMax8(axis=-1).infer(make_type(text)) == make_type(text)
     assert LogSoftmax(axis=-1).infer(make_type(text)) == make_type(text)
     assert MVN1(eps=1e-9, normalize_variance=True).infer(make_type(text)) == make_type(text)

@@ -46,7 +46,7 @@ def test_signed_division_is_pythons_or_cs(element_type: str, pairs: list[tuple[i
 
 
 @pytest.mark.parametrize("type", ["Add", "Less", "Maximum"])
-def test_two_scalars_in_versions_of_numpy_that_return_numbers(type: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scalars_in_numpy_versions_returning_numbers(type: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(elementwise, "GIVES_ARRAYS", False)
     a, b = np.array(1.5, np.float32), np.array(2.5, np.float32)
     result = make(type).kernel(make_type(""), make_type(""))(a, b)
@@ -162,7 +162,7 @@ def test_zero_to_a_negative_power() -> None:
 
 @pytest.mark.parametrize("element_type", ["f32", "f64", "f16", "bf16"])
 @pytest.mark.parametrize("exponent", [0, 0.5, 1, 2, 3, -1, -2])
-def test_one_exponent_for_all_gives_what_many_give(element_type: str, exponent: float) -> None:
+def test_single_exponent_equals_many(element_type: str, exponent: float) -> None:
     base = array(element_type, 0.5, 1, 2, 3.5)
     result = evaluate(make("Power"), base, array(element_type, exponent))
     many = evaluate(make("Power"), base, array(element_type, *[exponent] * 4))
@@ -210,7 +210,7 @@ def test_maximum_and_minimum_keep_nan() -> None:
         ("Mod", (5, 9), (-3, -3), (0, 2)),
         ("Divide", (2**60, 2**62), (1, 2), (2**59, 2**62)),
         ("Divide", (-(2**62), -(2**60)), (1, 2), (-(2**62), -(2**59))),
-        # What f64 does not hold is told less narrowly.
+        # Bounds beyond f64 are wider.
         ("Mod", (2**60, 2**62), (2, 2**61), (0, 2**63 - 1)),
         ("FloorMod", (2**60, 2**61), (2**62, 2**62), (0, 2**63 - 1)),
         ("FloorMod", (-(2**61), -(2**60)), (-(2**62), -(2**62)), (-(2**62), 0)),
@@ -232,7 +232,7 @@ def test_bounds_are_tight(type: str, a: tuple[int, int], b: tuple[int, int], exp
 @pytest.mark.parametrize(
     "shapes", [((1, 2**20), (3, 1)), ((3, 1), (1, 2**20)), ((2**20,), (3, 1)), ((1, 2**20), (1, 1))]
 )
-def test_large_arrays_that_are_broadcast_both_ways(shapes: tuple[tuple[int, ...], ...]) -> None:
+def test_large_arrays_broadcast_both_ways(shapes: tuple[tuple[int, ...], ...]) -> None:
     """They are large enough for several threads, of which each has a part of the output."""
     a, b = (np.arange(np.prod(shape), dtype=np.float32).reshape(shape) for shape in shapes)
     long, short = (a, b) if a.size > b.size else (b, a)

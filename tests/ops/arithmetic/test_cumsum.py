@@ -50,7 +50,7 @@ def test_cum_sums_of_small_integers_wrap(name: str, expected: list[int]) -> None
 
 @settings(max_examples=60)
 @given(data=small, exclusive=st.booleans(), reverse=st.booleans(), choice=st.integers(-3, 2))
-def test_cum_sums_as_the_specification_describes_them(data: Array, exclusive: bool, reverse: bool, choice: int) -> None:
+def test_cumulative_sums_match_specification(data: Array, exclusive: bool, reverse: bool, choice: int) -> None:
     axis = choice % data.ndim
     result = CumSum(exclusive=exclusive, reverse=reverse).evaluate(data, np.array(axis))
     for index in np.ndindex(data.shape):
@@ -79,7 +79,7 @@ def test_sums_in_blocks(shape: tuple[int, ...], dtype: type, *, reverse: bool) -
             np.testing.assert_array_equal(actual, np.take(expected, range(actual.shape[axis]), axis))
 
 
-def test_a_sum_of_a_block_that_no_number_holds() -> None:
+def test_block_sum_beyond_the_type() -> None:
     data = np.zeros(thresholds.TABLE_ELEMENTS, np.float32)
     data[0], data[8:10] = -3e38, 3e38
     with np.errstate(over="ignore"):

@@ -53,7 +53,7 @@ MAX = SegmentMax(fill_mode="zero")
         (MAX, (TABLE[:3], INDICES, np.array(2)), "IR701", fault_with("segment_ids", actual=2, expected="0 to 1")),
     ],
 )
-def test_values_that_are_refused(operator: Any, inputs: tuple[Array, ...], code: str, fault: fault_with) -> None:
+def test_refused_values(operator: Any, inputs: tuple[Array, ...], code: str, fault: fault_with) -> None:
     with pytest.raises(EvaluationError) as error:
         operator.evaluate(*inputs)
     assert (error.value.code, error.value) == (code, fault)
@@ -76,7 +76,7 @@ def test_values_that_are_refused(operator: Any, inputs: tuple[Array, ...], code:
         ),
     ],
 )
-def test_shapes_that_are_refused(operator: Any, types: list[TensorType], code: str, words: fault_with) -> None:
+def test_refused_shapes(operator: Any, types: list[TensorType], code: str, words: fault_with) -> None:
     with pytest.raises(ShapeError) as error:
         operator.infer(*types)
     assert error.value.code == code

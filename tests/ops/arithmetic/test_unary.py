@@ -109,13 +109,13 @@ def test_halves_are_rounded_away_from_zero() -> None:
     assert_array_equal(evaluate(operator, data), expected)
 
 
-def test_a_way_of_rounding_that_is_none() -> None:
+def test_invalid_rounding_mode() -> None:
     fault = attribute_error("Round", 5, mode="up")
     assert fault.code == "IR302"
     assert "half_to_even" in fault.message
 
 
-def test_integers_that_stay_whole_keep_all_their_digits() -> None:
+def test_exact_integers_keep_all_digits() -> None:
     data = array("i64", 0, 1)
     data[:] = 2**63 - 1, -(2**63) + 1
     for type, opset in (("Floor", 1), ("Ceiling", 1), ("Round", 5)):

@@ -25,7 +25,7 @@ def test_the_first_element_of_a_condition_counts(value: Array, expected: bool | 
     assert known_truth(TensorType.of(value)) is expected
 
 
-def test_a_condition_that_is_not_known() -> None:
+def test_unknown_condition() -> None:
     assert known_truth(make_type("[]", "boolean")) is None
     between = TensorType(ElementType.i32, Shape([1])).with_bounds(np.array([0], np.int32), np.array([1], np.int32))
     assert known_truth(between) is None

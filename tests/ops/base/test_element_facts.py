@@ -206,7 +206,7 @@ SELECTING_BOXES = ("ir_exec.ops.detection", "ir_exec.ops.sort")
 
 
 @parametrize_classes([cls for cls in sampled if not declares_way(cls)])
-def test_operators_that_keep_equal_elements_declare_their_movement(cls: type[Op]) -> None:
+def test_order_preserving_operators_declare_movement(cls: type[Op]) -> None:
     moves = any(map(moved_positions, samples_by_class()[cls]))
     assert moves or not may_move(cls)
 

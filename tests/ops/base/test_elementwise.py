@@ -1,4 +1,4 @@
-"""What all element-wise operators share: broadcasting, element types, bounds of values."""
+"""Shared behavior of element-wise operators: broadcasting, element types, bounds of values."""
 
 from __future__ import annotations
 
@@ -272,7 +272,7 @@ def test_bounds_hold_every_value(type: str, a: tuple[int, int], b: tuple[int, in
     operator = make(type)
     bounds = bounds_of(operator, pair(a), pair(b))
     if bounds is None:
-        # Only an undefined result may stand in the way.
+        # Only an undefined result may prevent it.
         assert type in ("Divide", "Mod", "FloorMod", "Power")
         return
     lower, upper = bounds
@@ -426,9 +426,7 @@ def test_the_kernel_of_a_plan_does_the_same(cls: type[Unary], element_type: Elem
         if element_type in cls.inputs[0].types
     ],
 )
-def test_images_with_their_channels_side_by_side_are_written_over(
-    cls: type[Op], element_type: ElementType, size: int
-) -> None:
+def test_channels_last_images_are_overwritten(cls: type[Op], element_type: ElementType, size: int) -> None:
     values = {"alpha": 0.5, "min": -1.5, "max": 2.25}
     operator = cls(**{field.name: values[field.name] for field in cls.fields() if field.is_required})
     random = np.random.default_rng(0)
@@ -445,7 +443,7 @@ def test_images_with_their_channels_side_by_side_are_written_over(
 
 @pytest.mark.parametrize(("a", "b"), [((8, 20, 1), (8, 1, 30)), ((8, 20, 30), (8, 1, 30)), ((8, 20, 30), (8, 20, 30))])
 def test_pairs_of_transposed_inputs_lie_by_rows(a: tuple[int, ...], b: tuple[int, ...]) -> None:
-    """Where one input has all elements the result lies as it does."""
+    """If one input has all elements, the result has its memory order."""
     left, right = (np.random.default_rng(0).random(shape[::-1], np.float32).T for shape in (a, b))
     kernel = make("Add").kernel(TensorType.of(left), TensorType.of(right))
     result = kernel(left, right)

@@ -195,7 +195,7 @@ def _computes_floats(cls: type[Op]) -> bool:
     return takes_floats and cls.is_data_movement is not True and not cls.body_names
 
 
-def test_every_operator_that_computes_floats_is_sampled() -> None:
+def test_float_operators_are_sampled() -> None:
     assert [cls for cls in classes() if _computes_floats(cls) and cls not in small_samples()] == []
 
 
@@ -351,7 +351,7 @@ def test_magnitudes_are_those_of_all_responses(cls: type[Op]) -> None:
 @pytest.mark.parametrize(
     "cls", [cls for cls in samples_by_class() if cls.sum_magnitudes is not Op.sum_magnitudes or cls.term_inputs]
 )
-def test_outputs_are_not_greater_than_the_magnitudes_of_their_terms(cls: type[Op]) -> None:
+def test_outputs_are_bounded_by_term_magnitudes(cls: type[Op]) -> None:
     for sample in float_samples(cls):
         inputs = [np.nan_to_num(array) if array.dtype == np.float32 else array for array in sample.inputs]
         magnitudes = magnitudes_of(sample, inputs)

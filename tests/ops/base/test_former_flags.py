@@ -63,7 +63,7 @@ def test_a_flag_of_a_mix_in() -> None:
     assert cls.is_data_movement
 
 
-def test_a_flag_that_is_a_property() -> None:
+def test_flag_as_property() -> None:
     with pytest.warns(DeprecationWarning, match="is_data_movement"):
 
         class Sometimes(Same):

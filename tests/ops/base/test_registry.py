@@ -1,4 +1,4 @@
-"""Which class stands for a type, and which types are suggested for one that there is not."""
+"""The class of a type, and the suggestions for an unknown type."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_no_suggestion_for_dissimilar_names() -> None:
     assert caught.value.hint is None
 
 
-def test_suggestions_of_many_layers_are_searched_once_and_among_few(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_suggestions_are_searched_once_among_few(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[list[str]] = []
     search = difflib.get_close_matches
 

@@ -84,7 +84,7 @@ def types_of(inputs: list[Array], constants: set[int], *, dims: Any = None) -> l
 
 
 @each
-def test_a_check_says_what_the_run_would(what: str) -> None:
+def test_check_reports_the_error_of_the_run(what: str) -> None:
     operator, inputs, wrong, code = FAULTS[what]
     with pytest.raises(EvaluationError) as error:
         outputs(operator, *inputs)
@@ -109,7 +109,7 @@ def test_runtime_dependent_faults_are_not_reported(what: str) -> None:
     "dims", [lambda array: Shape.of_rank(array.ndim), lambda _: Shape.unknown()], ids=["dims", "rank"]
 )
 def test_open_dims_are_no_faults(what: str, dims: Any) -> None:
-    """What is too large for the data of the case may fit other data; what is negative, falls or is 0 never does."""
+    """Sizes too large for the data of the case may fit other data; negative, falling or zero ones never do."""
     operator, inputs, wrong, _ = FAULTS[what]
     never_fits = (
         any((inputs[position] < 0).any() for position in wrong) or "fall" in what or "shift" in what or " 0" in what
@@ -119,7 +119,7 @@ def test_open_dims_are_no_faults(what: str, dims: Any) -> None:
 
 
 @each
-def test_no_fault_where_nothing_is_wrong(what: str) -> None:
+def test_sound_inputs_have_no_fault(what: str) -> None:
     operator, inputs, wrong, _ = FAULTS[what]
     sound = [np.ones_like(array) if position in wrong else array for position, array in enumerate(inputs)]
     if what in ("a segment", "a segment of too few"):
@@ -161,7 +161,7 @@ def test_an_unknown_type_may_be_any() -> None:
     ("lower", "upper", "expected"),
     [(ints(3), ints(5), ([7, 3], [7, 5])), (ints(3), ints(2**63 - 1), None), (ints(2**32), ints(2**32 + 5), None)],
 )
-def test_bounds_that_do_not_fit_are_not_converted(
+def test_unfitting_bounds_are_not_converted(
     lower: Array, upper: Array, expected: tuple[list[int], list[int]] | None
 ) -> None:
     slice_of_one = [(number, number) for number in ONE]

@@ -1,4 +1,4 @@
-"""Transposed convolutions against the sums that define them, and what they say about wrong inputs."""
+"""Transposed convolutions against the sums that define them, and their errors for wrong inputs."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_an_output_shape_that_cannot_be(output_shape: TensorType, code: str, fau
 
 
 @pytest.mark.parametrize("sizes", [[3], [3, -1], [3, 4, 5]])
-def test_an_output_shape_that_only_the_run_knows(sizes: list[int]) -> None:
+def test_output_shape_known_at_run_time(sizes: list[int]) -> None:
     data, filters = np.zeros((1, 2, 4, 4), np.float32), np.zeros((2, 3, 2, 2), np.float32)
     with pytest.raises(EvaluationError) as error:
         ConvolutionBackpropData().evaluate(data, filters, np.array(sizes))

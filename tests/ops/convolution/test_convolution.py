@@ -1,4 +1,4 @@
-"""Convolutions against the sums that define them, and what they say about wrong inputs."""
+"""Convolutions against the sums that define them, and their errors for wrong inputs."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_the_kernel_of_a_plan_does_the_same(type: str) -> None:
         ((2, 3, 300), (1, 4, 3, 5)),
     ],
 )
-def test_every_arrangement_gives_what_sums_in_integers_give(data: tuple[int, ...], filters: tuple[int, ...]) -> None:
+def test_arrangements_equal_integer_sums(data: tuple[int, ...], filters: tuple[int, ...]) -> None:
     generator = np.random.default_rng(0)
     arrays = [generator.integers(-8, 9, shape) for shape in (data, filters)]
     operator = GroupConvolution(strides=(1,) * (len(data) - 2), auto_pad="same_upper")
@@ -133,7 +133,7 @@ def test_windows_are_never_copied_all_at_once(data: tuple[int, ...], filters: tu
     assert peak - output.nbytes < 2**24 < everything
 
 
-def test_padding_takes_no_memory_that_is_not_used() -> None:
+def test_unused_padding_takes_no_memory() -> None:
     far = 10**6
     operator = Convolution(strides=(far,), pads_begin=(far,), pads_end=(far,))
     result = operator.evaluate(np.array([[[3]]], np.float32), np.array([[[2]]], np.float32))

@@ -56,7 +56,7 @@ def test_deformable_convolution_with_little_known() -> None:
     assert output_type == make_type("2,3,8,1..")
 
 
-def test_offsets_that_are_no_numbers_lie_outside() -> None:
+def test_nan_offsets_are_outside() -> None:
     data = np.ones((1, 1, 2, 2), np.float32)
     offsets = np.array([np.nan, np.inf, -np.inf, 1e30, 0, 0, 0, 0], np.float32).reshape(1, 2, 2, 2)
     filters = np.ones((1, 1, 1, 1), np.float32)
@@ -66,7 +66,7 @@ def test_offsets_that_are_no_numbers_lie_outside() -> None:
 
 
 @pytest.mark.parametrize("beyond", [False, True])
-def test_products_of_places_are_those_of_samples(monkeypatch: pytest.MonkeyPatch, beyond: bool) -> None:
+def test_products_of_places_equal_samples(monkeypatch: pytest.MonkeyPatch, beyond: bool) -> None:
     random = np.random.default_rng(0)
     arrays = [random.standard_normal(shape) for shape in ((2, 6, 5, 7), (2, 24, 4, 6), (4, 6, 2, 2), (2, 12, 4, 6))]
     operator = DeformableConvolution8(pads_begin=(0, 0), deformable_group=3, bilinear_interpolation_pad=beyond)

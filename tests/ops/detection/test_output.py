@@ -28,7 +28,7 @@ def test_detections_end_with_minus_one() -> None:
     assert output[0, 0].tolist() == [[0, 1, 0.75, 0.5, 0.5, 1, 1], [-1, 0, 0, 0, 0, 0, 0], [0] * 7]
 
 
-def test_classes_of_a_detector_that_leaves_out_the_first() -> None:
+def test_detector_leaving_out_the_first_class() -> None:
     output = run(detector(decrease_label_id="true"), *two_priors([0.9, 0.1, 0.25, 0.75]))
     assert output[0, 0, :, :3].tolist() == [[0, 0, 0.75], [0, 0, np.float32(0.1)], [-1, 0, 0]]
 

@@ -1,4 +1,4 @@
-"""What prior boxes say about wrong sizes and attributes, and the types of those whose sizes are not known."""
+"""Errors of prior boxes for wrong sizes and attributes, and the types of those whose sizes are not known."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.helpers.operators import make, run
 from tests.helpers.values import constant, make_type
 
 
-def test_a_box_at_the_centre_of_the_image() -> None:
+def test_a_box_at_the_center_of_the_image() -> None:
     operator = make("PriorBox", 8, min_size=10, offset=0.5)
     output = run(operator, np.array([1, 1]), np.array([20, 40]))
     assert output.tolist() == [[0.375, 0.25, 0.625, 0.75], [np.float32(0.1)] * 4]
@@ -26,13 +26,13 @@ def test_bounds_of_the_grid_bound_the_output() -> None:
     assert operator.infer(constant([2, 3]), make_type("?", "i64")).shape == [2, 48]
 
 
-def test_a_grid_of_no_points_has_no_boxes() -> None:
+def test_empty_grid_has_no_boxes() -> None:
     operator = make("PriorBox", 1, fixed_size=10, density=1000000, offset=0.5)
     assert run(operator, np.array([0, 5]), np.array([20, 40])).shape == (2, 0)
 
 
 @pytest.mark.parametrize("attributes", [{}, {"scale_all_sizes": "false"}, {"scale_all_sizes": "false", "flip": "true"}])
-def test_without_sizes_there_are_no_boxes(attributes: dict[str, str]) -> None:
+def test_no_sizes_no_boxes(attributes: dict[str, str]) -> None:
     operator = make("PriorBox", 8, offset=0.5, **attributes)
     assert operator.infer(constant([2, 3]), constant([10, 10])).shape == [2, 0]
     assert run(operator, np.array([2, 3]), np.array([10, 10])).shape == (2, 0)

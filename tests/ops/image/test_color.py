@@ -74,8 +74,8 @@ def test_planes_of_an_image_of_unknown_size(single: bool, expected: list[str]) -
     ] == expected
 
 
-def test_grey_stays_grey_there_and_back() -> None:
-    grey = np.full((1, 4, 4, 3), 130, np.uint8)
-    result = NV12toRGB().evaluate(RGBtoNV12().evaluate(grey))
+def test_gray_stays_gray_there_and_back() -> None:
+    gray = np.full((1, 4, 4, 3), 130, np.uint8)
+    result = NV12toRGB().evaluate(RGBtoNV12().evaluate(gray))
     # Y = 0.859 * 130 + 16 = 127.67; 1.164 * (128 - 16) = 130.4.
     assert np.unique(result).tolist() == [130]

@@ -82,7 +82,7 @@ def test_sizes_and_axes_that_do_not_fit(target: TensorType, axes: TensorType, co
 
 
 @pytest.mark.parametrize("scale", [-1.0, np.nan, np.inf])
-def test_a_scale_is_a_number_from_0_on(scale: float) -> None:
+def test_scale_is_nonnegative(scale: float) -> None:
     with pytest.raises(ShapeError) as error:
         SCALES.infer(make_type("3,4"), constant([scale, 1], element_type="f32"))
     assert error.value == fault_with(code="IR505", actual=scale, expected=mentions("finite", 0))
@@ -107,13 +107,13 @@ def test_area_is_the_name_of_nothing() -> None:
         Interpolate1(mode="area", axes=(0,)).evaluate(np.zeros(4, np.float32), np.array([2]))
 
 
-def test_pads_on_other_axes_than_those_of_interpolate_1() -> None:
+def test_pads_on_other_axes_than_interpolate_1() -> None:
     with pytest.raises(ShapeError) as error:
         Interpolate1(mode="nearest", axes=(1,), pads_begin=(1, 0)).infer(make_type("3,4"), constant([8]))
     assert facts(error.value.message) == ["0"]
 
 
-def test_one_pad_is_for_all_axes_of_interpolate_1() -> None:
+def test_single_pad_covers_all_axes_of_interpolate_1() -> None:
     operator = Interpolate1(mode="nearest", axes=(0, 1), pads_begin=(1,), pads_end=(0,), align_corners=False)
     result = operator.evaluate(np.array([[5.0]], np.float32), np.array([2, 2]))
     assert result.tolist() == [[0, 0], [0, 5]]
@@ -181,7 +181,7 @@ LENGTHS = st.integers(1, 40)
 
 @settings(max_examples=60)
 @given(LENGTHS, LENGTHS, st.sampled_from(sorted(SOURCES)), st.sampled_from(sorted(ROUNDINGS)))
-def test_nearest_as_the_specification_has_it(old: int, new: int, source: str, rounding: str) -> None:
+def test_nearest_matches_specification(old: int, new: int, source: str, rounding: str) -> None:
     data = np.arange(old, dtype=np.float32)
     result = resize(data, new, "nearest", coordinate_transformation_mode=source, nearest_mode=rounding)
     for x in range(new):
@@ -192,7 +192,7 @@ def test_nearest_as_the_specification_has_it(old: int, new: int, source: str, ro
 
 @settings(max_examples=60)
 @given(LENGTHS, LENGTHS, st.sampled_from(sorted(SOURCES)), st.sampled_from([-0.75, -0.5, 0.2]))
-def test_cubic_as_the_specification_has_it(old: int, new: int, source: str, a: float) -> None:
+def test_cubic_matches_specification(old: int, new: int, source: str, a: float) -> None:
     data = np.random.default_rng(old).random(old).astype(np.float32)
     result = resize(data, new, "cubic", coordinate_transformation_mode=source, cube_coeff=a)
     places = [float(x) if old == new else SOURCES[source](x, new / old, new, old) for x in range(new)]
@@ -201,7 +201,7 @@ def test_cubic_as_the_specification_has_it(old: int, new: int, source: str, a: f
 
 @settings(max_examples=60)
 @given(LENGTHS, LENGTHS, st.sampled_from(sorted(SOURCES)), st.booleans())
-def test_linear_as_the_specification_has_it(old: int, new: int, source: str, antialias: bool) -> None:
+def test_linear_matches_specification(old: int, new: int, source: str, antialias: bool) -> None:
     data = np.random.default_rng(old).random(old).astype(np.float32)
     actual = resize(data, new, "linear", coordinate_transformation_mode=source, antialias=antialias)
     places = [float(x) if old == new else SOURCES[source](x, new / old, new, old) for x in range(new)]
@@ -225,7 +225,7 @@ def test_nan_stays_in_place() -> None:
 
 
 @pytest.mark.parametrize("mode", ["linear", "linear_onnx", "cubic", "nearest"])
-def test_one_element_of_pytorch_half_pixel_is_the_first(mode: str) -> None:
+def test_single_element_of_pytorch_half_pixel_is_the_first(mode: str) -> None:
     data = np.array([[[[5, 1, 2, 4]] * 4]], np.float32)
     attributes = {
         "mode": mode,

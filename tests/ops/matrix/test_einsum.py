@@ -1,4 +1,4 @@
-"""Einsum: the grammar of equations, errors, dynamic shapes, and a plain loop beside it."""
+"""Einsum: the grammar of equations, errors, dynamic shapes, and a comparison with a plain loop."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def test_dynamic_shapes(a: str, b: str, expected: str) -> None:
     assert MatMul().infer(make_type(a), make_type(b)).shape == Shape.parse(expected)
 
 
-def test_the_known_element_type_is_the_output_s() -> None:
+def test_known_element_type_is_that_of_output() -> None:
     unknown = TensorType(ElementType.dynamic, Shape([2, 3]))
     assert MatMul().infer(unknown, make_type("3,4")).element_type is ElementType.f32
 

@@ -1,4 +1,4 @@
-"""Broadcast and Tile: what is inferred where little is known, and what is said about shapes that do not fit."""
+"""Broadcast and Tile: inference with little information, and errors for shapes that do not fit."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_what_OpenVINO_infers_too(operator: Op, types: list[str | TensorType], e
 @pytest.mark.parametrize(
     ("operator", "types", "expected"),
     [
-        # What data says as well; OpenVINO says [?,?] of these three.
+        # Known from data as well; OpenVINO infers [?,?] for these three.
         (NUMPY, ["[3]", make_type("[2]", "i64")], "[?,3]"),
         (EXPLICIT, ["[3]", make_type("[2]", "i64"), constant([1])], "[?,3]"),
         (PDPD, ["[3]", make_type("[2]", "i64")], "[3,?]"),
@@ -75,7 +75,7 @@ def test_what_OpenVINO_infers_too(operator: Op, types: list[str | TensorType], e
         (NUMPY, ["[5]", between([1], [9])], "[5]"),
         (EXPLICIT, ["[2..5]", between([1, 1], [9, 3]), constant([0])], "[2..5,1..3]"),
         (PDPD, ["[...]", constant([2, 1])], "[2,?]"),
-        # A scalar fits everywhere; OpenVINO wants the target to be 1 there.
+        # A scalar fits everywhere; OpenVINO requires a target of 1 there.
         (EXPLICIT, ["[]", constant([2, 3]), constant([0])], "[2,3]"),
         # OpenVINO lets pdpd fill all axes up to the last one only.
         (PDPD, ["[2]", constant([2, 3])], "[2,3]"),
@@ -176,7 +176,7 @@ def test_values_that_only_the_run_knows(operator: Op, shape: tuple[int, ...], va
     assert (caught.value.code, caught.value.location.port) == ("IR704", "target_shape")
 
 
-def test_ranks_that_no_array_has() -> None:
+def test_ranks_beyond_array_limits() -> None:
     for operator in (NUMPY, TILE):
         with pytest.raises(UnsupportedError, match=naming(65)):
             operator.infer(make_type("[1]"), constant(np.ones(65)))

@@ -1,4 +1,4 @@
-"""The gather family against plain loops, and everything it says about wrong shapes and values."""
+"""The gather family against plain loops, and its errors for wrong shapes and values."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ def test_Gather_shapes_that_contradict(
     assert (caught.value.code, caught.value) == (code, fault)
 
 
-def test_an_axis_that_only_the_run_knows() -> None:
+def test_axis_known_at_run_time() -> None:
     with pytest.raises(EvaluationError) as caught:
         make("Gather", 8).evaluate(DATA, np.array([0]), np.array(2))
     assert (caught.value.code, caught.value.location.port) == ("IR704", "axis")
@@ -347,7 +347,7 @@ def test_short_indices_on_a_longer_axis(dtype: type) -> None:
 
 
 @pytest.mark.parametrize("index", [0, 2, -1, -3])
-def test_one_slice_of_data_that_lies_in_another_order(index: int) -> None:
+def test_slice_of_data_in_another_order(index: int) -> None:
     data = np.arange(24, dtype=np.float32).reshape(4, 3, 2).transpose(1, 2, 0)
     take = make("Gather", 8).kernel(make_type("3,2,4"), constant(index), constant(0))
     actual = take(data, np.array(index), np.array(0))

@@ -1,4 +1,4 @@
-"""GatherTree against the pseudocode of its specification, and everything it says about wrong shapes and values."""
+"""GatherTree against the pseudocode of its specification, and its errors for wrong shapes and values."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_GatherTree_is_the_pseudocode_of_its_specification(case: tuple[Array, Ar
     assert np.array_equal(run(make("GatherTree", 1), step_ids, parent_ids, max_seq_len, end_token), expected)
 
 
-def test_parents_that_are_no_beams() -> None:
+def test_parents_without_beams() -> None:
     steps = np.zeros((3, 2, 2), np.int32)
     parents = np.zeros_like(steps)
     parents[1, 1, 0] = 2

@@ -1,4 +1,4 @@
-"""Concat and the splits: what is inferred where little is known, and what is said about parts that cannot be."""
+"""Concat and the splits: inference with little information, and errors for impossible parts."""
 
 from __future__ import annotations
 
@@ -234,7 +234,7 @@ def test_Split_makes_equal_parts(case: tuple[Array, int, list[int]], count: int,
 
 @pytest.mark.parametrize(("ports", "count"), [(2, 3), (4, 3), (1, 2), (3, 2)])
 @pytest.mark.parametrize("shape", ["?", "static", "..."])
-def test_another_number_of_parts_than_outputs_is_an_error(ports: int, count: int, shape: str) -> None:
+def test_wrong_number_of_parts_is_an_error(ports: int, count: int, shape: str) -> None:
     net = NetworkText()
     lengths = net.parameter(str(count) if shape == "static" else shape, "i64")
     parts = net.outputs(ports, "VariadicSplit", net.parameter("?,6"), net.const(np.array(1)), lengths)

@@ -72,9 +72,7 @@ def test_shapes(data: str, begin: TensorType, end: TensorType, expected: str) ->
         ),
     ],
 )
-def test_more_pads_than_there_are_elements_to_copy(
-    mode: str, size: int, begin: int, end: int, port: str, fault: fault_with
-) -> None:
+def test_more_pads_than_elements(mode: str, size: int, begin: int, end: int, port: str, fault: fault_with) -> None:
     layer = Pad.parse({"pad_mode": mode}, raise_error)
     assert layer is not None
     with pytest.raises(ShapeError) as inferred:
@@ -151,7 +149,7 @@ def test_pad_value_unused_by_mode() -> None:
 
 
 def test_nothing_between_is_larger_than_data_and_output() -> None:
-    # 100,000 by 100,000 elements would stand between, were the axis that grows the first.
+    # 100,000 by 100,000 elements would be needed in between, if the growing axis were the first.
     data = np.zeros((1, 100_000), np.uint8)
     result = Pad(pad_mode="edge").evaluate(data, ints(99_999, 0), ints(0, -99_999))
     assert result.shape == (100_000, 1)
@@ -172,7 +170,7 @@ def test_element_types_that_openvino_cannot_pad(name: str) -> None:
 
 @pytest.mark.parametrize("data", ["1,?,16", "1,9..,16", "1,3..7,16", "1,4,16"])
 @pytest.mark.parametrize("other", ["?", "9..", "..30", "3..7"])
-def test_pads_up_to_a_size_keep_the_lower_bound_of_data(data: str, other: str, oracle: Oracle) -> None:
+def test_pads_keep_lower_bound_of_data(data: str, other: str, oracle: Oracle) -> None:
     net = NetworkText()
     size = net.op("ShapeOf", net.parameter(other), opset=3, output_type="i64")
     zero = net.const(ints(0))

@@ -150,7 +150,7 @@ def test_reverse_is_a_view() -> None:
 
 
 @pytest.mark.parametrize("length", [-1, 4, float("nan"), float("inf"), -1.0, 4.0])
-def test_lengths_that_no_sequence_has(length: float) -> None:
+def test_impossible_sequence_lengths(length: float) -> None:
     data = np.zeros((2, 3), np.float32)
     with np.errstate(all="ignore"), pytest.raises(EvaluationError) as raised:
         ReverseSequence().evaluate(data, np.array([1, length]))

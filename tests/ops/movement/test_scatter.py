@@ -1,4 +1,4 @@
-"""The scatter family against plain loops, and everything it says about wrong shapes, element types and values."""
+"""The scatter family against plain loops, and its errors for wrong shapes, element types and values."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def test_elements_without_updates_are_unchanged() -> None:
 
 
 def test_the_last_one_wins_however_indices_lie() -> None:
-    """NumPy goes through arrays in the order of memory where nobody minds."""
+    """NumPy iterates over arrays in the order of memory by default."""
     forward = np.tile([2, 0, 2, 1], 50)
     updates = np.arange(200, dtype=np.float32)
     expected = [197.0, 199.0, 198.0]
@@ -219,7 +219,7 @@ def test_no_index_is_too_far(index: int) -> None:
     assert not DATA.any()
 
 
-def test_negative_indices_where_the_specification_demands_an_error() -> None:
+def test_negative_indices_are_an_error_if_specified() -> None:
     for operator, indices, updates in [
         (make("ScatterUpdate", 3), np.array([-1]), DATA[:, :1]),
         (make("ScatterElementsUpdate", 3), np.array([[-1]], np.int8), DATA[:1, :1]),
@@ -318,7 +318,7 @@ def test_element_types_that_no_reduction_takes() -> None:
         )
 
 
-def test_an_axis_that_only_the_run_knows() -> None:
+def test_axis_known_at_run_time() -> None:
     axis, updates = np.array(0), np.zeros((1, 2), np.float32)
     with pytest.raises(EvaluationError) as caught:
         make("ScatterUpdate", 3).evaluate(DATA, np.array([0]), np.zeros((2, 1), np.float32), axis)
@@ -432,7 +432,7 @@ def test_memory_follows_the_output() -> None:
 
 @pytest.mark.parametrize("element_type", ["i32", "i64"])
 def test_negative_indices_of_either_type(element_type: str) -> None:
-    """Version 3 refuses them, as specified; from version 12 on they count from the end."""
+    """Version 3 refuses them, as specified; since version 12 they count from the end."""
     data, updates = np.zeros((3, 4), np.float32), np.arange(1, 7, dtype=np.float32).reshape(2, 3)
     indices, expected = np.array([[-1, 0, -3], [2, -2, -1]], element_type.replace("i", "int")), data.copy()
     for row, column in np.ndindex(indices.shape):
@@ -481,7 +481,7 @@ def test_reductions_of_many_rows(reduction: str, reduce: np.ufunc, width: int) -
 
 @pytest.mark.parametrize("size", [200, 230])
 def test_short_indices_are_not_taken_for_unsigned_ones(size: int) -> None:
-    """-100 as an unsigned number of 8 bits is 156, which would lie on the axis."""
+    """-100 as an unsigned number of 8 bits is 156, which would be on the axis."""
     data, updates = np.zeros(size, np.float32), np.ones(2, np.float32)
     with pytest.raises(EvaluationError, match=naming("indices[1]", -100, 0, size - 1)):
         make("ScatterUpdate", 3).evaluate(data, np.array([0, -100], np.int8), updates, np.array(0))

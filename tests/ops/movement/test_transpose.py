@@ -35,9 +35,9 @@ def test_what_OpenVINO_infers_too(operator: Op, shape: str, value: TensorType, e
 @pytest.mark.parametrize(
     ("operator", "shape", "value", "expected"),
     [
-        # OpenVINO says 1.., as if a tensor of unknown rank could not be empty.
+        # OpenVINO infers 1.., as if a tensor of unknown rank could not be empty.
         # OpenVINO refuses what holds where the unknown dim is 0.
-        # OpenVINO says [], [...], [...].
+        # OpenVINO infers [], [...], [...].
         (TRANSPOSE, "[...]", constant(np.zeros(0)), "[...]"),
         (TRANSPOSE, "[...]", make_type("[3]", "i64"), "[?,?,?]"),
     ],

@@ -44,7 +44,7 @@ def test_adaptive_windows(sizes: list[int], expected: list[int], seed: int) -> N
         assert indices[index] == numbers.ravel()[np.argmax(elements)]
 
 
-def test_many_adaptive_windows_of_few_elements_take_no_more_than_their_results() -> None:
+def test_adaptive_windows_take_only_their_results() -> None:
     data = np.array([[[3, 1, 2]]], np.float32)
     tracemalloc.start()
     means = AdaptiveAvgPool().evaluate(data, np.array([300_000]))
@@ -84,7 +84,7 @@ def test_adaptive_pooling_with_little_known() -> None:
 
 
 @pytest.mark.parametrize("batch", [0, 2])
-def test_large_windows_hold_the_first_of_equal_elements_and_of_nan(batch: int) -> None:
+def test_large_windows_hold_first_of_equal_elements_and_nan(batch: int) -> None:
     data = np.random.default_rng(0).integers(0, 9, (batch, 3, 21, 23)).astype(np.float32)
     data[:1, 1, 5:7, 4:6] = np.nan
     values, places = AdaptiveMaxPool().evaluate(data, np.array([2, 2]))

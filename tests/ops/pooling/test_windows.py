@@ -58,7 +58,7 @@ def fits(data: Array, attributes: dict[str, Any]) -> bool:
 
 
 def count_windows(size: int, axis: int, attributes: dict[str, Any]) -> tuple[int, int, int]:
-    """How many windows an axis has, and its padding at both ends."""
+    """The number of windows of an axis, and its padding at both ends."""
     kernel, stride, dilation, begin, end = [
         attributes[name][axis] for name in ("kernel_sizes", "strides", "dilations", "pads_begin", "pads_end")
     ]
@@ -252,9 +252,9 @@ FAR = 10**9
         AvgPool1(kernel_sizes=(FAR,), strides=(FAR,), pads_begin=(FAR - 1,), pads_end=(FAR,), exclude_pad=False),
     ],
 )
-def test_a_kernel_beyond_all_data_costs_few_steps_and_no_memory(operator: Op) -> None:
+def test_kernel_beyond_data_takes_few_steps_and_no_memory(operator: Op) -> None:
     data = np.array([[[1, 2, 5, 3]]], np.float32)
-    operator.evaluate(data)  # imports whatever it needs
+    operator.evaluate(data)  # imports its modules
     assert steps_of(lambda: operator.evaluate(data), limit=10_000) > 10
     tracemalloc.start()
     result = operator.evaluate(data)

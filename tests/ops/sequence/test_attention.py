@@ -153,7 +153,7 @@ def test_sink_may_have_batches_of_value_only() -> None:
     assert np.allclose(actual, expected, rtol=1e-12, atol=1e-12)
 
 
-def test_no_more_scores_than_allowed_are_held_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scores_in_memory_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = []
     exponentiate = attention.exponentiate
     in_chunks(monkeypatch, "WORKING_ELEMENTS", 1000)
@@ -243,7 +243,7 @@ def test_scores_of_short_and_of_long_vectors(length: float, masking: str) -> Non
     if masking == "boolean":
         scores = np.where(allowed, scores, -np.inf)
     elif masking == "added":
-        # Beside the lowest f32 a score is nothing: a row of these alone is even.
+        # Compared with the lowest f32 a score is negligible: a row of these alone is even.
         scores = np.where(allowed, scores, -np.inf)
         scores[:, 3] = 0
     elif masking == "causal":
@@ -255,7 +255,7 @@ def test_scores_of_short_and_of_long_vectors(length: float, masking: str) -> Non
     np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=2e-5)
 
 
-def test_vectors_with_what_is_no_number() -> None:
+def test_vectors_with_nan() -> None:
     query = np.full((12, 40, 4), 0.5, np.float32)
     query[0, 7, 2] = np.nan
     result = ScaledDotProductAttention(causal=False).evaluate(query, np.full_like(query, 0.5), np.ones_like(query))
@@ -294,5 +294,5 @@ def test_a_scalar_mask_of_many_pieces(monkeypatch: pytest.MonkeyPatch, mask: np.
     vectors = [random.standard_normal((48, 20, 4)).astype(np.float32) for _ in range(3)]
     operator = ScaledDotProductAttention(causal=causal)
     result = operator.evaluate(*vectors, np.array(mask))
-    # The same is added to all scores of a query.
+    # One number is added to all scores of a query.
     np.testing.assert_allclose(result, operator.evaluate(*vectors), rtol=1e-5, atol=1e-6)

@@ -14,7 +14,7 @@ from tests.helpers.values import make_type
 
 
 @pytest.mark.parametrize("cls", [RNNCell, GRUCell, LSTMCell4, LSTMCell1])
-def test_a_cell_without_biases_has_biases_of_zero(cls: Any) -> None:
+def test_missing_biases_are_zero(cls: Any) -> None:
     random = np.random.default_rng(0)
     gates, states = cls.gates, len(cls.inputs) - 4 - (cls is LSTMCell1)
     inputs = [random.uniform(-1, 1, shape) for shape in ((2, 3), *[(2, 4)] * states, (gates * 4, 3), (gates * 4, 4))]
@@ -95,7 +95,7 @@ def test_shapes_that_contradict_each_other(shapes: dict[str, str], code: str, fa
         ),
     ],
 )
-def test_attributes_that_are_refused(attributes: dict[str, str], code: str, words: fault_with) -> None:
+def test_refused_attributes(attributes: dict[str, str], code: str, words: fault_with) -> None:
     with pytest.raises(InvalidAttributeError) as error:
         LSTMCell1.parse(attributes, raise_error)
     assert error.value.code == code

@@ -18,7 +18,7 @@ CLASSES = 3
 
 
 def collapse_path(path: list[int], blank: int, merge: bool) -> list[int]:
-    """As the specification words it: repeated classes become one, then blanks go."""
+    """Collapse a path as specified: repeated classes become one, then blanks go."""
     if merge:
         path = [label for label, _ in groupby(path)]
     return [label for label in path if label != blank]
@@ -31,9 +31,7 @@ def collapse_path(path: list[int], blank: int, merge: bool) -> list[int]:
     merge=st.booleans(),
     data=st.data(),
 )
-def test_greedy_decoding_is_that_of_the_best_path(
-    path: list[int], blank: int, merge: bool, data: st.DataObject
-) -> None:
+def test_greedy_decoding_is_the_best_path(path: list[int], blank: int, merge: bool, data: st.DataObject) -> None:
     length = data.draw(st.integers(0, len(path)))
     scores = np.eye(CLASSES)[path][np.newaxis]
     actual, count = CTCGreedyDecoderSeqLen(merge_repeated=merge).evaluate(scores, np.array([length]), np.array(blank))
@@ -132,7 +130,7 @@ def test_labels_behind_the_end_may_be_anything() -> None:
     assert actual == expected
 
 
-def test_sequences_that_are_too_long() -> None:
+def test_too_long_sequences() -> None:
     with pytest.raises(EvaluationError) as error:
         CTCGreedyDecoderSeqLen().evaluate(LOGITS, np.array([4, 5]))
     message = "sequence_length[1] is 5, expected 0 to 4"

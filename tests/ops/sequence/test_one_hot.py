@@ -70,7 +70,7 @@ def test_negative_indices_mode() -> None:
 
 
 @pytest.mark.parametrize("name", ["u1", "u2", "u3", "u4", "u6", "i4", "nf4", "f4e2m1", "f8e8m0", "string"])
-def test_one_hot_of_types_that_openvino_cannot_fill(name: str) -> None:
+def test_one_hot_of_types_unsupported_by_openvino(name: str) -> None:
     element_type = ElementType[name]
     if name == "string":
         on, off = np.array("on", object), np.array("off", object)

@@ -1,4 +1,4 @@
-"""Suppression against plain loops, and what it says about wrong inputs."""
+"""Suppression against plain loops, and its errors for wrong inputs."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_rows_up_to_version_4_are_selected_boxes() -> None:
     numbers = (np.array(3, np.int64), np.array(0.5, np.float32), np.array(0, np.float32))
     for since in (1, 3, 4):
         operator = make("NonMaxSuppression", since)
-        # As OpenVINO 2026.4 does: a static type, and an output of the rows that are there.
+        # As OpenVINO 2026.4 does: a static type, and an output of the selected rows.
         assert operator.infer(*map(TensorType.of, (boxes, scores, *numbers))).shape == [3, 3]
         assert operator.evaluate(boxes, scores, *numbers).tolist() == [[0, 0, 2], [0, 0, 0]]
 
@@ -122,7 +122,7 @@ def test_shapes_that_do_not_fit() -> None:
 
 
 @pytest.mark.parametrize("since", [1, 3, 4, 5, 9])
-def test_a_score_equal_to_the_threshold_is_not_kept(since: int) -> None:
+def test_score_equal_to_threshold_is_dropped(since: int) -> None:
     boxes = np.array([[[0, 0, 1, 1], [0, 5, 1, 6], [0, 10, 1, 11]]], np.float32)
     scores = np.array([[[0.5, 0.25, 0.75]]], np.float32)
     numbers = (np.array(3), np.array(0.5, np.float32), np.array(0.5, np.float32))

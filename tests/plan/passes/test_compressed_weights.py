@@ -197,9 +197,7 @@ def test_products_are_those_of_expanded_weights(
 @pytest.mark.broad(keep=60)
 @pytest.mark.parametrize(("layout", "element_type"), ALL)
 @pytest.mark.parametrize("tokens", [1, 40])
-def test_products_do_not_depend_on_how_work_is_cut(
-    layout: Callable[..., IRFile], element_type: str, tokens: int
-) -> None:
+def test_products_are_independent_of_chunks(layout: Callable[..., IRFile], element_type: str, tokens: int) -> None:
     file = layout(element_type, random_array(3, tokens, COLUMNS))
     expected = output(file)
     for chosen in (without_cuts(), cut(3), mix(f"{layout.__name__} {element_type} {tokens}")):
@@ -303,7 +301,7 @@ def test_results_do_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch) -> No
         )
 
 
-def test_weights_that_are_read_otherwise_too_stay() -> None:
+def test_weights_with_other_readers_stay() -> None:
     net = Network()
     weights = net.convert(codes("f16", (ROWS, COLUMNS)), "f32")
     net.result(weights)
@@ -322,7 +320,7 @@ def test_an_observer_sees_every_layer() -> None:
     assert seen.count("Multiply") == seen.count("Subtract") == seen.count("MatMul") == 1
 
 
-def test_scales_along_the_sum_are_not_taken_for_others() -> None:
+def test_scales_along_the_sum_are_distinguished() -> None:
     """(codes * scale [1, COLUMNS]) is no scale of rows: the layers run as they are."""
     net = Network()
     weights = net.decompress(codes("u8", (ROWS, COLUMNS)), numbers((1, COLUMNS)), None)
@@ -407,7 +405,7 @@ def test_expanding_layer_is_named() -> None:
     assert len(reason_layers(net.product(weights, transposed=True, x=X))) == 1
 
 
-def test_codes_that_no_kernel_decodes_are_the_reason() -> None:
+def test_codes_without_kernel_are_the_reason() -> None:
     x = build.parameter([3, COLUMNS], "f32", name="x")
     stored = build.constant(np.ones((ROWS, COLUMNS), np.int64), "u2", name="codes")
     weights = build.multiply(build.convert(stored, "f32"), np.float32(0.5))
@@ -416,7 +414,7 @@ def test_codes_that_no_kernel_decodes_are_the_reason() -> None:
     assert [near.layer for step in passes for near in step.skipped] == ["codes"]
 
 
-def test_a_product_of_two_inputs_has_no_reason() -> None:
+def test_product_of_two_inputs_has_no_reason() -> None:
     net = NetworkText()
     data = net.parameter("3,64")
     net.result(net.op("MatMul", data, net.parameter("64,5"), transpose_a="false", transpose_b="false"))
@@ -449,7 +447,7 @@ def test_scales_of_scales(element_type: str) -> None:
     assert_close(output(file, weight_mode="keep"), output(file))
 
 
-def test_computed_scales_that_are_larger_than_the_codes() -> None:
+def test_computed_scales_larger_than_codes() -> None:
     net = Network()
     scales = net.op("Multiply", net.convert(numbers((ROWS, 4, 1)), "f32"), net.const(np.float32(0.37)))
     weights = net.op("Multiply", net.convert(codes("u4", (ROWS, 4, 4)), "f32"), scales)

@@ -82,7 +82,7 @@ def test_three_axes() -> None:
         (FILTERS[:16], {}),
     ],
 )
-def test_what_is_not_transformed(filters: Array, attributes: dict[str, list[int]]) -> None:
+def test_untransformed_filters(filters: Array, attributes: dict[str, list[int]]) -> None:
     model = convolution(filters, **attributes)
     outputs, count = run_transformed(ir_exec.compile_model(model), IMAGES)
     assert count == 0
@@ -94,7 +94,7 @@ def test_small_images_are_convolved_as_written() -> None:
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, -3e38])
-def test_filters_that_are_no_usual_numbers_stay(value: float) -> None:
+def test_unusual_filter_values_stay(value: float) -> None:
     filters = FILTERS.copy()
     filters[0, 0, 1, 1] = value
     outputs, count = run_transformed(ir_exec.compile_model(convolution(filters)), IMAGES)
@@ -102,14 +102,14 @@ def test_filters_that_are_no_usual_numbers_stay(value: float) -> None:
     assert_right(outputs[0][:, 1:], WANTED[:, 1:])
 
 
-def test_filters_that_are_no_constant_stay() -> None:
+def test_non_constant_filters_stay() -> None:
     data, filters = build.parameter(list(IMAGES.shape), "f32"), build.parameter(list(FILTERS.shape), "f32")
     model = build.model(build.convolution(data, filters, **STEPS))
     assert run_transformed(ir_exec.compile_model(model), IMAGES, FILTERS)[1] == 0
 
 
 @pytest.mark.parametrize("reader", ["another layer", "another stride", "an output"])
-def test_filters_that_are_read_otherwise_stay(reader: str) -> None:
+def test_filters_with_other_readers_stay(reader: str) -> None:
     data, filters = build.parameter(list(IMAGES.shape), "f32"), build.constant(FILTERS)
     value = build.convolution(data, filters, **STEPS)
     other = {
@@ -133,7 +133,7 @@ def test_convolutions_share_their_filters() -> None:
     assert_right(outputs[0], WANTED + sums(np.maximum(IMAGES, 0), FILTERS[np.newaxis], PADS))
 
 
-def test_filters_that_are_computed_from_weights() -> None:
+def test_filters_computed_from_weights() -> None:
     half = FILTERS.astype(np.float16)
     data = build.parameter(list(IMAGES.shape), "f32")
     compiled = ir_exec.compile_model(
@@ -170,7 +170,7 @@ def test_images_of_unknown_sizes() -> None:
 
 
 @pytest.mark.parametrize("sizes", [[28, 30], [-1, -1]])
-def test_filters_that_the_process_holds_are_counted(sizes: list[int]) -> None:
+def test_filters_of_the_process_are_counted(sizes: list[int]) -> None:
     half = build.convert(build.constant(FILTERS.astype(np.float16)), "f32")
     data = build.parameter([1, 48, *sizes], "f32")
     compiled = ir_exec.compile_model(build.model(build.convolution(data, half, **STEPS)))

@@ -1,4 +1,4 @@
-"""Filters that hold the scale of the normalization behind them, and that nothing else about a network changes."""
+"""Filters that hold the scale of the normalization after them, without any other change of a network."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def test_filters_that_two_convolutions_read_stay() -> None:
     assert_allclose(actual, plain, atol=3e-6 * abs(plain).max())
 
 
-def test_vectors_that_are_not_known_stay() -> None:
+def test_unknown_vectors_stay() -> None:
     value, gamma = convolve(build.parameter([1, 3, 9, 8], "f32"), floats(5, 3, 3, 3)), build.parameter([5], "f32")
     norm = build.batch_norm_inference(value, gamma, *map(build.constant, vectors(5)[1:]), epsilon=EPSILON)
     actual, plain, types = both(build.model(norm), floats(1, 3, 9, 8), vectors(5)[0])

@@ -127,7 +127,7 @@ def test_one_and_three_axes() -> None:
         assert_folded(build.model(build.add(build.add(wide, narrow), x)), floats(1, 4, *[7] * axes))
 
 
-def test_a_sum_stands_where_its_last_layer_did() -> None:
+def test_sum_is_placed_at_its_last_layer() -> None:
     x = build.parameter(list(IMAGE), "f32")
     first = build.relu(of_many_branches(x))
     model = build.model(build.add(build.relu(of_channels(first)), first))
@@ -220,13 +220,13 @@ def with_a_shift_alone(x: Value) -> Value:
         with_a_shift_alone,
     ],
 )
-def test_what_is_none(network: Callable[[Value], Value]) -> None:
+def test_no_match(network: Callable[[Value], Value]) -> None:
     actual, plain, types = both(build.model(network(build.parameter(list(IMAGE), "f32"))), floats(*IMAGE))
     assert "PackedConvolution" not in types
     assert_allclose(actual, plain, atol=3e-6 * abs(np.nan_to_num(plain)).max())
 
 
-def test_parts_that_are_read_elsewhere_stay() -> None:
+def test_parts_with_other_readers_stay() -> None:
     x = build.parameter(list(IMAGE), "f32")
     part = convolve(x, 6, 6, 1, 1)
     for other in (build.relu(part), part):
@@ -235,7 +235,7 @@ def test_parts_that_are_read_elsewhere_stay() -> None:
         assert_allclose(actual, plain, atol=3e-6 * abs(plain).max())
 
 
-def test_filters_that_a_sum_and_another_layer_read_stay() -> None:
+def test_filters_read_by_sum_and_another_layer_stay() -> None:
     x, filters = build.parameter(list(IMAGE), "f32"), build.constant(floats(6, 6, 1, 1))
     pads = {"pads_begin": [0, 0], "pads_end": [0, 0]}
     first = build.convolution(x, filters, **steps(2) | pads)
@@ -297,7 +297,7 @@ def test_results_do_not_depend_on_the_threads() -> None:
     assert_array_equal(*[both(model, data, threads=threads)[0] for threads in (1, 3)])
 
 
-def test_an_exported_network_is_a_chain_of_convolutions() -> None:
+def test_exported_network_is_a_chain_of_convolutions() -> None:
     path = COPIES / "branches.xml"
     actual, plain, types = both(ir_exec.read_model(path), *(arrays(path, "inputs") or []))
     packed, other = "PackedConvolution", ["PackedConvolution", "ReLU"]

@@ -1,4 +1,4 @@
-"""What does not change between the iterations of a loop is computed once."""
+"""Values that do not change between the iterations of a loop are computed once."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def looping(body_of: Body, x: str = "2,3", fixed: str = "5,2,3") -> NetworkText:
 
 
 def runs(net: NetworkText, *inputs: Array, max_memory: int | None = None) -> tuple[Counter[str], Array]:
-    """How often a layer of each type runs, and the output, which is that of a plain run but for rounding."""
+    """The number of runs of each type of layer, and the output, equal to that of a plain run but for rounding."""
     file, counts = net.file(), Counter[str]()
     model = ir_exec.read_model(file.xml, weights=file.weights)
 
@@ -98,7 +98,7 @@ def test_hoisted_values_are_not_overwritten() -> None:
     np.testing.assert_allclose(output, large + TRIPS * np.sqrt(np.exp(large)), rtol=1e-5)
 
 
-def test_what_is_kept_counts() -> None:
+def test_hoisted_values_count() -> None:
     def body_of(body: NetworkText, state: Output, same: Output, count: Output) -> Output:
         many = body.op("Tile", same, body.const(np.array([1000, 1])))
         return body.op("Add", state, body.op("ReduceMax", many, body.const(np.array([0])), keep_dims="false"))
@@ -110,7 +110,7 @@ def test_what_is_kept_counts() -> None:
     assert runs(net, *inputs, max_memory=1_000_000)[0]["Tile"] == 1
 
 
-def test_an_error_in_it_names_the_layer() -> None:
+def test_error_in_hoisted_layer_names_it() -> None:
     def body_of(body: NetworkText, state: Output, same: Output, count: Output) -> Output:
         index = body.op("Convert", same, destination_type="i64")
         values = body.op("Gather", body.const(np.ones(3, np.float32)), index, body.const(np.array(0)), opset=7)

@@ -1,4 +1,4 @@
-"""What follows from the shapes of inputs is computed once for each plan, and nothing else changes."""
+"""Values that follow from the shapes of inputs are computed once for each plan, without any other change."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_other_shapes_have_their_own_values() -> None:
     assert layers_of(compiled, rows_of(50)) == ["Add"]
 
 
-def test_what_is_larger_than_the_room_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_value_beyond_the_room_is_computed_in_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     data = rows_of(40)
     monkeypatch.setattr(packed, "PRECOMPUTED_SHARE", 10**9)
     monkeypatch.setattr(packed, "PRECOMPUTED_ALWAYS", data.nbytes - 1)
@@ -85,7 +85,7 @@ def test_what_is_larger_than_the_room_runs(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.broad
-def test_plans_share_the_room_until_they_are_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plans_share_the_room_during_their_lifetime(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packed, "PRECOMPUTED_SHARE", 10**9)
     monkeypatch.setattr(packed, "PRECOMPUTED_ALWAYS", rows_of(60).nbytes)
     monkeypatch.setattr(plans, "MAX_PLANS", 2)
@@ -97,7 +97,7 @@ def test_plans_share_the_room_until_they_are_gone(monkeypatch: pytest.MonkeyPatc
     assert layers_of(compiled, rows_of(52)) == ["Add"]
 
 
-def test_a_run_counts_what_its_plan_keeps() -> None:
+def test_run_counts_values_of_its_plan() -> None:
     data = rows_of(40)
     fast, plain = ir_exec.compile_model(add_bias()), ir_exec.compile_model(add_bias(), optimize=False)
     shapes = {"data": data.shape}
@@ -107,7 +107,7 @@ def test_a_run_counts_what_its_plan_keeps() -> None:
 
 def test_layers_run_without_cache_memory() -> None:
     data = build.parameter([-1, 30], "f32", name="data")
-    # The peak comes before the exponentials are there.
+    # The peak precedes the exponentials.
     sums = build.reduce_sum(build.tile(data, [1, 500]), 1, keep_dims=True)
     model = build.model(build.add(sums, build.exp(build.gather(build.constant(TABLE), row_numbers(data), 0))))
     rows = rows_of(40)
@@ -119,7 +119,7 @@ def test_layers_run_without_cache_memory() -> None:
     assert layers_of(ir_exec.compile_model(model), rows) == ["Tile", "ReduceSum", "Add"]
 
 
-def test_bodies_keep_what_follows_from_the_shapes_of_their_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bodies_cache_values_of_input_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
     computed: list[Array] = []
     chosen = Exp.kernel
     monkeypatch.setattr(
@@ -147,7 +147,7 @@ def _note_calls(kernel: Kernel, calls: list[Array]) -> Kernel:
     return call_noted
 
 
-def test_a_layer_that_fails_does_so_in_the_run() -> None:
+def test_failing_layer_fails_in_the_run() -> None:
     messages = []
     for optimize in (True, False):
         compiled = ir_exec.compile_model(add_bias(first=30), optimize=optimize)
@@ -173,7 +173,7 @@ def test_random_numbers_and_variables_are_not_kept() -> None:
     assert not (results[0][0] == results[0][1]).any(axis=(1, 2)).all()
 
 
-def test_weights_that_are_not_expanded_stay_so() -> None:
+def test_unexpanded_weights_stay() -> None:
     data = build.parameter([-1, 30], "f32", name="data")
     weights = build.convert(build.constant(np.resize(TABLE, (400, 30)).astype(np.float16)), destination_type="f32")
     model = build.model(build.add(build.concat([data, data], 0), weights))
@@ -213,7 +213,7 @@ def test_scattered_elements_are_put_side_by_side(is_constant: bool) -> None:
         (TABLE[:0].T, False),
     ],
 )
-def test_which_elements_are_scattered(array: Array, expected: bool) -> None:
+def test_scattered_elements(array: Array, expected: bool) -> None:
     assert is_scattered(np.asarray(array)) == expected
 
 

@@ -14,7 +14,7 @@ from tests.plan.passes.helpers import of_network, of_text
 X = np.linspace(-6, 6, 48, dtype=np.float32).reshape(2, 3, 8)
 
 
-def test_they_are_found_in_a_real_network() -> None:
+def test_activations_are_matched_in_a_real_network() -> None:
     both = of_network("onnx/activations")
     assert sorted(both.types) == ["Gelu", "Gelu", "HSwish", "LayerNorm", "Swish", "Swish"]
     both.assert_close()
@@ -135,7 +135,7 @@ def test_hswish() -> None:
 
 
 @pytest.mark.parametrize("types", [["Maximum"], ["Minimum"], ["Maximum", "Minimum"], ["Minimum", "Maximum"]])
-def test_limits_that_are_numbers(types: list[str]) -> None:
+def test_numeric_limits(types: list[str]) -> None:
     net = NetworkText()
     value = net.parameter("2,3,8")
     for type in types:

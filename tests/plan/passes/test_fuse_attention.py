@@ -22,7 +22,7 @@ MASK = np.where(np.arange(7) < 5, 0, -1e4).astype(np.float32).reshape(1, 1, 1, 7
 
 @pytest.fixture(autouse=True)
 def small_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Most scores of these tests would lie in a real one."""
+    """Most scores of these tests would fit into a real one."""
     in_chunks(monkeypatch, "INTERMEDIATE_ELEMENTS", 0)
 
 
@@ -34,7 +34,7 @@ def attention(query: Array, key: Array, value: Array, scale: float = 1.0, mask: 
 
 
 @pytest.mark.parametrize("name", ["activations", "bert", "gpt2_fused", "windows"])
-def test_it_is_found_in_real_networks(name: str) -> None:
+def test_attention_is_matched_in_real_networks(name: str) -> None:
     both = of_network(f"onnx/{name}")
     assert both.types.count("Attending") == 1
     both.assert_close()

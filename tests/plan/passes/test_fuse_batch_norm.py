@@ -31,7 +31,7 @@ def batch_norm_net(shape: str, element_type: str = "f32", opset: int = 5) -> Net
     return net
 
 
-def test_it_is_found_in_a_real_network() -> None:
+def test_batch_norm_is_matched_in_a_real_network() -> None:
     both = of_network("onnx/unfolded")
     assert both.types == ["BatchNorm"]
     both.assert_close()
@@ -50,7 +50,7 @@ def test_shapes_and_types(sizes: tuple[int, ...], element_type: str, opset: int,
     np.testing.assert_array_equal(both.rewritten[0], both.plain[0])
 
 
-def test_vectors_that_are_not_known() -> None:
+def test_unknown_vectors() -> None:
     net = NetworkText()
     x, gamma = net.parameter("2,4"), net.parameter("4")
     others = (net.const(vector) for vector in (BETA, MEAN, VARIANCE))
@@ -68,8 +68,8 @@ def test_results_do_not_depend_on_the_threads() -> None:
     np.testing.assert_array_equal(alone, ir_exec.compile_model(model, threads=3)([data])[0])
 
 
-def test_images_whose_channels_are_side_by_side() -> None:
-    """Behind a ReLU the normalization is no part of a sum with the convolution, whose result may lie so."""
+def test_channels_last_images() -> None:
+    """After a ReLU the normalization is no part of a sum with the convolution, whose result may have this layout."""
     taps = RANDOM.normal(size=(64, 1, 1, 3, 3)).astype(np.float32)
     vectors = [build.constant(RANDOM.uniform(0.5, 2, 64).astype(np.float32)) for _ in range(4)]
     steps = {"strides": [1, 1], "dilations": [1, 1], "pads_begin": [1, 1], "pads_end": [1, 1]}

@@ -18,7 +18,7 @@ WEIGHT, BIAS = RANDOM.normal(size=(2, 8)).astype(np.float32)
 MVN = {"eps": 1e-3, "normalize_variance": "true", "eps_mode": "inside_sqrt", "opset": 6}
 
 
-def test_it_is_found_in_real_networks() -> None:
+def test_layer_norm_is_matched_in_real_networks() -> None:
     both = of_network("bert_tiny_fp16")
     assert both.types == ["LayerNorm"] * 5
     assert {len(step.members) for step in both.fused} == {3}
@@ -54,14 +54,14 @@ def test_every_way_to_write_it(axis: int, rank: int, shape: str, *, has_bias: bo
 
 
 @pytest.mark.parametrize("has_bias", [False, True])
-def test_it_is_found_in_nine_layers(*, has_bias: bool) -> None:
+def test_layer_norm_is_matched_in_nine_layers(*, has_bias: bool) -> None:
     net = NetworkText()
     x, axes = net.parameter("2,3,8"), net.const(np.array([-1], np.int64))
-    centred = net.op("Subtract", x, net.op("ReduceMean", x, axes, keep_dims="true"))
-    squares = net.op("Power", centred, net.const(np.array(2, np.float32)))
+    centered = net.op("Subtract", x, net.op("ReduceMean", x, axes, keep_dims="true"))
+    squares = net.op("Power", centered, net.const(np.array(2, np.float32)))
     variance = net.op("ReduceMean", squares, axes, keep_dims="true")
     deviation = net.op("Sqrt", net.op("Add", variance, net.const(np.array(1e-3, np.float32))))
-    value = net.op("Multiply", net.op("Divide", centred, deviation), net.const(WEIGHT))
+    value = net.op("Multiply", net.op("Divide", centered, deviation), net.const(WEIGHT))
     net.result(net.op("Add", value, net.const(BIAS)) if has_bias else value)
     both = of_text(net, X)
     assert_normalized(both, has_bias=has_bias)
@@ -189,10 +189,10 @@ def test_moments_of_empty_axes_are_unchanged() -> None:
 def test_different_subtracted_mean_is_no_match() -> None:
     net = NetworkText()
     x, other, axes = net.parameter("2,3,8"), net.parameter("2,3,8"), net.const(np.array([-1], np.int64))
-    centred = net.op("Subtract", x, net.op("ReduceMean", other, axes, keep_dims="true"))
-    mean = net.op("ReduceMean", net.op("Multiply", centred, centred), axes, keep_dims="true")
+    centered = net.op("Subtract", x, net.op("ReduceMean", other, axes, keep_dims="true"))
+    mean = net.op("ReduceMean", net.op("Multiply", centered, centered), axes, keep_dims="true")
     deviation = net.op("Sqrt", net.op("Add", mean, net.const(np.array(1e-3, np.float32))))
-    net.result(net.op("Multiply", net.op("Divide", centred, deviation), net.const(WEIGHT)))
+    net.result(net.op("Multiply", net.op("Divide", centered, deviation), net.const(WEIGHT)))
     both = of_text(net, X, X + 1)
     assert both.types == ["RMSNorm"]
     both.assert_close()

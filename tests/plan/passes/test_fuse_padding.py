@@ -71,7 +71,7 @@ def test_unknown_sizes() -> None:
 
 
 def test_pads_that_follow_from_the_shapes() -> None:
-    """As converters write what TensorFlow calls the same padding."""
+    """The form that converters write for TensorFlow's padding "same"."""
     image = image_of(-1, 6, -1, -1)
     # Of seven rows and eight columns.
     more = build.floor_mod(build.shape_of(image), build.constant([1, 1, 4, 7]))
@@ -93,7 +93,7 @@ def test_what_adds_anything_else(arguments: dict[str, Any]) -> None:
     assert run(convolve(pad_image(image_of(), **arguments))).types == []
 
 
-def test_channels_that_are_added() -> None:
+def test_added_channels() -> None:
     assert (
         run(convolve(pad_image(image_of(), (0, 1, 0, 0), (0, 2, 0, 0)), RANDOM.random((4, 9, 3, 3), np.float32))).types
         == []
@@ -112,7 +112,7 @@ def test_padding_by_rule(mode: str) -> None:
     assert run(convolve(pad_image(image_of()), auto_pad=mode)).types == []
 
 
-def test_filters_that_are_not_finite_or_not_known() -> None:
+def test_non_finite_or_unknown_filters() -> None:
     """Zero times infinity is no zero."""
     filters = FILTERS.copy()
     filters[0, 0, 0, 0] = np.inf
@@ -125,7 +125,7 @@ def test_filters_that_are_not_finite_or_not_known() -> None:
     both.assert_close(0)
 
 
-def test_it_is_found_in_a_real_network() -> None:
+def test_padding_is_matched_in_a_real_network() -> None:
     both = of_network("same_padding")
     members = [[member.type for member in step.members] for step in both.fused]
     assert [types for types in members if "Pad" in types] == [

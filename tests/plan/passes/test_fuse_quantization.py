@@ -119,7 +119,7 @@ def test_large_data_is_quantized_in_parts(shape: tuple[int, ...], *, by_channel:
 
 @pytest.mark.parametrize("sizes", [(2, 40, 6, 5), (1, 40, 90, 80), (1, 40, 1, 1), (2, 40, 9)])
 @pytest.mark.parametrize("limits", ["one", "of channels", "reversed"])
-def test_images_whose_channels_are_side_by_side(sizes: tuple[int, ...], limits: str) -> None:
+def test_channels_last_images(sizes: tuple[int, ...], limits: str) -> None:
     rank = len(sizes)
     low, high = np.full((1,) * rank, -1, np.float32), np.full((1,) * rank, 2, np.float32)
     if limits != "one":

@@ -1,4 +1,4 @@
-"""When a plan is rewritten."""
+"""Conditions under which a plan is rewritten."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ LARGE = np.random.default_rng(1).standard_normal((720, 740), np.float32)
 
 @pytest.fixture(autouse=True)
 def packing() -> Iterator[None]:
-    """As on a processor with AVX-512."""
+    """Pack as on a processor with AVX-512."""
     with pretend(has_small_kernels=True):
         yield
 
@@ -69,7 +69,7 @@ def test_every_way_to_multiply(a: Array, b: Array, attributes: dict[str, bool]) 
         (ROWS, np.stack([MATRIX, MATRIX])),
     ],
 )
-def test_what_is_not_packed(a: Array, b: Array) -> None:
+def test_unpacked_matrices(a: Array, b: Array) -> None:
     outputs, count = run_packed(ir_exec.compile_model(product(a, b)), a)
     assert count == 0
     assert_allclose(outputs[0], np.matmul(a, b, dtype=np.float64), rtol=1e-4, atol=1e-4)
@@ -100,7 +100,7 @@ def test_two_products_with_one_matrix_share_its_panels() -> None:
 
 
 @pytest.mark.parametrize("element_type", ["f16", "computed"])
-def test_matrices_that_are_computed_from_weights(element_type: str) -> None:
+def test_matrices_computed_from_weights(element_type: str) -> None:
     if element_type == "f16":
         half = MATRIX.astype(np.float16)
         matrix, expected = build.convert(build.constant(half), "f32"), half.astype(np.float32)
@@ -121,7 +121,7 @@ def test_plain_plans_pack_nothing() -> None:
     assert run_packed(ir_exec.compile_model(product(), optimize=False), ROWS)[1] == 0
 
 
-def test_a_run_after_an_observed_one_is_packed() -> None:
+def test_run_after_observed_one_is_packed() -> None:
     compiled = ir_exec.compile_model(product())
     observed = compiled([ROWS], observe=lambda *_: None)
     plain = ir_exec.compile_model(product(), optimize=False)([ROWS])

@@ -171,7 +171,7 @@ FILES = ["config.json", "tokenizer.json", "chat_template.jinja", "generation_con
 
 @pytest.mark.parametrize("file", FILES)
 @pytest.mark.parametrize("what", ["folder", "pipe", "device", "missing link"])
-def test_files_that_are_not_regular(file: str, what: str, folder: Path) -> None:
+def test_irregular_files(file: str, what: str, folder: Path) -> None:
     path = folder / file
     path.unlink()
     if what == "folder":
@@ -196,7 +196,7 @@ def test_files_that_are_not_regular(file: str, what: str, folder: Path) -> None:
 
 @pytest.mark.parametrize("file", ["openvino_model.xml", "openvino_model.bin", "openvino_tokenizer.xml"])
 @pytest.mark.parametrize("what", ["folder", "pipe"])
-def test_models_that_are_not_regular(file: str, what: str, folder: Path) -> None:
+def test_irregular_models(file: str, what: str, folder: Path) -> None:
     path = folder / file
     path.unlink()
     if what == "folder":

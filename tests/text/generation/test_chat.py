@@ -58,7 +58,7 @@ def test_contents_match_json() -> None:
     )
 
 
-def test_messages_that_are_nested_too_deeply() -> None:
+def test_deeply_nested_messages() -> None:
     nested: list[Any] = []
     nested.append(nested)
     with pytest.raises(EvaluationError, check=coded(Code.bad_value)):

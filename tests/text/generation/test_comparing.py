@@ -40,10 +40,10 @@ def test_tokens_of_openvino(text_pipeline: Pipeline, ours: list[int]) -> None:
 def test_settings_of_the_folder(text_pipeline: Pipeline, ours: list[int], tmp_path: Path) -> None:
     other = pipeline(tmp_path / "model")
     (other / "generation_config.json").write_text(json.dumps({"eos_token_id": 1, "repetition_penalty": 50.0}), "utf-8")
-    penalised = load(other).generate(PROMPT, max_new_tokens=5, ignore_eos=True)
-    assert list(penalised.ids) != ours
+    penalized = load(other).generate(PROMPT, max_new_tokens=5, ignore_eos=True)
+    assert list(penalized.ids) != ours
     # Files hold what a runtime gave that follows the settings.
-    tokens = store(tmp_path, {"prompt_ids": PROMPT, "ids": list(penalised.ids)})
+    tokens = store(tmp_path, {"prompt_ids": PROMPT, "ids": list(penalized.ids)})
     assert compare_tokens(load(other), tokens, []).first is None
     plain = compare_tokens(load(other), store(tmp_path, {"ids": ours}), PROMPT).first
     assert plain is not None

@@ -46,7 +46,7 @@ def test_tokens_are_the_likeliest_of_openvino(folder: Path, text_pipeline: Pipel
     assert (generation.stopped_by, generation.prompt_ids) == ("length", tuple(PROMPT))
 
 
-def test_text_is_that_of_the_tokens(text_pipeline: Pipeline) -> None:
+def test_text_equals_its_tokens(text_pipeline: Pipeline) -> None:
     pieces: list[str] = []
     generation = text_pipeline.generate("a layer", max_new_tokens=5, ignore_eos=True, on_text=pieces.append)
     assert generation.prompt_ids == tuple(text_pipeline.encode("a layer"))
@@ -82,7 +82,7 @@ def without_state(model: Model) -> Model:
 
 
 def with_past(model: Model) -> Model:
-    """The same with the sum of the tokens before as an input and an output."""
+    """The network with the sum of the tokens before as an input and an output."""
     draw = np.random.default_rng(5)
     tokens = build.parameter([None, None], "i64", name="input_ids")
     past = build.parameter([None, 1, None, 8], "f32", name="past_key_values.0.key")
@@ -135,7 +135,7 @@ def test_folders_that_cannot_generate(tmp_path: Path) -> None:
     assert load(other).generate(PROMPT, max_new_tokens=1).ids
 
 
-def test_inputs_that_are_not_known(tmp_path: Path) -> None:
+def test_unknown_inputs(tmp_path: Path) -> None:
     other = pipeline(tmp_path / "model")
     extra = build.parameter([1], "f32", name="temperature_of_the_room")
     tokens = build.parameter([None, None], "i64", name="input_ids")
@@ -227,7 +227,7 @@ def test_batch_with_nan_padding(tmp_path: Path) -> None:
     assert [generation.ids for generation in batch] == [generation.ids for generation in alone]
 
 
-def test_settings_that_are_no_json(tmp_path: Path) -> None:
+def test_settings_in_invalid_json(tmp_path: Path) -> None:
     other = pipeline(tmp_path / "model")
     (other / "generation_config.json").write_text("{", "utf-8")
     with pytest.raises(GraphError) as caught:
@@ -253,7 +253,7 @@ def test_prompts_that_cannot_be(prompt: list[int], code: str, tmp_path: Path) ->
     assert (len(generation.ids), generation.stopped_by) == (2, "context")
 
 
-def test_weights_that_are_cut_off(tmp_path: Path) -> None:
+def test_truncated_weights(tmp_path: Path) -> None:
     other = pipeline(tmp_path / "model")
     weights = other / "openvino_model.bin"
     weights.write_bytes(weights.read_bytes()[:1000])
@@ -267,7 +267,7 @@ def test_weights_that_are_cut_off(tmp_path: Path) -> None:
     assert caught.value.code == "IR202"
 
 
-def test_logits_that_are_no_numbers(tmp_path: Path) -> None:
+def test_nan_logits(tmp_path: Path) -> None:
     other = pipeline(tmp_path / "model")
     tokens = build.parameter([None, None], "i64", name="input_ids")
     logits = build.log(build.negative(build.convert(build.unsqueeze(tokens, [2]), "f32")))
@@ -311,8 +311,8 @@ def test_options_of_the_command(folder: Path, tmp_path: Path) -> None:
         assert result.exit_code == 0, result.output
         return json.loads(result.stdout)
 
-    first, penalised = record("--ids", "0,45,120,7"), record("--ids", "0,45,120,7", "--repetition-penalty", "50")
-    assert len(set(penalised["ids"])) == 4 != len(set(first["ids"]))
+    first, penalized = record("--ids", "0,45,120,7"), record("--ids", "0,45,120,7", "--repetition-penalty", "50")
+    assert len(set(penalized["ids"])) == 4 != len(set(first["ids"]))
     logits = tmp_path / "logits.npz"
     batch = record("--ids", "0,45,120,7", "--ids", "9", "--logits", str(logits))
     assert batch["generations"][0]["ids"] == first["ids"]
@@ -385,7 +385,7 @@ def _detokenizer(folder: Path, ending: str) -> Path:
     return folder / f"openvino_detokenizer.{ending}"
 
 
-def test_a_number_of_0_replaces_the_one_of_the_file(folder: Path, tmp_path: Path) -> None:
+def test_zero_replaces_number_of_file(folder: Path, tmp_path: Path) -> None:
     arguments = ["generate", str(folder), "--ids", "0,45", "--max-new-tokens", "1"]
     result = CliRunner().invoke(main, [*arguments, "--repetition-penalty", "0"])
     assert result.exit_code == 1

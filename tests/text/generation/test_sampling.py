@@ -103,7 +103,7 @@ def test_values_that_cannot_be(settings: dict[str, Any]) -> None:
     assert caught.value.code == "IR704"
 
 
-def test_values_of_draws_that_are_not_used() -> None:
+def test_unused_draw_values() -> None:
     settings = settings_from("generation_config.json", {"top_k": -1, "top_p": 0.0})
     assert Chooser(settings)([0], 1, LOGITS) == 2
     with pytest.raises(EvaluationError):
@@ -118,7 +118,7 @@ def test_options_that_do_not_exist() -> None:
     assert caught.value.code == "IR704"
 
 
-def test_logits_that_are_no_numbers() -> None:
+def test_nan_logits() -> None:
     with pytest.raises(EvaluationError) as caught:
         Chooser(GenerationSettings())([0], 1, np.array([1, np.nan], np.float32))
     assert caught.value.code == "IR704"

@@ -266,7 +266,7 @@ def test_others_are_named(type: str, version: str, owner: str) -> None:
     assert finding.hint is not None
 
 
-def test_an_extension_of_someone_else_is_no_internal_operator() -> None:
+def test_foreign_extension_is_no_internal_operator() -> None:
     hints = {
         diagnostic.hint
         for type in ("PagedAttentionExtension", "MOE", "RMS", "NobodyKnows")

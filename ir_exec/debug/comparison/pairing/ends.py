@@ -129,21 +129,17 @@ def _are_alike(entry: Entry, partner: Entry) -> bool:
 def same_family(entry: Entry, partner: Entry) -> bool:
     """Return True if both or neither are floats, or if a type is unknown."""
     kinds = [entry.element_type, partner.element_type]
-    if None in kinds or str(ElementType.dynamic) in kinds:
-        return True
-    return ("f" in str(kinds[0])) == ("f" in str(kinds[1]))
+    is_unknown = None in kinds or str(ElementType.dynamic) in kinds
+    return is_unknown or ("f" in str(kinds[0])) == ("f" in str(kinds[1]))
 
 
 def agree(shape: str | None, other: str | None) -> bool:
     """Return True if the known dims of two shapes are equal."""
-    if shape is None or other is None or shape == other:
+    if shape is None or other is None or shape == other or "..." in shape + other:
         return True
-    if "..." in shape + other:
-        return True  # any rank
     dims, others = ([dim for dim in text[1:-1].split(",") if dim] for text in (shape, other))
-    if len(dims) != len(others):
-        return False
-    return all(a == b or not a.isdigit() or not b.isdigit() for a, b in zip(dims, others, strict=True))
+    pairs = zip(dims, others, strict=False)
+    return len(dims) == len(others) and all(a == b or not a.isdigit() or not b.isdigit() for a, b in pairs)
 
 
 def pairs_by_name(ours: Sequence[Entry], theirs: Sequence[Entry]) -> dict[Key, Entry]:

@@ -18,7 +18,7 @@ from ir_exec.debug.comparison.pairing.ends import (
     unnamed_pairs,
 )
 from ir_exec.debug.comparison.references.reference import Lowered, Reference
-from ir_exec.debug.values.entries import Entry, Key, by_key, conversions_of_constants, entries_of
+from ir_exec.debug.values.entries import Entry, Key, conversions_of_constants, entries_of, holder_names
 from ir_exec.model import Model
 from ir_exec.ops.base.registry import type_key
 from ir_exec.types import Array
@@ -43,7 +43,7 @@ def match_values(
 ) -> dict[Key, Entry]:
     """Return the matching value of `theirs` for each value of `ours`, if there is one.
 
-    Values are matched by tensor name, then by layer name, by `fused_names`, as neighbours of such pairs, and by
+    Values are matched by tensor name, then by layer name, by `fused_names`, as neighbors of such pairs, and by
     position among layers of the same type. Constants follow the layers that read them: a constant with the same name
     but another reader is not a match. An integer constant with another name has no match, because equivalent values may
     differ (axis 2, axis -1). Bodies are matched if their layers are.
@@ -59,10 +59,12 @@ def match_values(
         scope_pairs = {} if mine or pairs_outside is None else pairs_outside
         pairs = _in_scope(our_scopes.get(mine, []), their_scopes.get(other, []), scope_pairs)
         matches |= {entry.key: partner for entry, partner in pairs}
-        partners = {name: partner for entry, partner in pairs for name in entry.holder_names}
+        partners = {
+            name: partner for entry, partner in pairs for name in holder_names(entry.layer_name, entry.layer_id)
+        }
         for scope in our_scopes:
             if len(scope) == len(mine) + 2 and scope[:-2] == mine and scope[-2] in partners:
-                names = partners[scope[-2]].holder_names
+                names = holder_names(partners[scope[-2]].layer_name, partners[scope[-2]].layer_id)
                 pending += [
                     (scope, candidate) for name in names if (candidate := (*other, name, scope[-1])) in their_scopes
                 ]
@@ -159,21 +161,21 @@ def _in_graphs(ours: list[Entry], theirs: list[Entry], partners: Mapping[Key, En
             pairs.add(entry, partner)
 
     _pair_by_names(layers, others, _make_name_filter(layers, others, _NUMBERED), add_named)
-    _pair_neighbours(pairs, here, there, add_alike)
+    _pair_neighbors(pairs, here, there, add_alike)
     for candidates in pairs_of_sources(*pairs.find_unpaired(layers, others)):
         for entry, partner in candidates:
             is_unpaired = not pairs.has(entry, partner) and entry.output == partner.output
             if is_unpaired and _look_alike(entry, partner) and pairs.may_match(entry, partner):
                 pairs.add(entry, partner)
-    _pair_neighbours(pairs, here, there, add_alike)
+    _pair_neighbors(pairs, here, there, add_alike)
     # Layers with the same inputs and the same name match, even if their operators differ.
     names = _unique((_port_name(entry), entry) for entry in others)
     for name, entry in _unique((_port_name(entry), entry) for entry in layers).items():
         if name in names and not pairs.has(entry, names[name]) and stand_alike(entry, names[name], pairs, here, there):
             pairs.add(entry, names[name])
-    _pair_neighbours(pairs, here, there, add_alike)
+    _pair_neighbors(pairs, here, there, add_alike)
     _pair_by_position(*pairs.find_unpaired(layers, others), add_alike)
-    _pair_neighbours(pairs, here, there, add_alike)
+    _pair_neighbors(pairs, here, there, add_alike)
     takers = _Takers(pairs, here, there)
 
     def add_taken(entry: Entry, partner: Entry | None) -> None:
@@ -216,7 +218,7 @@ class _Around:
     """
 
     def __init__(self, entries: list[Entry]) -> None:
-        self.values = by_key(entries)
+        self.values = {entry.key: entry for entry in entries}
         self.readers: dict[Key, list[tuple[Entry, int]]] = defaultdict(list)
         self._stored = {entry.key: source.key for entry, source in conversions_of_constants(entries)}
         for entry in entries:
@@ -231,7 +233,7 @@ class _Around:
         return None if key is None else self.values.get(self._stored.get(key, key))
 
 
-def _pair_neighbours(pairs: _ScopePairs, ours: _Around, theirs: _Around, pair: Callable[[Entry, Entry], None]) -> None:
+def _pair_neighbors(pairs: _ScopePairs, ours: _Around, theirs: _Around, pair: Callable[[Entry, Entry], None]) -> None:
     """Pair the layers at the same position next to a pair."""
     for entry, partner in pairs.found:  # grows during the loop
         if type_key(entry.type) != type_key(partner.type):
@@ -353,9 +355,8 @@ def _comparable(entry: Entry, partner: Entry) -> bool:
     """
     if entry.is_input != partner.is_input and not agree(entry.shape, partner.shape):
         return False
-    if not (entry.is_constant and partner.is_constant) and not (entry.is_input and partner.is_input):
-        return True
-    return same_family(entry, partner)
+    is_given = (entry.is_constant and partner.is_constant) or (entry.is_input and partner.is_input)
+    return not is_given or same_family(entry, partner)
 
 
 def _make_name_filter(
@@ -428,14 +429,10 @@ def _pair_by_position(ours: list[Entry], theirs: list[Entry], pair: Callable[[En
 
 def _pair_outputs(ours: list[Entry], theirs: list[Entry], pair: Callable[[Entry, Entry], None]) -> None:
     """Pair the remaining outputs of two models in order, if both have the same number and the order is known."""
-    mine, others = (sorted(_places(side), key=lambda pair: pair[0]) for side in (ours, theirs))
-    if [output_index for output_index, _ in mine] == [output_index for output_index, _ in others]:
-        for (_, entry), (_, partner) in zip(mine, others, strict=True):
-            pair(entry, partner)
-
-
-def _places(entries: Sequence[Entry]) -> list[tuple[int, Entry]]:
-    return [(entry.place, entry) for entry in entries if entry.place is not None]
+    mine, others = ({entry.place: entry for entry in side if entry.place is not None} for side in (ours, theirs))
+    if mine.keys() == others.keys():
+        for output_index in sorted(mine):
+            pair(mine[output_index], others[output_index])
 
 
 def _signs(entries: Sequence[Entry]) -> list[tuple[int, int, str | None, str | None]]:

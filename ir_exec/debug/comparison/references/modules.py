@@ -44,14 +44,15 @@ _RIGHT = frozenset({"equal", "close", "carried"})
 
 def is_recording(model: Model, arrays: Mapping[str, Array]) -> bool:
     """Return True if more of the names are paths of modules of this model than names of its values."""
-    if any(name.startswith(INPUTS) for name in arrays):
-        return True
+    names = {name for entry in entries_of(model) for name in (entry.path, entry.layer_name, *entry.names)}
+    has_inputs = any(name.startswith(INPUTS) for name in arrays)
+    if has_inputs or names.issuperset(arrays):
+        return has_inputs
     paths = [
         path_of(name).replace("/", ".")
         for name in arrays
         if not name.startswith(OUTPUTS) and not is_input_of_module(name)
     ]
-    names = {name for entry in entries_of(model) for name in (entry.path, entry.layer_name, *entry.names)}
     modules = set(named_layers(model, paths).values())
     modules_with_ancestors = {ancestor for module in modules for ancestor in ancestors_of(module)}
     prefix = common_prefix(modules, paths)

@@ -18,10 +18,11 @@ from ir_exec.debug.comparison.references.child import (
     load_stored,
     store_arrays,
 )
+from ir_exec.debug.comparison.references.expanded_weights import find_expanded_weights
 from ir_exec.debug.comparison.references.reference import ReferenceState, lowered_hint
 from ir_exec.debug.values.entries import Entry, Key
 from ir_exec.errors import EvaluationError, IRError, UnsupportedError
-from ir_exec.graph import Node
+from ir_exec.graph import Node, Value
 from ir_exec.hints import install_hint
 from ir_exec.ir.storage import temporary_folder
 from ir_exec.model import Model, read_model
@@ -324,8 +325,13 @@ class ExportedReference(ONNXReference):
             )
         self._exported = temporary_folder()
         path = Path(self._exported.name, "network.onnx")
-        write_exported(widen_model(exported) if precision == "f32" else exported, path)
+        # Separate constants are mapped by the child, and not part of the message.
+        write_exported(widen_model(exported) if precision == "f32" else exported, path, external_data=True)
         super().__init__(path, timeout=timeout, title=title)
+        self._model = model
+        self._keys: dict[Value, Key] = {
+            value: ((), value.names[0] if value.names else value.name, 0) for value in model.graph.values
+        }
         self.runtime = title
         self.shares_names = True
         self._runs_as_is = False
@@ -333,6 +339,13 @@ class ExportedReference(ONNXReference):
     @property
     def _name(self) -> str:
         return "the export"
+
+    def run(self, arrays: Mapping[Key, Array], requested: Collection[Key], *, goes_on: bool = False) -> None:
+        weights = find_expanded_weights(self._model, requested, "onnxruntime", self._keys)
+        if weights is not None:
+            self._note(weights.note)
+            requested = [key for key in requested if key not in weights.keys]
+        super().run(arrays, requested, goes_on=goes_on)
 
     def lower_model(self) -> Model | None:
         # Its tensors have the names of the model's values.

@@ -55,12 +55,12 @@ def test_codes_are_not_paired_with_decoded_values() -> None:
     assert pairs([entry("w", "Const", element_type="f32")], [entry("w", "Initializer", element_type="i64")]) == {}
 
 
-def test_an_output_may_have_the_name_of_its_layer() -> None:
+def test_output_may_have_the_name_of_its_layer() -> None:
     ours = [entry("a", names=("7",)), entry("b", names=("9",), output=True)]
     assert pairs(ours, [entry("7"), entry("b", output=True)]) == {"a": "7", "b": "b"}
 
 
-def test_only_outputs_may_have_the_names_of_their_layers() -> None:
+def test_only_outputs_may_be_named_like_their_layers() -> None:
     assert pairs([entry("b", names=("9",))], [entry("b")]) == {}
 
 
@@ -69,7 +69,7 @@ def test_tensor_name_of_another_value_is_not_an_output_name() -> None:
     assert pairs(ours, [entry("b", output=True)]) == {"a": "b"}
 
 
-def test_a_layer_with_the_name_of_an_output_of_another_layer() -> None:
+def test_layer_named_like_output_of_another_layer() -> None:
     pytest.importorskip("onnxruntime")
     x = build.parameter([2, 3], name="x")
     turned = build.transpose(build.tanh(x), np.int64([1, 0]), name="y")

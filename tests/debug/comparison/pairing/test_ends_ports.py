@@ -48,12 +48,12 @@ def test_the_same_ports(other: Model) -> None:
         (model({"a": [2, 3], "b": [None, 4]}, {"y": "a", "z": "b"}, "i32"), ("a", "i32[2,3]", "b", "y", "z")),
     ],
 )
-def test_everything_that_differs_is_named(other: Model, names: tuple[str, ...]) -> None:
+def test_all_differences_are_named(other: Model, names: tuple[str, ...]) -> None:
     with pytest.raises(EvaluationError, match=naming(*names), check=coded("IR705")):
         require_same_ports(PLAIN, other, "M", "N")
 
 
-def test_a_comparison_that_cannot_run_names_the_ports() -> None:
+def test_impossible_comparison_names_the_ports() -> None:
     other = model({"a": [2, 5], "b": [None, 4]}, {"y": "a", "z": "b"})
     with pytest.raises(EvaluationError, match=naming("a", "f32[2,3]", "f32[2,5]"), check=coded("IR705")):
         compare(PLAIN, other)

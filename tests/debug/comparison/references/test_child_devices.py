@@ -22,14 +22,14 @@ class Listing:
 @pytest.mark.parametrize(
     "device", ["CPU", "GPU", "GPU.1", "GPU(4)", "AUTO", "AUTO:GPU,CPU", "HETERO:GPU.0, CPU", "MULTI:CPU"]
 )
-def test_devices_that_are_there(device: str) -> None:
+def test_present_devices(device: str) -> None:
     assert require_device(Listing(), device) == "2026.4.1"  # type: ignore[arg-type]  # it answers as a child does
 
 
 @pytest.mark.parametrize(
     ("device", "absent"), [("NPU", "NPU"), ("GPU.2", "GPU.2"), ("HETERO:NPU,CPU", "NPU"), ("", "")]
 )
-def test_devices_that_are_not_there(device: str, absent: str) -> None:
+def test_missing_devices(device: str, absent: str) -> None:
     with pytest.raises(EvaluationError) as raised:
         require_device(Listing(), device)  # type: ignore[arg-type]  # it answers as a child does
     assert raised.value.code == "IR705"

@@ -39,7 +39,7 @@ class Handle:
 
 
 class Module:
-    """As much of a PyTorch module as the recorder takes."""
+    """The parts of a PyTorch module that the recorder uses."""
 
     def __init__(self, compute, **children):
         self.compute, self.children, self.hooks, self.pre_hooks = compute, children, [], []
@@ -106,7 +106,7 @@ def test_first_input_is_recorded_before_in_place_call():
     np.testing.assert_array_equal(recording.arrays["leaf"], [2, 2])
 
 
-def test_nothing_is_written_where_the_block_fails(tmp_path):
+def test_failed_block_writes_nothing(tmp_path):
     with pytest.raises(RuntimeError), torch_recorder(Module(lambda self, x: x), tmp_path / "r.npz"):
         raise RuntimeError
     assert not (tmp_path / "r.npz").exists()

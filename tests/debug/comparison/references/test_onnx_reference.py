@@ -100,7 +100,7 @@ def refuse_outputs(_: dict[str, Any]) -> dict[str, Any]:
     raise RuntimeError("the optimizer fails")
 
 
-def test_activations_of_8_bits_are_named_with_the_node(tmp_path: Path) -> None:
+def test_activations_of_8_bits_name_their_node(tmp_path: Path) -> None:
     path, inputs = write_kind("matmul_nbits_chain", tmp_path)
     report = compare(path, "onnxruntime", inputs)
     expected = run_directly(path, inputs)
@@ -228,7 +228,7 @@ def test_export_codes_are_not_compared_with_values(format: str) -> None:
             assert error is None or error.is_within
 
 
-def test_a_wrong_layer_is_found_in_the_file_itself(tmp_path: Path) -> None:
+def test_wrong_layer_is_found_in_the_file(tmp_path: Path) -> None:
     """The values inside come from the nodes of the file, which changed after our reading."""
     path, inputs = write_kind("matmul_nbits_chain", tmp_path)
     proto = onnx.load(path)

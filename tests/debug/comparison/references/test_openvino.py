@@ -1,4 +1,4 @@
-"""OpenVINO as a reference: its faults are placed, its crashes are told."""
+"""OpenVINO as a reference: its faults are placed, its crashes are reported."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def find_blamed(report: Comparison) -> list[ComparedLayer]:
 
 
 def sequence() -> tuple[Any, list[Array]]:
-    """A GRUSequence with lengths, in a network of dynamic shape: the plugin goes on behind the lengths."""
+    """A GRUSequence with lengths, in a network of dynamic shape: the plugin continues after the lengths."""
     random = np.random.default_rng(0)
     x, lengths = op.parameter([-1, -1, 8], np.float32, name="x"), op.parameter([-1], np.int32, name="lengths")
     zero = op.constant(np.array(0, np.int64))
@@ -62,7 +62,7 @@ def sequence() -> tuple[Any, list[Array]]:
 
 
 def make_quantized() -> tuple[Any, list[Array]]:
-    """FakeQuantize with ranges per channel behind a depthwise convolution of int8 weights."""
+    """FakeQuantize with ranges per channel after a depthwise convolution of int8 weights."""
     random = np.random.default_rng(20)
     x = op.parameter([1, 8, 14, 12], np.float32, name="x")
     low, high = constant(-4), constant(4 * 127 / 128)
@@ -187,7 +187,7 @@ def test_bisection_takes_few_runs(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("most", "layers"), [(5, 100_000), (100, 80)])
 def test_unrequested_search_ends(most: int, layers: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """OpenVINO refuses every run of several probes, so that each would be asked for by itself."""
+    """OpenVINO refuses every run of several probes, so that each would run alone."""
     monkeypatch.setattr(openvino, "MOST_ROUNDS", most)
     monkeypatch.setattr(openvino, "MOST_COMPILED", layers)
     ask = Child.ask
@@ -209,7 +209,7 @@ def test_unrequested_search_ends(most: int, layers: int, monkeypatch: pytest.Mon
     assert report.equal
 
 
-def test_networks_that_are_in_no_file() -> None:
+def test_networks_without_file() -> None:
     net = NetworkText()
     x = net.parameter("2,3")
     net.result(net.op("Tanh", net.op("Add", x, net.const(np.ones(3, np.float32)))))
@@ -299,7 +299,7 @@ def test_large_expanded_weights_are_not_probed(
         return ask(self, **request)
 
     monkeypatch.setattr(Child, "ask", record)
-    monkeypatch.setattr("ir_exec.debug.comparison.references.openvino.MOST_WEIGHT_BYTES", most_bytes + 4 * 1024)
+    monkeypatch.setattr("ir_exec.debug.comparison.references.expanded_weights.MOST_WEIGHT_BYTES", most_bytes + 4 * 1024)
     report = compare(tmp_path / "net.xml", "openvino", [np.ones((1, 64), np.float32)])
     assert report.equal
     assert {"scale", "product"} <= probed
@@ -308,7 +308,7 @@ def test_large_expanded_weights_are_not_probed(
 
 
 def test_shorter_type_chosen_by_openvino_is_no_fault(tmp_path: Path) -> None:
-    """Where the processor has bf16, `performance` computes f32 networks in it; what follows from that is told once."""
+    """On processors with bf16, `performance` computes f32 networks in it; the consequences are reported once."""
     random = np.random.default_rng(0)
     x = op.parameter([1, 8, 9, 9], np.float32, name="x")
     activation = op.relu(op.convolution(x, constant(floats(random, 8, 8, 3, 3)), [1, 1], [1, 1], [1, 1], [1, 1]))
@@ -323,7 +323,7 @@ def test_shorter_type_chosen_by_openvino_is_no_fault(tmp_path: Path) -> None:
     assert bool(shorter) == (compiled.get_property("INFERENCE_PRECISION_HINT") != ov.Type.f32)
 
 
-def test_openvino_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_openvino(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ir_exec.debug.comparison.references.child.find_spec", lambda name: None)
     model = read_model(NETWORKS / "lstm.xml")
     with pytest.raises(EvaluationError, match=naming("OpenVINO")) as caught:

@@ -67,7 +67,7 @@ def test_the_file_itself_is_read(probe: Any, tmp_path: Path, monkeypatch: pytest
     assert {statuses["w"], statuses["two"]} == {"equal"}
 
 
-def test_the_lowering_is_read_as_ir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lowering_is_read_as_ir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = requested_files(monkeypatch)
     report = compare(write_file(tmp_path / "net.onnx"), "openvino", [X], lowered=True)
     assert report.equal, str(report)

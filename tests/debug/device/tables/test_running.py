@@ -34,7 +34,7 @@ class TestCases:
         assert pack_cases(rows) == pack_cases(shipped_cases()), "python -m tests.conformance.suite writes the file anew"
         assert PATH.stat().st_size < 2**19
 
-    def test_every_type_is_there(self) -> None:
+    def test_every_type_has_cases(self) -> None:
         assert len(case_types()) > 190
         assert len(cases_of()) > 7000
 
@@ -130,7 +130,7 @@ class TestReport:
 
 
 class TestDevices:
-    def test_the_plugin_is_right_but_for_known_faults(self) -> None:
+    def test_plugin_is_right_except_known_faults(self) -> None:
         report = conformance("CPU", types=["TopK", "Floor", "GatherElements"])
         assert report.ok
         assert all(case.known is not None for case in report.failed(("wrong", "crashed")))
@@ -150,5 +150,5 @@ class TestDevices:
             conformance("NPU")
 
 
-def test_it_is_public() -> None:
+def test_entry_point_is_public() -> None:
     assert callable(ir_exec.debug.conformance)

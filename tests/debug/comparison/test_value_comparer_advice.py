@@ -9,11 +9,11 @@ import pytest
 
 from ir_exec import Model, build
 from ir_exec.debug import Comparison, compare
-from ir_exec.debug.comparison.advice import computed_type, find_agreements
 from ir_exec.debug.comparison.comparing import compare_with
 from ir_exec.debug.comparison.metrics import Settings
 from ir_exec.debug.comparison.references.reference import ArraysReference
 from ir_exec.debug.comparison.tolerances import Tolerance
+from ir_exec.debug.comparison.value_comparer import computed_type, find_agreements
 from ir_exec.graph import Node
 from ir_exec.types import Array, ElementType
 
@@ -72,7 +72,7 @@ class TestFusions:
         assert [fault.path for fault in report.faults] == ["waves"]
         assert statuses(report)["end"] == "carried"
 
-    def test_an_error_at_the_end_is_a_fault(self) -> None:
+    def test_error_at_the_end_is_a_fault(self) -> None:
         report = against({"end": values()["end"] * np.float32(1.1)})
         assert [fault.path for fault in report.faults] == ["end"]
 
@@ -104,7 +104,7 @@ def test_partial_rotary_embeddings_in_openvino() -> None:
 
 
 class TestTypes:
-    def test_f64_that_was_computed_in_f32(self) -> None:
+    def test_f64_computed_in_f32(self) -> None:
         x = build.parameter([8], "f64", name="x")
         model = build.model(build.result(build.sin(x, name="waves"), name="y"))
         data = np.linspace(0, 3, 8)
