@@ -334,7 +334,21 @@ def _input_changes(matching: Matching, a: NodeProto, b: NodeProto) -> Iterator[C
         # A missing definition is reported where it is missing.
         is_undefined = left == right and not is_defined
         if not is_undefined and (matching.partner(left) if left else "") != right:
-            yield Change(what=f"input {position}", before=left or None, after=right or None)
+            shown = (
+                (left, right)
+                if left != right
+                else (_with_operator(matching.a, left), _with_operator(matching.b, right))
+            )
+            yield Change(what=f"input {position}", before=shown[0] or None, after=shown[1] or None)
+
+
+def _with_operator(side: OnnxSide, name: str) -> str:
+    """Return the name of a value with the operator that computes it, for equal names of different values."""
+    producer = side.producers.get(name)
+    if producer is None:
+        return name
+    node = side.nodes[producer[0]][1]
+    return f"{name} ({operator_name(plain_name(node.domain), plain_name(node.op_type))})"
 
 
 def _output_changes(a: NodeProto, b: NodeProto) -> Iterator[Change]:
