@@ -73,7 +73,7 @@ def overhead(folder: Path, count: int, runs: int, *, with_dask: bool) -> list[di
             if name == "dask" and client is None:
                 continue
             for chunk in CHUNKS:
-                wall, processor = timed(lambda e=executor, c=chunk: every(path, items, e, c), runs)  # type: ignore[misc]  # defaults bind the loop's values
+                wall, processor = median_times(lambda e=executor, c=chunk: every(path, items, e, c), runs)  # type: ignore[misc]  # defaults bind the loop's values
                 row = {
                     "executor": name,
                     "chunk": chunk,
@@ -137,7 +137,7 @@ def every(path: str, items: list[list[Array]], executor: Executor | Pool | None,
         assert result.outputs is not None, result.error
 
 
-def timed(call: Callable[[], object], runs: int) -> tuple[float, float]:
+def median_times(call: Callable[[], object], runs: int) -> tuple[float, float]:
     """Median seconds: wall clock, and processor time of this process and of its workers."""
     call()
     walls, processors = [], []

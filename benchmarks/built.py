@@ -62,19 +62,19 @@ def mobilenet_v2() -> tuple[ov.Model, list[np.ndarray]]:
     """Build MobileNet-v2 for one image of 224 x 224."""
     build = _Convolutional()
 
-    def activated(x: ov.Node) -> ov.Node:
+    def relu6(x: ov.Node) -> ov.Node:
         return ops.clamp(x, 0.0, 6.0)
 
     image = ops.parameter([1, 3, 224, 224], np.float32, name="image")
-    x, inputs = activated(build.convolution(image, 3, 32, 3, 2)), 32
+    x, inputs = relu6(build.convolution(image, 3, 32, 3, 2)), 32
     stages = ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1))
     for expansion, outputs, blocks, first_stride in stages:
         for block in range(blocks):
             stride, width = first_stride if block == 0 else 1, expansion * inputs
-            inner = activated(build.convolution(x, inputs, width, 1)) if expansion > 1 else x
-            inner = build.convolution(activated(build.depthwise(inner, width, stride)), width, outputs, 1)
+            inner = relu6(build.convolution(x, inputs, width, 1)) if expansion > 1 else x
+            inner = build.convolution(relu6(build.depthwise(inner, width, stride)), width, outputs, 1)
             x, inputs = ops.add(x, inner) if stride == 1 and inputs == outputs else inner, outputs
-    x = activated(build.convolution(x, inputs, 1280, 1))
+    x = relu6(build.convolution(x, inputs, 1280, 1))
     model = ov.Model([build.classifier(x, 1280)], [image], "mobilenet_v2")
     return model, [np.random.default_rng(1).standard_normal((1, 3, 224, 224)).astype(np.float32)]
 
@@ -93,8 +93,8 @@ def lstm() -> tuple[ov.Model, list[np.ndarray]]:
     x = sequence
     for _ in range(3):
         gates = (weights(1, 4 * width, width), weights(1, 4 * width, width), weights(1, 4 * width))
-        found = ops.lstm_sequence(x, start, start, lengths, *gates, width, "FORWARD")
-        x = ops.squeeze(found.output(0), ops.constant(np.array([1])))
+        states = ops.lstm_sequence(x, start, start, lengths, *gates, width, "FORWARD")
+        x = ops.squeeze(states.output(0), ops.constant(np.array([1])))
     model = ov.Model([x], [sequence], "lstm")
     return model, [random.standard_normal((1, steps, width)).astype(np.float32)]
 

@@ -39,7 +39,7 @@ def busy_processes(count: int) -> Iterator[None]:
             process.wait()
 
 
-def slowed(idle: Paired, busy: Paired) -> Paired:
+def slowdown(idle: Paired, busy: Paired) -> Paired:
     """Return the slowdown of a call; the ratio is above 1 if OpenVINO slows down more."""
     ours, theirs = busy.ours / idle.ours, busy.theirs / idle.theirs
     return Paired(idle.name, ours, theirs, theirs / ours)
@@ -53,7 +53,7 @@ def main() -> None:
     arguments = parser.parse_args()
     keep_freed_memory()
     rows: list[Paired] = []
-    found: list[Paired] = []
+    pairs: list[Paired] = []
     for name, path, inputs in networks():
         if arguments.only not in name:
             continue
@@ -63,14 +63,14 @@ def main() -> None:
         with busy_processes(arguments.processes):
             busy = measure(name, path, inputs, arguments.seconds)
         assert busy is not None, "it was measured before"
-        found.append(busy)
-        rows.append(slowed(idle, busy))
+        pairs.append(busy)
+        rows.append(slowdown(idle, busy))
     print("A call next to busy processes:")
-    print_table(found)
+    print_table(pairs)
     print("\nSlowdown by the busy processes:")
     print_table(rows, form=lambda times: f"{times:.2f}")
-    write_json("busy", found, slower=[vars(row) for row in rows])
-    draw_chart("busy", found, f"Models next to {arguments.processes} busy processes: speed relative to OpenVINO")
+    write_json("busy", pairs, slower=[vars(row) for row in rows])
+    draw_chart("busy", pairs, f"Models next to {arguments.processes} busy processes: speed relative to OpenVINO")
 
 
 if __name__ == "__main__":

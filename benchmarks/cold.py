@@ -108,10 +108,10 @@ def measure_cold(name: str, path: Path, inputs: Sequence[Array], *, runs: int) -
 
 def _first_output(program: str, path: Path, inputs: Path) -> float:
     start = time.monotonic()
-    return float(_printed(program, path, inputs)) - start
+    return float(_printed_line(program, path, inputs)) - start
 
 
-def _printed(program: str, path: Path, inputs: Path) -> str:
+def _printed_line(program: str, path: Path, inputs: Path) -> str:
     """Return the last line that a program prints in a separate process."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     environment["PYTHONPYCACHEPREFIX"] = str(Path(tempfile.gettempdir()) / "ir_exec-benchmarks" / "bytecode")
@@ -124,7 +124,7 @@ def _printed(program: str, path: Path, inputs: Path) -> str:
 def _print_stages(path: Path, runs: int) -> None:
     inputs = path.with_suffix(".inputs.npz")
     for library, program in (("ir_exec", OUR_STAGES), ("OpenVINO", THEIR_STAGES)):
-        measurements = [json.loads(_printed(program, path, inputs)) for _ in range(runs + 1)][1:]
+        measurements = [json.loads(_printed_line(program, path, inputs)) for _ in range(runs + 1)][1:]
         least = {name: min(run[name] for run in measurements) for name in measurements[0]}
         first = sum(time for name, time in least.items() if not name.startswith("("))
         print(f"| {library}: {path.stem} | ms |\n|---|---:|")

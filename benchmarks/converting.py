@@ -53,7 +53,7 @@ print(max(peak, anonymous()) - before)
 """
 
 
-def written(path: Path, megabytes: int, *, is_external: bool) -> None:
+def write_chain(path: Path, megabytes: int, *, is_external: bool) -> None:
     """Write a chain of products, each with a separate weight."""
     rng = np.random.default_rng(0)
     count = megabytes * 10**6 // (WIDTH * WIDTH * 4)
@@ -75,7 +75,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for is_external in (False, True):
             path = Path(folder) / "model.onnx"
-            written(path, options.megabytes, is_external=is_external)
+            write_chain(path, options.megabytes, is_external=is_external)
             for is_halved in (False, True):
                 command = [
                     sys.executable,

@@ -211,14 +211,14 @@ def decoding() -> None:
     }
     for name, function in passes.items():
         print(f"{name:46} {nanoseconds(function) / weights.size:8.3f}")
-    for element_type, matrix in _compressed():
+    for element_type, matrix in _compressed_matrices():
         product = partial(multiply_rows, RNG.random((1, matrix.columns), dtype=np.float32), matrix)
         print(f"\none token by {matrix.rows:,} x {matrix.columns:,} weights of {element_type}")
         numbers = (2**17, 2**18, 2**19, 2**20)
         with_numbers("WINDOW_ELEMENTS", numbers, partial(product, np.empty((1, matrix.rows), np.float32)))
 
 
-def _compressed() -> Iterator[tuple[str, CompressedMatrix]]:
+def _compressed_matrices() -> Iterator[tuple[str, CompressedMatrix]]:
     rows, columns, groups = 5632, 2048, 16
     scale = RNG.random((rows, groups), dtype=np.float32).astype(np.float16)
     zero = RNG.integers(0, 16, (rows, groups), np.uint8)

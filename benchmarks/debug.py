@@ -33,7 +33,7 @@ def main() -> None:
         inputs = _inputs(path)
         if inputs is None or (arguments.names and name not in arguments.names):
             continue
-        for command, row in _measured(name, path, inputs, arguments.seconds).items():
+        for command, row in _measure_network(name, path, inputs, arguments.seconds).items():
             rows[command].append(row)
             print(f"{name}: {command} takes {1 / row.ratio:.2f} runs", flush=True)
     for command, measured in rows.items():
@@ -52,14 +52,14 @@ def _inputs(path: Path) -> list[Array] | None:
         return [stored[f"in{i}"] for i in range(len(stored.files))]
 
 
-def _measured(name: str, path: Path, inputs: list[Array], seconds: float) -> dict[str, Paired]:
+def _measure_network(name: str, path: Path, inputs: list[Array], seconds: float) -> dict[str, Paired]:
     model, other = ir_exec.read_model(path), ir_exec.read_model(path)
     folder = tempfile.mkdtemp()
 
     def run() -> object:
         return ir_exec.compile_model(model)(inputs)
 
-    def compared() -> object:
+    def compare_plain() -> object:
         report = compare(model, other, inputs)
         assert report.equal, str(report)
         return report
@@ -67,7 +67,7 @@ def _measured(name: str, path: Path, inputs: list[Array], seconds: float) -> dic
     try:
         return {
             command: measure_pair(name, call, run, seconds=seconds, clock=time.process_time)
-            for command, call in (("compare", compared), ("trace", lambda: trace(model, inputs, output=folder)))
+            for command, call in (("compare", compare_plain), ("trace", lambda: trace(model, inputs, output=folder)))
         }
     finally:
         shutil.rmtree(folder)

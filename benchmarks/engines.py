@@ -156,7 +156,7 @@ def _add_original(
     options.intra_op_num_threads, options.log_severity_level = threads, 4
     try:
         session = onnxruntime.InferenceSession(str(original), options, providers=["CPUExecutionProvider"])
-        feed = _fed(session, model, inputs)
+        feed = _inputs_by_name(session, model, inputs)
         session.run(None, feed)
     except Exception as error:
         row.note = f"original: {str(error).splitlines()[0][:60]}"
@@ -164,7 +164,7 @@ def _add_original(
     calls["onnx"] = lambda: session.run(None, feed)
 
 
-def _fed(session: Any, model: Any, inputs: list[Array]) -> dict[str, Array]:
+def _inputs_by_name(session: Any, model: Any, inputs: list[Array]) -> dict[str, Array]:
     """Return the inputs by their names in the ONNX file; inputs without a common name in order."""
     by_name: dict[str, Array] = {}
     for port, array in zip(model.inputs, inputs, strict=True):

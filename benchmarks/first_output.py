@@ -77,7 +77,7 @@ print(json.dumps(figures))
 """
 
 
-def measured(path: Path, inputs: list[Array], options: dict[str, object], processes: int, runs: int) -> Figures:
+def measure_figures(path: Path, inputs: list[Array], options: dict[str, object], processes: int, runs: int) -> Figures:
     """Return the median of each figure over several processes, after an uncounted one."""
     with tempfile.TemporaryDirectory() as folder:
         stored = Path(folder) / "inputs.npz"
@@ -134,7 +134,7 @@ def main() -> None:
         for name, path, inputs, options in _networks(Path(folder), arguments):
             if arguments.only in name:
                 options |= {} if arguments.optimize is None else {"optimize": arguments.optimize}
-                figures[name] = measured(path, inputs, options, arguments.processes, arguments.runs)
+                figures[name] = measure_figures(path, inputs, options, arguments.processes, arguments.runs)
                 print(f"{name:34}" + "".join(map(_cell, figures[name].items())), flush=True)
     both = figures.keys() & earlier.keys()
     for figure in FIGURES if both else ():

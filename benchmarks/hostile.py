@@ -70,7 +70,7 @@ def main() -> int:
         too_slow = large > NOISE and large > GROWTH * small
         slow += too_slow
         print(f"{opening!r:20} {small:8.3f} s {large:8.3f} s {large / small:6.1f}x{'  TOO SLOW' * too_slow}")
-    times = sorted(_seconds(raw, weights) for raw, weights in _damaged(options.files))
+    times = sorted(_seconds(raw, weights) for raw, weights in _damaged_models(options.files))
     slow += sum(time > SECONDS for time in times)
     print(f"{len(times)} damaged files: median {times[len(times) // 2]:.3f} s, slowest {times[-1]:.3f} s")
     return 1 if slow else 0
@@ -143,7 +143,7 @@ def _seconds(raw: bytes, weights: bytes = b"") -> float:
     return process_time() - start
 
 
-def _damaged(count: int) -> Iterator[tuple[bytes, bytes]]:
+def _damaged_models(count: int) -> Iterator[tuple[bytes, bytes]]:
     """Yield copies of small models with some bytes changed; every second copy has only digits changed."""
     paths = [path for path in sorted(NETWORKS.glob("*.xml")) if path.stat().st_size < 50_000]
     random = Random(count)

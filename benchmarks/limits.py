@@ -256,7 +256,7 @@ class Skeleton:
                     self.products += seconds
                 for count, call in ((item.exponentials, np.exp), (item.copied, np.positive)):
                     if count:
-                        seconds, moved = self._moved(count, call)
+                        seconds, moved = self._elementwise_pass(count, call)
                         self._calls.append(moved)
                         self.passes += seconds
                 if item.layer is not None:
@@ -277,17 +277,17 @@ class Skeleton:
     def _add(self, way: Way, *, has_windows: bool) -> tuple[float, list[_Call]]:
         timings = [self._fastest(product) for product in way.products]
         if has_windows and way.moved:
-            timings.append(self._moved(way.moved, np.positive))
+            timings.append(self._elementwise_pass(way.moved, np.positive))
         return sum(seconds for seconds, _ in timings), [call for _, call in timings]
 
-    def _moved(self, count: int, function: Callable[[Array, Array], object]) -> tuple[float, _Call]:
+    def _elementwise_pass(self, count: int, function: Callable[[Array, Array], object]) -> tuple[float, _Call]:
         """Return a pass over this many elements."""
         some = [self._pool[:count], self._target[:count]]
         parts = [
             partial(function, *part)
             for part in zip(*[np.array_split(array, self._threads) for array in some], strict=True)
         ]
-        return _least([partial(function, *some), _shared(parts)][: self._threads])
+        return _least([partial(function, *some), _share_parts(parts)][: self._threads])
 
     def _fastest(self, product: Product) -> tuple[float, _Call]:
         batch, rows, inner, columns, weights = product
@@ -310,7 +310,9 @@ class Skeleton:
             if batch == 1 and columns >= thresholds.TILE_COLUMNS and inner:
                 calls.append(partial(PackedMatrix.of(b).product, a))
         for arrays in arranged if self._threads > 1 else ():
-            calls += [_shared(_parts(product, *arrays, self._threads)) for product in (np.matmul, multiply_in_tiles)]
+            calls += [
+                _share_parts(_parts(product, *arrays, self._threads)) for product in (np.matmul, multiply_in_tiles)
+            ]
         return _least(calls, self._others if weights else None)
 
     def _both_ways(self, batch: int, rows: int, columns: int, *, is_own: bool) -> list[Array]:
@@ -331,7 +333,7 @@ def _parts(multiply: Callable[..., object], a: Array, b: Array, out: Array, coun
     return [partial(multiply, *part) for part in zip(*arrays, strict=True)]
 
 
-def _shared(parts: Sequence[_Call]) -> _Call:
+def _share_parts(parts: Sequence[_Call]) -> _Call:
     def work(number: int) -> None:
         parts[number]()
 

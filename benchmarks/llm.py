@@ -58,12 +58,12 @@ class Decoder:
         self.cos, self.sin = build.cos(angles), build.sin(angles)
         x = build.gather(self.matrix(vocabulary, width), ids, np.array(0))
         for layer in range(layers):
-            x = build.add(x, self.attention(self.normalized(x), mask, layer))
-            hidden = self.normalized(x)
+            x = build.add(x, self.attention(self.rms_norm(x), mask, layer))
+            hidden = self.rms_norm(x)
             gate = build.swish(self.product(hidden, inner))
             x = build.add(x, self.product(build.multiply(gate, self.product(hidden, inner)), width))
         last = build.slice(x, np.array([-1]), np.array([2**31]), np.array([1]), np.array([1]))
-        logits = build.result(self.product(self.normalized(last), vocabulary), name="logits")
+        logits = build.result(self.product(self.rms_norm(last), vocabulary), name="logits")
         self.model: Model = build.model(logits, sinks=self.sinks)
 
     def matrix(self, rows: int, columns: int) -> Value:
@@ -81,18 +81,18 @@ class Decoder:
     def product(self, x: Value, rows: int) -> Value:
         return build.matmul(x, self.matrix(rows, x.shape[-1].size), transpose_b=True)
 
-    def normalized(self, x: Value) -> Value:
+    def rms_norm(self, x: Value) -> Value:
         mean = build.reduce_mean(build.power(x, np.float32(2)), np.array([-1]), keep_dims=True)
         factor = self.random.uniform(0.5, 1.5, (1, 1, self.width)).astype(np.float32)
         root = build.sqrt(build.add(mean, np.float32(1e-5)))
         return build.multiply(factor, build.divide(x, root))
 
     def attention(self, x: Value, mask: Value, layer: int) -> Value:
-        query = self.rotated(self.by_head(x, self.heads))
-        key = self.cached(self.rotated(self.by_head(x, self.keys)), f"key{layer}")
-        value = self.cached(self.by_head(x, self.keys), f"value{layer}")
+        query = self.rotate(self.by_head(x, self.heads))
+        key = self.append_to_cache(self.rotate(self.by_head(x, self.keys)), f"key{layer}")
+        value = self.append_to_cache(self.by_head(x, self.keys), f"value{layer}")
         attended = build.scaled_dot_product_attention(
-            query, self.repeated(key), self.repeated(value), mask, causal=False
+            query, self.repeat_heads(key), self.repeat_heads(value), mask, causal=False
         )
         joined = build.reshape(
             build.transpose(attended, np.array([0, 2, 1, 3])), np.array([0, 0, -1]), special_zero=True
@@ -103,19 +103,19 @@ class Decoder:
         split = build.reshape(self.product(x, heads * HEAD), np.array([0, 0, heads, HEAD]), special_zero=True)
         return build.transpose(split, np.array([0, 2, 1, 3]))
 
-    def rotated(self, x: Value) -> Value:
+    def rotate(self, x: Value) -> Value:
         first, second = build.split(x, np.array(-1), num_splits=2)
         turned = build.concat([build.negative(second), first], -1)
         return build.add(build.multiply(x, self.cos), build.multiply(turned, self.sin))
 
-    def cached(self, x: Value, variable: str) -> Value:
+    def append_to_cache(self, x: Value, variable: str) -> Value:
         shape = [1, self.keys, None, HEAD]
         before = build.read_value(np.zeros((1, self.keys, 0, HEAD), np.float32), variable, shape=shape)
         cache = build.concat([before, x], 2)
         self.sinks.append(build.assign(cache, variable))
         return cache
 
-    def repeated(self, x: Value) -> Value:
+    def repeat_heads(self, x: Value) -> Value:
         """Repeat the heads of keys or values for their queries."""
         apart = build.unsqueeze(x, np.array([2]))
         spread = build.broadcast(apart, np.array([1, 1, QUERIES_A_KEY, 1, 1]), mode="bidirectional")
@@ -224,7 +224,7 @@ def measure(path: Path, prompt: int, tokens: int, runs: int) -> dict[str, list[d
     return times_by_library
 
 
-def compared(name: str, measurements: dict[str, list[dict[str, float]]], key: str) -> Paired:
+def compare_runs(name: str, measurements: dict[str, list[dict[str, float]]], key: str) -> Paired:
     ours, theirs = ([run[key] for run in runs] for runs in measurements.values())
     ratio = statistics.median(their / our for our, their in zip(ours, theirs, strict=True))
     return Paired(name, statistics.median(ours), statistics.median(theirs), ratio)
@@ -249,12 +249,12 @@ def main() -> None:
             Decoder(weights, arguments.layers, arguments.width, arguments.vocabulary).write(path)
             sizes[weights] = size = path.with_suffix(".bin").stat().st_size
             measurements = measure(path, arguments.prompt, arguments.tokens, arguments.runs)
-        say = partial(compared, measurements=measurements)
+        say = partial(compare_runs, measurements=measurements)
         own = [say(f"{weights}, one token", key="token"), say(f"{weights}, {arguments.prompt} tokens", key="prompt")]
         own += [say(f"{weights}, loading", key="loading"), say(f"{weights}, first prompt", key="first")]
         for row in own:
             print(f"{row.name:24} {row.ours * 1e3:9.1f} ms, OpenVINO {row.theirs * 1e3:9.1f} ms, ratio {row.ratio:.2f}")
-        memory = compared(f"{weights}, memory", measurements, "memory")
+        memory = compare_runs(f"{weights}, memory", measurements, "memory")
         times = f"{memory.ours / size:.2f} of the file size, OpenVINO {memory.theirs / size:.2f}"
         print(f"{memory.name:24} {format_size(memory.ours)} for {format_size(size)}: {times}")
         rows += [*own, memory]

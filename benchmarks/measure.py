@@ -249,7 +249,7 @@ def _chart(rows: Sequence[Paired], title: str, theirs: str) -> str:
     low = min(-1.0, math.log2(min(row.ratio for row in rows)))
     high = max(1.0, math.log2(max(row.ratio for row in rows)))
 
-    def place(ratio: float) -> float:
+    def x_of_ratio(ratio: float) -> float:
         return left + wide * (math.log2(ratio) - low) / (high - low)
 
     height = top + step * len(rows) + 34
@@ -260,19 +260,19 @@ def _chart(rows: Sequence[Paired], title: str, theirs: str) -> str:
         f'<text x="10" y="20" font-size="14" font-weight="bold">{escape(title)}</text>',
     ]
     for power in range(math.ceil(low), math.floor(high) + 1):
-        x = place(2.0**power)
+        x = x_of_ratio(2.0**power)
         dark = "#333" if power == 0 else "#ddd"
         parts.append(f'<line x1="{x:.1f}" y1="{top - 8}" x2="{x:.1f}" y2="{height - 24}" stroke="{dark}"/>')
         label = f"{2.0**power:g}"
         parts.append(f'<text x="{x:.1f}" y="{height - 10}" text-anchor="middle" fill="#333">{label}</text>')
-    unity = place(1.0)
+    unity = x_of_ratio(1.0)
     for number, row in enumerate(rows):
-        y, x = top + step * number, place(row.ratio)
-        colour = "#2a7f62" if row.ratio >= 1 else "#b5532a"
+        y, x = top + step * number, x_of_ratio(row.ratio)
+        color = "#2a7f62" if row.ratio >= 1 else "#b5532a"
         parts.append(f'<text x="{left - 6}" y="{y + 11}" text-anchor="end" fill="#333">{escape(row.name)}</text>')
         parts.append(
             f'<rect x="{min(unity, x):.1f}" y="{y + 2}" width="{max(abs(x - unity), 0.5):.1f}" height="{step - 5}" '
-            f'fill="{colour}"><title>{row.ratio:.2f}x over {escape(theirs)}</title></rect>'
+            f'fill="{color}"><title>{row.ratio:.2f}x over {escape(theirs)}</title></rect>'
         )
         parts.append(f'<text x="{max(unity, x) + 4:.1f}" y="{y + 11}" fill="#333">{row.ratio:.2f}</text>')
     parts.append("</svg>\n")

@@ -82,7 +82,7 @@ _LARGE = 2**24
 _TOKENS = 8192
 
 
-def built(folder: Path) -> Iterator[tuple[str, Path, list[Array]]]:
+def large_models(folder: Path) -> Iterator[tuple[str, Path, list[Array]]]:
     """Yield name, file and inputs of models with gathers, scatters or attention on large tensors."""
     random = np.random.default_rng(0)
     data = random.standard_normal((_LARGE // 256, 256)).astype(np.float32)
@@ -121,7 +121,7 @@ def models(folder: Path) -> Iterator[tuple[str, Path, list[Array]]]:
         yield name, path, inputs
         if path.with_suffix(".bin").stat().st_size >= LARGE_WEIGHTS:
             yield f"{name}, f16", in_f16(path, folder), inputs
-    yield from built(folder)
+    yield from large_models(folder)
 
 
 def in_f16(path: Path, folder: Path) -> Path:
@@ -147,7 +147,7 @@ def _peak(program: str, path: Path, inputs: Path) -> float:
     return max(float(json.loads(done.stdout)), 4096.0)
 
 
-def planned(path: Path, inputs: list[Array]) -> int:
+def planned_bytes(path: Path, inputs: list[Array]) -> int:
     """Return the planned memory: the weights file, prepared weights, and the tensors of a run."""
     compiled = ir_exec.compile_model(path)
     plan = compiled.memory_plan({index: array.shape for index, array in enumerate(inputs)})
@@ -172,7 +172,7 @@ def main() -> None:
             rows.append(Paired(name, ours, theirs, theirs / ours))
             weights = path.with_suffix(".bin")
             size = weights.stat().st_size if weights.exists() else 0
-            details[name] = {"weights": size, "engine": engine, "planned": planned(path, inputs)}
+            details[name] = {"weights": size, "engine": engine, "planned": planned_bytes(path, inputs)}
     print_table(rows, form=format_size)
     print("\nthe engine, and planned for the interpreter before the run:")
     for row in rows:

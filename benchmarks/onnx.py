@@ -39,14 +39,14 @@ from benchmarks.networks import PRECISE
 FOLDER = Path(__file__).resolve().parent.parent / "tests" / "networks" / "onnx"
 
 
-def inferred(path: Path) -> None:
+def infer_onnx(path: Path) -> None:
     onnx.shape_inference.infer_shapes(onnx.load(path), data_prop=True)
 
 
 def readers(path: Path, converted: Path) -> dict[str, Callable[[], object]]:
     calls: dict[str, Callable[[], object]] = {
         "our reader of IR": partial(ir_exec.read_model, converted),
-        "onnx.shape_inference": partial(inferred, path),
+        "onnx.shape_inference": partial(infer_onnx, path),
     }
     read = partial(ov.Core().read_model, path)
     try:

@@ -50,12 +50,12 @@ def ratios(*shape: int, seed: int = 0) -> Array:
     return np.random.default_rng(seed).random(shape, np.float32)
 
 
-def whole(top: int, *shape: int, dtype: type = np.int32, seed: int = 0) -> Array:
+def random_integers(top: int, *shape: int, dtype: type = np.int32, seed: int = 0) -> Array:
     return np.random.default_rng(seed).integers(0, top, shape).astype(dtype)
 
 
 def truths(*shape: int, seed: int = 0) -> Array:
-    return whole(2, *shape, dtype=np.bool_, seed=seed)
+    return random_integers(2, *shape, dtype=np.bool_, seed=seed)
 
 
 def vector(*values: int, dtype: type = np.int64) -> Array:
@@ -113,15 +113,15 @@ for _type in ("LogicalAnd", "LogicalOr", "LogicalXor"):
     _add(_type, 1, lambda size: (truths(*IMAGES[size]), truths(*IMAGES[size], seed=1)))
 _add("LogicalNot", 1, lambda size: (truths(*IMAGES[size]),))
 for _type, _opset in (("BitwiseAnd", 13), ("BitwiseOr", 13), ("BitwiseXor", 13)):
-    _add(_type, _opset, lambda size: (whole(100, *IMAGES[size]), whole(100, *IMAGES[size], seed=1)))
-_add("BitwiseNot", 13, lambda size: (whole(100, *IMAGES[size]),))
+    _add(_type, _opset, lambda size: (random_integers(100, *IMAGES[size]), random_integers(100, *IMAGES[size], seed=1)))
+_add("BitwiseNot", 13, lambda size: (random_integers(100, *IMAGES[size]),))
 for _type in ("BitwiseLeftShift", "BitwiseRightShift"):
-    _add(_type, 15, lambda size: (whole(100, *IMAGES[size]), whole(5, *IMAGES[size], seed=1)))
+    _add(_type, 15, lambda size: (random_integers(100, *IMAGES[size]), random_integers(5, *IMAGES[size], seed=1)))
 for _type in ("IsFinite", "IsInf", "IsNaN"):
     _add(_type, 10, image)
 _add("Select", 1, lambda size: (truths(*IMAGES[size]), *two_images(size)), auto_broadcast="numpy")
-_add("Convert", 1, lambda size: (whole(100, *IMAGES[size]),), destination_type="f32")
-_add("ConvertLike", 1, lambda size: (whole(100, *IMAGES[size]), floats(1)))
+_add("Convert", 1, lambda size: (random_integers(100, *IMAGES[size]),), destination_type="f32")
+_add("ConvertLike", 1, lambda size: (random_integers(100, *IMAGES[size]), floats(1)))
 _add(
     "Bucketize",
     3,
@@ -254,7 +254,7 @@ _add(
 )
 _add("Tile", 1, lambda size: (*image(size), vector(1, 1, 2, 2)), constants=(1,))
 _add("Reverse", 1, lambda size: (*image(size), vector(3)), constants=(1,), mode="index")
-_add("ReverseSequence", 1, lambda size: (*rows(size), whole(16, ROWS[size][0]) + 1), batch_axis=0, seq_axis=1)
+_add("ReverseSequence", 1, lambda size: (*rows(size), random_integers(16, ROWS[size][0]) + 1), batch_axis=0, seq_axis=1)
 _add("Roll", 7, lambda size: (*image(size), vector(3), vector(2)), constants=(1, 2))
 _add("DepthToSpace", 1, image, block_size=2, mode="blocks_first")
 _add("SpaceToDepth", 1, image, block_size=2, mode="blocks_first")
@@ -280,18 +280,18 @@ _add(
 _add(
     "Gather",
     8,
-    lambda size: (*rows(size), whole(ROWS[size][0], ROWS[size][0]), np.int64(0)),
+    lambda size: (*rows(size), random_integers(ROWS[size][0], ROWS[size][0]), np.int64(0)),
     constants=(2,),
     batch_dims=0,
 )
-_add("GatherElements", 6, lambda size: (*rows(size), whole(ROWS[size][1], *ROWS[size])), axis=1)
-_add("GatherND", 8, lambda size: (*rows(size), whole(ROWS[size][0], ROWS[size][0], 1)), batch_dims=0)
+_add("GatherElements", 6, lambda size: (*rows(size), random_integers(ROWS[size][1], *ROWS[size])), axis=1)
+_add("GatherND", 8, lambda size: (*rows(size), random_integers(ROWS[size][0], ROWS[size][0], 1)), batch_dims=0)
 _add(
     "GatherTree",
     1,
     lambda size: (
-        whole(100, 10 * 4**size, 4**size, 4),
-        whole(4, 10 * 4**size, 4**size, 4),
+        random_integers(100, 10 * 4**size, 4**size, 4),
+        random_integers(4, 10 * 4**size, 4**size, 4),
         np.full(4**size, 10 * 4**size, np.int32),
         np.int32(1),
     ),
@@ -305,13 +305,13 @@ _add(
 _add(
     "ScatterElementsUpdate",
     3,
-    lambda size: (*rows(size), whole(ROWS[size][1], *ROWS[size]), floats(*ROWS[size], seed=1), np.int64(1)),
+    lambda size: (*rows(size), random_integers(ROWS[size][1], *ROWS[size]), floats(*ROWS[size], seed=1), np.int64(1)),
     constants=(3,),
 )
 _add(
     "ScatterElementsUpdate",
     12,
-    lambda size: (*rows(size), whole(ROWS[size][1], *ROWS[size]), floats(*ROWS[size], seed=1), np.int64(1)),
+    lambda size: (*rows(size), random_integers(ROWS[size][1], *ROWS[size]), floats(*ROWS[size], seed=1), np.int64(1)),
     constants=(3,),
     reduction="sum",
     use_init_val=True,
@@ -328,7 +328,7 @@ _add(
 _add(
     "OneHot",
     1,
-    lambda size: (whole(64, 64 * 16**size), np.int64(64), np.float32(1), np.float32(0)),
+    lambda size: (random_integers(64, 64 * 16**size), np.int64(64), np.float32(1), np.float32(0)),
     constants=(1, 2, 3),
     axis=-1,
 )
@@ -336,7 +336,7 @@ _add("NonZero", 3, lambda size: (truths(*IMAGES[size]),), output_type="i64")
 _add(
     "Unique",
     10,
-    lambda size: (whole(1000, 100 * 30**size),),
+    lambda size: (random_integers(1000, 100 * 30**size),),
     outputs=4,
     sorted=True,
     index_element_type="i64",
@@ -356,15 +356,15 @@ _add(
 _add(
     "EmbeddingBagOffsetsSum",
     3,
-    lambda size: (floats(1000, 64), whole(1000, 40 * 30**size), np.arange(0, 40 * 30**size, 4, np.int32)),
+    lambda size: (floats(1000, 64), random_integers(1000, 40 * 30**size), np.arange(0, 40 * 30**size, 4, np.int32)),
 )
-_add("EmbeddingBagPackedSum", 3, lambda size: (floats(1000, 64), whole(1000, 10 * 30**size, 4)))
+_add("EmbeddingBagPackedSum", 3, lambda size: (floats(1000, 64), random_integers(1000, 10 * 30**size, 4)))
 _add(
     "EmbeddingSegmentsSum",
     3,
     lambda size: (
         floats(1000, 64),
-        whole(1000, 40 * 30**size),
+        random_integers(1000, 40 * 30**size),
         np.repeat(np.arange(10 * 30**size, dtype=np.int32), 4),
         np.int32(10 * 30**size),
     ),
@@ -402,12 +402,12 @@ _add("Inverse", 14, lambda size: (floats(4**size, 4 * 4**size, 4 * 4**size),), a
 WINDOWS = {"strides": "1,1", "dilations": "1,1", "pads_begin": "1,1", "pads_end": "1,1", "auto_pad": "explicit"}
 
 
-def _filtered(size: int) -> tuple[Array, ...]:
+def _filter_inputs(size: int) -> tuple[Array, ...]:
     channels, extent, batch = ((8, 8, 1), (64, 56, 1), (64, 112, 8))[size]
     return floats(batch, channels, extent, extent), floats(channels, channels, 3, 3, seed=1)
 
 
-_add("Convolution", 1, _filtered, constants=(1,), **WINDOWS)
+_add("Convolution", 1, _filter_inputs, constants=(1,), **WINDOWS)
 _add(
     "GroupConvolution",
     1,
@@ -431,9 +431,13 @@ _add(
 )
 
 
-def _mirrored(*shape: int) -> Array:
+def _mirrored_bits(*shape: int) -> Array:
     """Return bits with eight equal ones per byte: OpenVINO reads the bits of a byte in reverse order."""
-    return np.repeat(whole(2, int(np.prod(shape)) // 8, dtype=np.uint8), 8).reshape(shape).view(ElementType.u1.dtype)
+    return (
+        np.repeat(random_integers(2, int(np.prod(shape)) // 8, dtype=np.uint8), 8)
+        .reshape(shape)
+        .view(ElementType.u1.dtype)
+    )
 
 
 _add(
@@ -441,7 +445,7 @@ _add(
     1,
     lambda size: (
         truths(1, *((8, 8, 8), (32, 28, 28), (64, 56, 56))[size]).astype(np.float32),
-        _mirrored(*((8, 8), (32, 32), (64, 64))[size], 3, 3),
+        _mirrored_bits(*((8, 8), (32, 32), (64, 64))[size], 3, 3),
     ),
     constants=(1,),
     mode="xnor-popcount",
@@ -559,7 +563,7 @@ _add(
     lambda size: (
         floats(4**size, 20 * 2**size, 40),
         np.full(4**size, 20 * 2**size, np.int32),
-        whole(39, 4**size, 20 * 2**size),
+        random_integers(39, 4**size, 20 * 2**size),
         np.full(4**size, 5, np.int32),
         np.int32(39),
     ),
@@ -606,7 +610,11 @@ _add(
     padding_mode="zeros",
 )
 for _type in ("NV12toBGR", "NV12toRGB", "I420toBGR", "I420toRGB"):
-    _add(_type, 8, lambda size: (whole(255, 1, (12, 360, 1620)[size], (16, 320, 1920)[size], 1, dtype=np.uint8),))
+    _add(
+        _type,
+        8,
+        lambda size: (random_integers(255, 1, (12, 360, 1620)[size], (16, 320, 1920)[size], 1, dtype=np.uint8),),
+    )
 for _type, _inverse in (("DFT", False), ("IDFT", True)):
     _add(_type, 7, lambda size: (floats(*ROWS[size], 2), vector(1)), constants=(1,))
 _add("RDFT", 9, lambda size: (*rows(size), vector(1)), constants=(1,))

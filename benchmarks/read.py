@@ -33,13 +33,13 @@ ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared" / "models"
 
 
-def repeated(document: Document, least: int) -> Document:
+def repeat_layers(document: Document, least: int) -> Document:
     """Return copies of the model in one file, with at least `least` layers."""
     step = 1 + max(int(layer.id) for layer in document.layers)
     copies = range(-(-least // sum(1 for _ in document.all_layers())))
     return document.changed(
         layers=tuple(_copy(layer, copy, step) for copy in copies for layer in document.layers),
-        edges=tuple(_moved(edge, copy * step) for copy in copies for edge in document.edges),
+        edges=tuple(_shift_edge(edge, copy * step) for copy in copies for edge in document.edges),
     )
 
 
@@ -54,7 +54,7 @@ def _copy(layer: Layer, copy: int, step: int) -> Layer:
     return layer.changed(id=id, name=mark(layer.name), outputs=tuple(outputs), data=data, output_names=names)
 
 
-def _moved(edge: Edge, by: int) -> Edge:
+def _shift_edge(edge: Edge, by: int) -> Edge:
     return edge.changed(from_layer=str(int(edge.from_layer) + by), to_layer=str(int(edge.to_layer) + by))
 
 
@@ -63,7 +63,7 @@ def files(folder: Path, least: int) -> Iterator[tuple[str, Path, int]]:
     for path in sorted((SHARED if SHARED.exists() else ROOT / "tests" / "networks").glob("*.xml")):
         document = read_document(path)
         assert document is not None, "the reader raises"
-        many = repeated(document, least)
+        many = repeat_layers(document, least)
         written = folder / path.name
         write_document(many, Weights.open(default_weights_path(path)), written)
         yield path.stem, written, sum(1 for _ in many.all_layers())

@@ -84,7 +84,7 @@ def speeds() -> str:
             _table(["OpenVINO's peak memory over ours", "interpreter", '`engine="onnxruntime"`'], _peaks()),
             "",
             "Contestants [never run in turns](benchmarks/method.md). "
-            + _measured("engines", "gather_scatter", "cold", "memory"),
+            + _measured_on("engines", "gather_scatter", "cold", "memory"),
         ]
     )
 
@@ -200,7 +200,7 @@ def _by_name(name: str) -> dict[str, Row]:
     return {row["name"]: row for row in _read(name)["rows"]}
 
 
-def _measured(*names: str) -> str:
+def _measured_on(*names: str) -> str:
     """Return the machines and the days of these benchmarks."""
     machines = [_read(name)["machine"] for name in names]
     cpus = sorted(

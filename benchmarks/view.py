@@ -67,13 +67,13 @@ def main() -> None:
             path.with_suffix(".html").write_text(page)
             print(f"{name}: {len(page) / 1e6:.2f} MB", flush=True)
 
-            def made(path: Path = path) -> object:
+            def make_page(path: Path = path) -> object:
                 return html_of(view(path))
 
-            def checked(path: Path = path) -> object:
+            def check_path(path: Path = path) -> object:
                 return ir_exec.check_model(path)
 
-            rows.append(measure_pair(name, made, checked, seconds=arguments.seconds))
+            rows.append(measure_pair(name, make_page, check_path, seconds=arguments.seconds))
         print("\nmaking a page: the ratio is the time of check_model divided by its time")
         print_table(rows, ours="view", theirs="check")
         write_json("view", rows)
@@ -83,11 +83,11 @@ def main() -> None:
             return
         print("\nopening a page")
         for name, file in network_files:
-            for line in _opened(path, file.with_suffix(".html"), arguments):
+            for line in _open_page(path, file.with_suffix(".html"), arguments):
                 print(f"{name}: {line}", flush=True)
 
 
-def _opened(browser: str, file: Path, arguments: Any) -> Iterator[str]:
+def _open_page(browser: str, file: Path, arguments: Any) -> Iterator[str]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:

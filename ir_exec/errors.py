@@ -21,7 +21,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 from ir_exec.codes import Code
@@ -43,6 +43,7 @@ __all__ = [
     "ResourceError",
     "Severity",
     "ShapeError",
+    "SourceLine",
     "UnsupportedError",
     "WeightsError",
     "array_limit_error",
@@ -51,6 +52,39 @@ __all__ = [
 ]
 
 Severity = Literal["error", "warning", "info"]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLine:
+    """The line of Python that a layer was exported from; unknown parts are None.
+
+    Attributes:
+        file: The path on the machine of the export.
+        module: The path of the called module, empty for the exported module itself.
+        code: The text of the line at the time of the export.
+    """
+
+    file: str | None = None
+    line: int | None = None
+    function: str | None = None
+    module: str | None = None
+    code: str | None = None
+
+    @property
+    def file_and_line(self) -> str:
+        """The name of the file and the line, `net.py:11`; "" if they are unknown."""
+        name = re.split(r"[/\\]", self.file or "")[-1]
+        return f"{name}:{self.line}" if name else ""
+
+    def __str__(self) -> str:
+        """Return `blocks.0.norm, net.py:11 in forward`, without unknown parts."""
+        line = f"{self.file_and_line} in {self.function}" if self.file is not None else ""
+        return ", ".join(filter(None, (self.module, line)))
+
+    def describe(self, layer_name: str | None) -> str:
+        """Return the text that follows the name of the layer in messages; "" if the name contains all of it."""
+        is_named = self.file is None and (not self.module or self.module in (layer_name or ""))
+        return "" if is_named else str(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +97,7 @@ class Location:
         port: The name of an input or output of the layer (`indices`, `output`), or its id if it has no name.
         kind: "layer" if `layer_id`, `layer_name` and `layer_type` describe a layer of IR; "node" if they are the
             position, name and type of a node of an ONNX graph.
+        source: The line of Python that the layer was exported from; equal locations may differ in it.
     """
 
     path: str | None = None
@@ -72,6 +107,7 @@ class Location:
     layer_type: str | None = None
     port: str | None = None
     kind: Literal["layer", "node"] = "layer"
+    source: SourceLine | None = field(default=None, compare=False)
 
     def filled_from(self, other: Location) -> Location:
         """Return this location, with unknown parts filled in from the other one."""
@@ -83,6 +119,7 @@ class Location:
             layer_type=self.layer_type if self.layer_type is not None else other.layer_type,
             port=self.port if self.port is not None else other.port,
             kind=self.kind if self.layer_id is not None else other.kind,
+            source=self.source if self.source is not None else other.source,
         )
 
     def __str__(self) -> str:
@@ -97,7 +134,8 @@ class Location:
             layer += f' "{self.layer_name}"' if self.layer_name is not None else ""
             layer += f" ({self.layer_type})" if self.layer_type is not None else ""
         port = f"port {self.port}" if self.port is not None else ""
-        what = ", ".join(part for part in (layer, port) if part)
+        source = self.source.describe(self.layer_name) if self.source is not None else ""
+        what = ", ".join(part for part in (layer, port, source) if part)
         return printable(": ".join(part for part in (where, what) if part))
 
 

@@ -401,7 +401,7 @@ class Model:
         return copied
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
-        # Nodes refer to their neighbours: pickling the graph would recurse to the depth of the model.
+        # Nodes refer to their neighbors: pickling the graph would recurse to the depth of the model.
         inputs = [node.outputs[0] for node in self.graph.parameters]
         shapes = {index: self.given[value].shape for index, value in enumerate(inputs) if value in self.given}
         modules = {type(node.op).__module__ for node in self.graph.all_nodes() if node.op is not None}

@@ -1,4 +1,4 @@
-"""What tests share: how many of them are run, no deadlines, and one OpenVINO process for a pytest process."""
+"""Shared settings of tests: the number of tests, no deadlines, and one OpenVINO process for a pytest process."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ os.environ.pop("CI", None)
 # A pass that fails is an error here, and a plan without it elsewhere.
 Compiler.is_strict = True
 
-# How long an example takes says something about the machine, not about the code.
+# The time of an example depends on the machine, not about the code.
 settings.register_profile("untimed", deadline=None)
-# For tests.mutate: the same examples each time, and none made smaller.
+# For tests.mutate: deterministic examples, without shrinking.
 settings.register_profile("mutate", deadline=None, derandomize=True, phases=(Phase.explicit, Phase.generate))
 settings.load_profile("untimed")
 
@@ -87,7 +87,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 _GENERATORS: list[tuple[np.random.BitGenerator, Any]] = []
-"""Those of random numbers that modules of tests have, and their states before the first test."""
+"""Random generators of test modules, and their states before the first test."""
 
 
 def pytest_collection_finish() -> None:
@@ -101,7 +101,7 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_runtest_setup() -> None:
-    """A test gets the same random numbers whatever was run before it."""
+    """A test gets the same random numbers independent of earlier tests."""
     for generator, state in _GENERATORS:
         generator.state = state
 
@@ -127,7 +127,7 @@ def _by_function(items: list[pytest.Item]) -> list[list[pytest.Item]]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say when the tests had fewer networks than there are: those of the collection are parameters of many tests."""
+    """Report a run with fewer networks than there are: those of the collection are parameters of many tests."""
     if not any(COLLECTION.glob("*.xml")):
         terminalreporter.write_line(f"no networks in {COLLECTION}: tests ran only on the copies in tests/networks")
 

@@ -1,4 +1,4 @@
-"""The files that tie the check into other people's CI, and what the page about CI says of them."""
+"""The files that tie the check into other people's CI, and the page about CI."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ COMMANDS = [
     "$(touch done)",
     "`touch done`",
 ]
-"""What makes a file where a shell reads it as part of a script."""
+"""Template expressions that a shell reads as part of a script."""
 
 OURS = f'exec {sys.executable} -P -c "from ir_exec.cli import main; main()" "$@"'
 TELLS_WORDS = """printf '%s\\n' "$@\""""
 
 
-def test_the_site_is_built_with_warnings_that_count() -> None:
-    """MkDocs counts no warning that it does not tell: with --quiet, --strict lets broken links pass."""
+def test_site_build_fails_on_warnings() -> None:
+    """MkDocs does not count suppressed warnings: with --quiet, --strict lets broken links pass."""
     (command,) = re.findall(r"^\S*mkdocs build .*$", (ROOT / ".ci" / "run").read_text("utf-8"), re.MULTILINE)
     assert "--strict" in command
     assert not {"--quiet", "-q"} & set(shlex.split(command, comments=True))
@@ -79,7 +79,7 @@ class TestPreCommit:
         assert isinstance(hook, dict)
         return hook
 
-    def test_the_hook_has_what_pre_commit_asks_for(self, hook: dict[str, Any]) -> None:
+    def test_hook_has_pre_commit_fields(self, hook: dict[str, Any]) -> None:
         """https://pre-commit.com/#creating-new-hooks."""
         assert {"id", "name", "entry", "language"} <= hook.keys()
         keys = {"id", "name", "entry", "args", "language", "files", "description", "require_serial"}
@@ -89,10 +89,10 @@ class TestPreCommit:
     @pytest.mark.parametrize(
         ("path", "is_meant"), [("models/net.xml", True), ("models/net.bin", True), ("models/net.xml.orig", False)]
     )
-    def test_the_files_that_it_is_given(self, hook: dict[str, Any], path: str, is_meant: bool) -> None:
+    def test_hook_checks_passed_files(self, hook: dict[str, Any], path: str, is_meant: bool) -> None:
         assert bool(re.search(hook["files"], path)) is is_meant
 
-    def test_what_it_runs(self, hook: dict[str, Any], tmp_path: Path) -> None:
+    def test_executed_commands(self, hook: dict[str, Any], tmp_path: Path) -> None:
         command = [*shlex.split(hook["entry"]), *hook["args"]]
         assert command[0] == "ir-exec"
         (tmp_path / "records.bin").write_bytes(bytes(100))
@@ -138,7 +138,7 @@ class TestAction:
         assert errors("github-action.json", {**action, "nonsense": True})
         assert errors("github-action.json", {**action, "runs": {"using": "composite"}})
 
-    def test_what_users_write_never_stands_in_a_script(self, action: dict[str, Any]) -> None:
+    def test_user_input_is_never_in_a_script(self, action: dict[str, Any]) -> None:
         for step in action["runs"]["steps"]:
             assert "${{" not in step.get("run", "")
 
@@ -167,7 +167,7 @@ class TestAction:
             if "run" not in step:
                 continue
             assert step["shell"] == "bash"
-            own = {name: self.filled(value, values) for name, value in step.get("env", {}).items()}
+            own = {name: self.fill_inputs(value, values) for name, value in step.get("env", {}).items()}
             environment = {
                 "PATH": path,
                 "GITHUB_ACTION_PATH": str(ROOT),
@@ -176,14 +176,14 @@ class TestAction:
                 **own,
             }
             # GitHub fills in scripts too, as text.
-            script = self.filled(step["run"], values)
+            script = self.fill_inputs(step["run"], values)
             command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script]
             done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
             if done.returncode:
                 break
         return done
 
-    def filled(self, value: str, values: dict[str, str]) -> str:
+    def fill_inputs(self, value: str, values: dict[str, str]) -> str:
         return re.sub(r"\$\{\{ inputs\.([\w-]+) \}\}", lambda match: values[match[1]], value)
 
     @pytest.fixture
@@ -197,7 +197,7 @@ class TestAction:
             shutil.copy(CONV.with_suffix(suffix), tmp_path / "models" / f"good{suffix}")
         return tmp_path
 
-    def test_it_installs_what_it_lies_in_and_annotates(self, action: dict[str, Any], folder: Path) -> None:
+    def test_action_installs_itself_and_annotates(self, action: dict[str, Any], folder: Path) -> None:
         done = self.run(action, folder)
         assert (folder / "installed").read_text() == f"python -P -m pip install --quiet {ROOT}\n"
         assert (ROOT / "pyproject.toml").exists()
@@ -271,7 +271,7 @@ class TestAction:
             ('bash -c "ir-exec check $IR_PATHS"', "| touch done #"),
         ],
     )
-    def test_an_action_that_runs_its_inputs_is_noticed(
+    def test_action_executing_inputs_is_detected(
         self, action: dict[str, Any], folder: Path, script: str, text: str
     ) -> None:
         broken = copy.deepcopy(action)

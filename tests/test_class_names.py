@@ -1,4 +1,4 @@
-"""A class name occurs once in the package: who reads a name, in code or in a trace, knows which class it is."""
+"""A class name occurs once in the package: a name, in code or in a trace, identifies the class."""
 
 from __future__ import annotations
 

@@ -18,12 +18,12 @@ def test_a_code_is_its_text() -> None:
     assert Code("IR701") is code
 
 
-def test_a_code_is_itself_behind_a_pickle_and_a_copy() -> None:
+def test_code_survives_pickle_and_copy() -> None:
     assert pickle.loads(pickle.dumps(Code.cycle)) is Code.cycle
     assert copy.deepcopy(Code.cycle) is Code.cycle
 
 
-def test_a_code_has_the_name_of_its_rule() -> None:
+def test_code_has_the_name_of_its_rule() -> None:
     assert Code.index_out_of_range.rule_name == "index-out-of-range"
 
 

@@ -30,10 +30,10 @@ def here() -> Any:
 
 
 def test_shape_dtype_and_chunks_are_known_before() -> None:
-    def refused(block: Any) -> Any:
+    def refuse_call(block: Any) -> Any:
         raise AssertionError("nothing runs yet")
 
-    x = da.from_array(DATA, chunks=(4, 2)).map_blocks(refused, dtype=np.float32)
+    x = da.from_array(DATA, chunks=(4, 2)).map_blocks(refuse_call, dtype=np.float32)
     y = apply(weighed_network(), x)
     assert isinstance(y, da.Array)
     assert (y.shape, y.dtype, y.chunks) == ((10, 3), np.float32, ((4, 4, 2), (3,)))
@@ -114,7 +114,7 @@ def test_chunks_of_several_inputs_that_differ() -> None:
         apply(several(), {0: da.ones((4, 2), chunks=(2, 2)), 1: da.ones((4, 2), chunks=(4, 2))})
 
 
-def test_weights_that_are_gone(tmp_path: Path) -> None:
+def test_missing_weights(tmp_path: Path) -> None:
     model = weighed_network(tmp_path)
     # Precision makes it a network that no test has left in the cache of this process.
     y = apply(model, da.from_array(DATA, chunks=(5, 4)), precision="file")

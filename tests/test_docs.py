@@ -22,7 +22,7 @@ def paths_in(document: str) -> list[str]:
 
 
 @pytest.mark.parametrize("document", ["CONTRIBUTING.md", "docs/architecture.md"])
-def test_every_path_is_there(document: str) -> None:
+def test_paths_exist(document: str) -> None:
     paths = paths_in(document)
     assert len(paths) > 5
     assert [path for path in paths if not (ROOT / path).exists()] == []
@@ -36,7 +36,7 @@ COMMAND = re.compile(r"(?:^|`|\$ |- run: |- )ir-exec ([a-z-]+)([^`\n]*)", re.MUL
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_command_and_option_is_there(page: Path) -> None:
+def test_commands_and_options_exist(page: Path) -> None:
     missing = []
     for name, usage in COMMAND.findall(page.read_text("utf-8")):
         command = main.get_command(Context(main), name)
@@ -69,7 +69,7 @@ def test_every_benchmark_is_a_script(page: Path) -> None:
     assert [name for name in named if not (ROOT / "benchmarks" / f"{name}.py").exists()] == []
 
 
-def test_the_tables_of_benchmarks_are_those_of_the_report() -> None:
+def test_benchmark_tables_match_report() -> None:
     again = "write them again: python -m benchmarks.report"
     assert report.PAGE.read_text("utf-8") == report.page(), again
     assert (text := report.README.read_text("utf-8")) == report.readme(text), again

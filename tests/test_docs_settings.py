@@ -80,7 +80,7 @@ def require_toml(text: str, folder: Path) -> None:
     assert settings.model_fields_set
 
 
-def test_there_are_blocks_of_every_tool() -> None:
+def test_every_tool_has_blocks() -> None:
     texts = "".join(block.text for block in BLOCKS)
     assert {block.language for block in BLOCKS} >= {"yaml", "toml"}
     assert all(key in texts for key in ("repos:", "jobs:", "script:", "[tool.ir-exec]", "[project.entry-points"))

@@ -1,4 +1,4 @@
-"""Errors say what they say in a record that does not change, and keep what Python knows of them."""
+"""Errors store their facts in a record that does not change, and keep the attributes of Python's exceptions."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def raise_placed() -> None:
         raise error.located(LAYER) from error.__cause__
 
 
-def test_an_error_says_what_its_fault_says() -> None:
+def test_error_equals_its_fault() -> None:
     assert ERROR.fault == Fault(
         "the shapes differ", "IR502", "transpose b", "warning", Location(line=9, port="b"), (LAYER,)
     )
@@ -87,7 +87,7 @@ def test_actual_and_expected_values_stay_with_an_error() -> None:
         assert (other.message, other.actual, other.expected) == (error.message, "3", "-2 to 1")
 
 
-def test_a_class_has_a_code_of_its_own() -> None:
+def test_class_has_its_own_code() -> None:
     assert ShapeError("text").code == Code.impossible_shape
 
 
@@ -102,7 +102,7 @@ def test_a_fault_does_not_change() -> None:
         ERROR.fault.hint = None  # type: ignore[misc]  # that is what is tested
 
 
-def test_a_place_is_filled_in_where_it_is_not_known() -> None:
+def test_missing_location_is_filled_in() -> None:
     placed = ERROR.located(LAYER)
     assert placed.location == Location("model.xml", 9, "3", "add", "Add", "b")
     assert type(placed) is ShapeError
@@ -111,11 +111,11 @@ def test_a_place_is_filled_in_where_it_is_not_known() -> None:
     assert placed.located(Location("other.xml", 1, "1", "x", "Y", "z")).location == placed.location
 
 
-def test_a_changed_error_differs_in_what_was_named() -> None:
+def test_changed_error_differs_in_named_fields() -> None:
     milder = ERROR.changed(severity="info")
     assert (milder.severity, milder.hint, ERROR.severity) == ("info", "transpose b", "warning")
     with pytest.raises(TypeError):
-        ERROR.changed(colour="red")
+        ERROR.changed(color="red")
 
 
 def test_a_placed_error_keeps_cause_notes_and_traceback() -> None:
@@ -137,7 +137,7 @@ def test_notes_of_a_copy_are_its_own() -> None:
 
 
 @pytest.mark.parametrize("again", [lambda error: pickle.loads(pickle.dumps(error)), copy.copy, copy.deepcopy])
-def test_an_error_is_whole_behind_a_pickle_and_a_copy(again: Callable[[IRError], IRError]) -> None:
+def test_error_survives_pickle_and_copy(again: Callable[[IRError], IRError]) -> None:
     for error in (ERROR, ERROR.located(LAYER), IRError("text")):
         other = again(error)
         assert other is not error

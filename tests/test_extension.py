@@ -100,7 +100,7 @@ def test_a_registered_class_is_checked_and_run() -> None:
     assert run(network("SCALE"))[0].tolist() == [[2, 6]]
 
 
-def test_a_class_stays_as_it_was_written() -> None:
+def test_registered_class_is_unchanged() -> None:
     class Written(Scale):
         factor: float = 2.0
 
@@ -119,7 +119,7 @@ def test_a_class_stays_as_it_was_written() -> None:
     assert Written(factor=3.0).evaluate(ROW).dtype == np.int8
 
 
-def test_a_class_may_call_its_own_methods_and_those_of_its_base() -> None:
+def test_class_may_call_its_methods_and_base_methods() -> None:
     @register_op("Scale", version="extension")
     class Twice(Scale):
         def infer(self, data: TensorType) -> TensorType:
@@ -143,7 +143,7 @@ def test_without_a_class() -> None:
     assert facts(diagnostic.hint) == ["ir_exec.register_op"]
 
 
-def test_types_that_openvino_does_not_have_may_be_in_an_opset() -> None:
+def test_unknown_types_of_openvino_may_be_in_opset() -> None:
     register_op("Scale", version="opset1")(Scale)
     assert run(network(version="opset1"))[0].tolist() == [[2, 6]]
     assert codes(network(version="opset2")) == ["IR116"]
@@ -315,7 +315,7 @@ class Sum(Op):
         del sys.modules["authors_module"]
 
 
-def made(infer: Any, evaluate: Any) -> None:
+def register_made(infer: Any, evaluate: Any) -> None:
     class Made(Op):
         inputs = (In("data", types=ALL),)
 
@@ -342,7 +342,7 @@ def same(self: Op, data: Any) -> Any:
     ],
 )
 def test_faults_of_infer_are_told(infer: Any, fault: fault_with) -> None:
-    made(infer, same)
+    register_made(infer, same)
     (diagnostic,) = ir_exec.check_model(network("Made")).diagnostics
     assert (diagnostic.code, diagnostic) == ("IR999", fault)
     assert diagnostic.hint == mentions("Made")
@@ -363,7 +363,7 @@ def test_faults_of_infer_are_told(infer: Any, fault: fault_with) -> None:
     ],
 )
 def test_faults_of_evaluate(evaluate: Any, facts: list[str]) -> None:
-    made(same, evaluate)
+    register_made(same, evaluate)
     with pytest.raises(ir_exec.EvaluationError) as error:
         run(network("Made"))
     assert [fact for fact in facts if fact not in error.value.message] == []
@@ -371,12 +371,12 @@ def test_faults_of_evaluate(evaluate: Any, facts: list[str]) -> None:
 
 
 def test_scalars_become_arrays() -> None:
-    made(lambda self, data: TensorType(ElementType.f32, Shape([])), lambda self, data: data.sum())
+    register_made(lambda self, data: TensorType(ElementType.f32, Shape([])), lambda self, data: data.sum())
     assert run(network("Made"))[0].tolist() == 4
 
 
 def test_several_outputs() -> None:
-    made(lambda self, data: (data, data), lambda self, data: (data + 1, data * 2))
+    register_made(lambda self, data: (data, data), lambda self, data: (data + 1, data * 2))
     assert [output.tolist() for output in run(network("Made", outputs=2))] == [[[2, 4]], [[2, 6]]]
 
 
@@ -393,7 +393,7 @@ class LookUp(Op):
         return table[ids]
 
 
-def test_generated_inputs_are_in_the_domain_of_a_custom_operator() -> None:
+def test_generated_inputs_are_in_domain_of_custom_operator() -> None:
     register_op("LookUp", version="extension")(LookUp)
     table = np.arange(60, dtype=np.float32).reshape(20, 3)
     rows = build.op("LookUp", table, build.parameter("2,50", "i64", name="ids"), opset="extension")
@@ -412,7 +412,7 @@ def test_generated_inputs_are_in_the_domain_of_a_custom_operator() -> None:
         {"term_inputs": ("table", "weights")},
     ],
 )
-def test_a_class_whose_facts_name_no_input_is_refused(facts_of_class: dict[str, Any]) -> None:
+def test_facts_of_unknown_input_are_refused(facts_of_class: dict[str, Any]) -> None:
     cls = type("Named", (LookUp,), facts_of_class)
     with pytest.raises(TypeError):
         register_op("LookUp", version="extension")(cls)

@@ -35,15 +35,15 @@ for name in sys.argv[1:]:
 """
 
 
-def stored(name: str, role: str) -> list[Any]:
+def load_stored(name: str, role: str) -> list[Any]:
     with np.load(FOLDER / f"{name}.{role}.npz") as arrays:
         return [arrays[key] for key in arrays.files]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_ir_exec_computes_the_stored_outputs(name: str) -> None:
-    (output,) = ir_exec.compile_model(FOLDER / f"{name}.xml")(stored(name, "inputs")).to_tuple()
-    (expected,) = stored(name, "outputs")
+    (output,) = ir_exec.compile_model(FOLDER / f"{name}.xml")(load_stored(name, "inputs")).to_tuple()
+    (expected,) = load_stored(name, "outputs")
     np.testing.assert_allclose(output, expected, rtol=1e-6)
 
 

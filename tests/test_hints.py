@@ -31,7 +31,7 @@ def test_names(name: str, named: list[str]) -> None:
     assert [text for text in NAMES if text in hint.removesuffix("?").split()] == named
 
 
-def test_names_that_are_like_nothing() -> None:
+def test_dissimilar_names() -> None:
     assert suggested("xyz", NAMES) is None
     assert suggested("", NAMES) is None
     assert suggested("hidden", []) is None
@@ -59,7 +59,7 @@ def test_closest_names_have_a_minimum_similarity() -> None:
     assert closest_names("abcd", ["abxy"]) == []
 
 
-def test_names_that_differ_in_case_are_all_named() -> None:
+def test_names_differing_in_case_are_all_named() -> None:
     assert closest_names("RELU", ["relu", "Relu", "Tanh"], 3) == ["relu", "Relu"]
 
 
@@ -109,7 +109,7 @@ def test_files(path: str, named: list[str], folder: Path) -> None:
     assert [text for text in names if text in hint.removesuffix("?").split()] == named
 
 
-def test_files_that_are_like_nothing(folder: Path) -> None:
+def test_dissimilar_files(folder: Path) -> None:
     assert path_hint("zzzzzz") is None
     assert path_hint("\0") is None
 

@@ -1,4 +1,4 @@
-"""What a process loads: whoever reads a network waits for nothing that only others need."""
+"""The modules that a process loads: reading a network loads nothing that only other tasks need."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_import_loads_nothing_but_itself() -> None:
     assert {name for name in loaded if name.startswith("ir_exec.")} == {"ir_exec.lazy"}
 
 
-def test_running_a_network_loads_neither_the_command_line_nor_other_families() -> None:
+def test_running_loads_neither_command_line_nor_other_families() -> None:
     loaded = modules_after(f"import ir_exec\nir_exec.compile_model({str(NETWORK)!r})")
     assert not packages(loaded) & {"rich", "click", "openvino", "ml_dtypes"}
     assert "pydantic" in loaded, "the document is made of its models"
@@ -48,7 +48,7 @@ def test_running_a_network_loads_neither_the_command_line_nor_other_families() -
     assert "ir_exec.ops.sort.nms" not in loaded
 
 
-def test_the_debugger_loads_what_is_asked_for() -> None:
+def test_debugger_loads_modules_on_demand() -> None:
     loaded = modules_after("from ir_exec.debug import drawn_inputs")
     assert "ir_exec.debug.inputs.drawing" in loaded
     assert not loaded & {
@@ -58,7 +58,7 @@ def test_the_debugger_loads_what_is_asked_for() -> None:
     }
 
 
-def test_small_networks_do_not_wait_for_what_limits_blas() -> None:
+def test_small_networks_do_not_load_blas_limits() -> None:
     run = """
 import ir_exec, numpy
 with numpy.load({0!r} + ".inputs.npz") as stored:
@@ -112,7 +112,7 @@ def test_python_m() -> None:
     assert (ran.returncode, "IR001" in ran.stdout) == (2, True)
 
 
-def test_every_public_name_is_there() -> None:
+def test_public_names_exist() -> None:
     assert {"read_model", "compile_model", "check_model", "register_op", "IRError"} <= {*ir_exec.__all__}
     for name in ir_exec.__all__:
         assert getattr(ir_exec, name).__name__ == name
@@ -130,19 +130,19 @@ def test_modules_are_attributes() -> None:
     assert not {*MODULES} & {*ir_exec.__all__}
 
 
-def test_a_module_is_loaded_when_it_is_asked_for() -> None:
+def test_module_is_loaded_on_access() -> None:
     loaded = modules_after("import ir_exec\nir_exec.debug")
     assert "ir_exec.debug" in loaded
     assert not packages(loaded) & {"numpy", "pydantic"}
     assert "ir_exec.debug.inputs.drawing" in modules_after("import ir_exec\nir_exec.debug.drawn_inputs")
 
 
-def test_a_name_that_is_not_there() -> None:
+def test_missing_name_is_reported() -> None:
     with pytest.raises(AttributeError, match=naming("nothing")):
         ir_exec.nothing  # type: ignore[attr-defined]  # noqa: B018  # the point of the test
 
 
-def test_packages_that_are_called() -> None:
+def test_called_packages() -> None:
     """`ir_exec.check(path)` is what a user writes after `ir-exec check path`."""
     assert ir_exec.check(str(NETWORK)) == ir_exec.check_model(str(NETWORK))  # type: ignore[operator]  # a package
     assert ir_exec.check(NETWORK, target="2020.1") == ir_exec.check_model(NETWORK, target="2020.1")  # type: ignore[operator]

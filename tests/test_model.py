@@ -42,7 +42,7 @@ def test_notebooks_show_a_table() -> None:
         assert texts(html, "td") == cells
 
 
-def test_layers_without_an_operator_are_counted_and_names_shown_on_one_line() -> None:
+def test_unsupported_layers_are_counted_with_names_on_one_line() -> None:
     dims = (1, 2)
     unknown = layer(1, "Unknown", opset="extension", inputs=[port(0, dims=dims)], outputs=[port(1, dims=dims)])
     xml = net([parameter(0, dims=dims, name="a&#10;b"), unknown, result(2, dims=dims)], [(0, 0, 1, 0), (1, 1, 2, 0)])
@@ -141,7 +141,7 @@ def test_text_is_no_path(text: str) -> None:
     assert ir_exec.check_model(text.encode()).diagnostics[0].code != "IR001"
 
 
-def test_a_reshaped_network_is_saved_as_it_is_now(tmp_path: Path) -> None:
+def test_reshaped_network_is_saved(tmp_path: Path) -> None:
     model = ir_exec.read_model(SAMPLES / "gnn_step.xml")
     unchanged = {layer.name: layer for layer in model.document.layers}
     model.reshape({"features": "10,4", "edges": "2,1..30"})
@@ -161,7 +161,7 @@ def test_a_reshaped_network_is_saved_as_it_is_now(tmp_path: Path) -> None:
         assert constant.outputs == tuple(port.model_copy(update={"line": now.line}) for port, now in ports)
 
 
-def test_bodies_of_a_reshaped_network_are_saved_as_they_are_now(tmp_path: Path) -> None:
+def test_bodies_of_reshaped_network_are_saved(tmp_path: Path) -> None:
     from ir_exec import build
 
     x = build.parameter("?,3", name="x")

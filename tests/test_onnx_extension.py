@@ -56,11 +56,11 @@ def test_the_documented_example() -> None:
     assert printed.getvalue() == shown
 
 
-def test_function_for_an_operator_of_onnxruntime_has_its_own_signature() -> None:
+def test_function_for_onnxruntime_operator_has_own_signature() -> None:
     """BitmaskDropout is an operator of com.microsoft with other inputs and attributes, which has no function here."""
 
     @onnx_op("BitmaskDropout", domain="com.microsoft")
-    def doubled(data: Value, *, by: float = 2.0, since: int = 0) -> Value:
+    def double(data: Value, *, by: float = 2.0, since: int = 0) -> Value:
         return build.multiply(data, np.float32(by - since))
 
     text = "g (float[2] x) => (float[2] y) { y = com.microsoft.BitmaskDropout<by = 3.0, since = 1>(x) }"
@@ -142,7 +142,7 @@ def test_what_cannot_be_registered() -> None:
         unregister_onnx_op("Relu", "")
 
 
-def test_faults_of_a_function_name_it_and_the_node() -> None:
+def test_function_faults_name_function_and_node() -> None:
     @onnx_op("Fails", domain="own")
     def fails(data: Value) -> Value:
         raise ValueError("no reason")
@@ -159,7 +159,7 @@ def test_faults_of_a_function_name_it_and_the_node() -> None:
         assert __name__ in (caught.value.hint or "")
 
 
-def test_without_a_function_the_error_says_where_one_goes() -> None:
+def test_missing_function_error_has_a_hint() -> None:
     with pytest.raises(ir_exec.UnsupportedError) as caught:
         ir_exec.read_model(file())
     assert "onnx_op" in (caught.value.hint or "")

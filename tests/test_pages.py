@@ -26,7 +26,7 @@ def check(page: str, names: dict[str, Any]) -> None:
         assert printed[: len(expected)] == expected, block
 
 
-def test_what_is_written_as_before() -> None:
+def test_unchanged_api_is_as_documented() -> None:
     check(OPENVINO, {"core": ir_exec})
 
 
@@ -35,7 +35,7 @@ def test_openvino_prints_the_same() -> None:
     check(OPENVINO, {"core": openvino.Core()})
 
 
-def test_what_is_not_there_is_not_there() -> None:
+def test_documented_gaps_are_missing() -> None:
     model = ir_exec.read_model("samples/gather_elements.xml")
     compiled = ir_exec.compile_model(model)
     request = compiled.create_infer_request()
@@ -48,10 +48,10 @@ def test_what_is_not_there_is_not_there() -> None:
     }
     assert [name for thing, names in missing.items() for name in names if hasattr(thing, name)] == []
     with pytest.raises(TypeError):
-        ir_exec.compile_model(model, "CPU", {})  # type: ignore[misc]  # that is what the page says
+        ir_exec.compile_model(model, "CPU", {})  # type: ignore[misc]  # the call of the page
 
 
-def test_what_is_called_otherwise_is_there() -> None:
+def test_renamed_attributes_exist() -> None:
     model = ir_exec.read_model("samples/gather_elements.xml")
     compiled = ir_exec.compile_model(model, threads=2)
     things = {"model": model, "compiled": compiled, "port": model.input(0)}

@@ -12,7 +12,7 @@ OF_THE_WHOLE = frozenset(["conformance", "fuzz", "helpers", "mutate", "mutations
 """Folders of tests that are about no single module."""
 
 
-def test_tests_are_at_the_path_of_what_they_test() -> None:
+def test_tests_mirror_package_paths() -> None:
     misplaced = [
         str(path.relative_to(TESTS))
         for path in sorted(TESTS.rglob("test_*.py"))

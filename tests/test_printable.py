@@ -25,7 +25,7 @@ from ir_exec.printable import PrintableStream, inert, printable
         ("\udcff", r"\udcff"),
     ],
 )
-def test_what_is_not_seen_is_escaped(text: str, shown: str) -> None:
+def test_invisible_characters_are_escaped(text: str, shown: str) -> None:
     assert printable(text) == shown
 
 
@@ -43,7 +43,7 @@ def test_no_line_is_a_command(line: str, shown: str) -> None:
     assert inert(line) == shown
 
 
-def test_errors_are_shown_on_the_lines_that_they_have() -> None:
+def test_errors_are_shown_at_their_lines() -> None:
     location = Location("m\n.xml", 7, "1\n::error::x", "n\x1b", "T\u202e", "p\x85")
     error = IRError("what\r\nelse", hint="say\x07", location=location)
     assert str(error) == (

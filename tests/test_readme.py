@@ -28,12 +28,12 @@ def _in_a_copy(tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
 
 
-def test_ci_runs_the_test_command_as_it_is_given():
+def test_ci_runs_the_documented_test_command():
     assert SHELL[1] in (ROOT / ".ci" / "run").read_text().splitlines()
     assert SHELL[1].endswith("pytest -n 2")
 
 
-def test_the_first_command_checks_a_broken_file_and_runs_a_good_one():
+def test_readme_commands_check_broken_and_run_good_file():
     check, run = re.findall(r"\.venv/bin/ir-exec ([^;&]+)", SHELL[0])
     checked = CliRunner().invoke(main, shlex.split(check))
     assert checked.exit_code == 1
@@ -47,11 +47,11 @@ def test_the_first_command_checks_a_broken_file_and_runs_a_good_one():
 
 
 @pytest.mark.parametrize("block", CONSOLE, ids=lambda block: block.splitlines()[0])
-def test_commands_print_what_is_shown(block):
+def test_commands_print_the_shown_output(block):
     check_console(block)
 
 
-def test_python_examples_run_in_their_order_and_print_what_their_comments_say():
+def test_python_examples_print_their_comments():
     namespace: dict[str, object] = {}
     for block in PYTHON:
         expected, lines = run_example(block, namespace)

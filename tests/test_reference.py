@@ -29,20 +29,20 @@ def names_of(module: Any) -> list[str]:
     return [name for name, value in vars(module).items() if not (name.startswith("_") or inspect.ismodule(value))]
 
 
-def resolved(path: str) -> Any:
-    """What is at a dotted path: a module, or something in one."""
+def resolve(path: str) -> Any:
+    """The object at a dotted path: a module, or something in one."""
     try:
         return importlib.import_module(path)
     except ModuleNotFoundError as error:
         if not error.name or not error.name.startswith("ir_exec"):
             raise
         module, _, name = path.rpartition(".")
-        return getattr(resolved(module), name)
+        return getattr(resolve(module), name)
 
 
 def shown_by(path: str) -> Iterator[Any]:
-    """What `::: path` shows: a module what is in its `__all__`, unless a module in it has the same name."""
-    yield (target := resolved(path))
+    """The members that `::: path` shows: for a module its `__all__`, unless a module in it has the same name."""
+    yield (target := resolve(path))
     if inspect.ismodule(target):
         for name in getattr(target, "__all__", []):
             if f"{path}.{name}" not in sys.modules:
@@ -56,7 +56,7 @@ def test_every_public_name_is_in_the_reference(name: str) -> None:
     shown = {id(value) for path in SHOWN for value in shown_by(path)}
     for public in names_of(module):
         value = getattr(module, public)
-        # Types that are spelt for annotations, and constants, stand in a sentence.
+        # Types that are spelled for annotations, and constants, are in a sentence.
         is_named = not inspect.isclass(value) and f"`{public}`" in TEXT
         assert id(value) in shown or is_named, f"ir_exec{name}.{public}"
 
@@ -69,19 +69,21 @@ def test_every_public_name_has_a_docstring(name: str) -> None:
     missing = [
         f"{public}{member}"
         for public in names_of(module)
-        for member, value in documented(getattr(module, public))
+        for member, value in documented_members(getattr(module, public))
         if not inspect.getdoc(value)
     ]
     assert not missing
 
 
-def documented(value: Any) -> Iterator[tuple[str, Any]]:
+def documented_members(value: Any) -> Iterator[tuple[str, Any]]:
     """A function or a class, with the methods and properties of the class."""
     if inspect.isroutine(value) or inspect.isclass(value):
         yield "", value
     if inspect.isclass(value) and value.__module__.startswith("ir_exec"):
         for name, member in vars(value).items():
-            if not name.startswith("_") and isinstance(member, (property, classmethod, staticmethod, type(documented))):
+            if not name.startswith("_") and isinstance(
+                member, (property, classmethod, staticmethod, type(documented_members))
+            ):
                 yield f".{name}", member
 
 
@@ -100,13 +102,13 @@ PLAIN = {
     "array",
     "arrays",
 }
-"""Parameters that say themselves what they are."""
+"""Parameters that explain themselves."""
 
 OF_LAYERS = {"name", "tensor_names"}
-"""What functions of `ir_exec.build` have in common: of the layer that is made, and of its outputs."""
+"""Common parameters of functions of `ir_exec.build`: of the layer that is made, and of its outputs."""
 
 LIKE_OTHERS = {assert_same: compare}
-"""Functions whose docstring says that their other parameters are those of another one."""
+"""Functions whose docstring refers to another one for their other parameters."""
 
 
 def public_functions() -> Iterator[tuple[str, Any, str]]:
@@ -141,13 +143,13 @@ def test_every_parameter_is_told() -> None:
             and not re.search(rf"\b{parameter}\b", told)
         ]
         for name, (function, told) in FUNCTIONS.items()
-        if not name.startswith(".onnx.backend.")  # ONNX's interface tells them
+        if not name.startswith(".onnx.backend.")  # ONNX's interface documents them
     }
     assert {name: left for name, left in missing.items() if left} == {}
 
 
 def test_every_error_is_told() -> None:
-    """Those of the tree that a function raises itself: what it calls may raise others."""
+    """Errors of the tree that a function raises itself: its callees may raise others."""
     missing = {}
     for name, (function, told) in FUNCTIONS.items():
         if function.__code__.co_filename.startswith("<"):

@@ -24,7 +24,7 @@ each_network = pytest.mark.parametrize("path", NETWORKS.values(), ids=str)
 
 
 def structure(model: ir_exec.Model) -> object:
-    """All that a document says but for lines, and for the places of constants, of which it has the bytes."""
+    """The content of a document but for lines, and for the places of constants, of which it has the bytes."""
     weights = model.weights
     assert weights is not None
 
@@ -43,7 +43,7 @@ def ends(edge: Edge) -> tuple[str, ...]:
     return edge.from_layer, edge.from_port, edge.to_layer, edge.to_port
 
 
-def saved(model: ir_exec.Model, folder: Path) -> ir_exec.Model:
+def save_and_read(model: ir_exec.Model, folder: Path) -> ir_exec.Model:
     model.save(folder / "again.xml")
     return ir_exec.read_model(folder / "again.xml")
 
@@ -56,7 +56,7 @@ def test_structure_types_and_results(path: Path, tmp_path: Path) -> None:
     assert inputs is not None
     expected = list(ir_exec.compile_model(model)(inputs).values())
     for written in (model, Editor(model).model()):
-        again = saved(written, tmp_path)
+        again = save_and_read(written, tmp_path)
         assert structure(again) == structure(model)
         assert again.types == model.types
         assert (again.inputs, again.outputs) == (model.inputs, model.outputs)
@@ -68,30 +68,32 @@ def test_structure_types_and_results(path: Path, tmp_path: Path) -> None:
 @pytest.mark.conformance
 @each_network
 def test_openvino_reads_the_same(path: Path, oracle: Oracle, tmp_path: Path) -> None:
-    saved(Editor(ir_exec.read_model(path)).model(), tmp_path)
+    save_and_read(Editor(ir_exec.read_model(path)).model(), tmp_path)
     again = ir_file(tmp_path / "again.xml")
     types, expected = oracle.types(again), oracle.types(ir_file(path))
     assert not isinstance(types, Refused), types.reason
     assert types == expected
     inputs = arrays(path, "inputs")
     assert inputs is not None
-    actual, wanted = (oracle.values(IRFile(file.xml, file.weights, tuple(inputs))) for file in (again, ir_file(path)))
+    actual, reference = (
+        oracle.values(IRFile(file.xml, file.weights, tuple(inputs))) for file in (again, ir_file(path))
+    )
     assert not isinstance(actual, Refused), actual.reason
-    assert not isinstance(wanted, Refused), wanted.reason
-    for ours, other in zip(actual, wanted, strict=True):
+    assert not isinstance(reference, Refused), reference.reason
+    for ours, other in zip(actual, reference, strict=True):
         np.testing.assert_array_equal(ours, other)
 
 
 @pytest.mark.broad(keep=10)
 @pytest.mark.conformance
 @each_network
-def test_openvino_reads_a_network_that_was_reshaped(path: Path, oracle: Oracle, tmp_path: Path) -> None:
+def test_openvino_reads_reshaped_network(path: Path, oracle: Oracle, tmp_path: Path) -> None:
     """Saved with the static shapes of its sample inputs, it has the types that OpenVINO gives it when it reshapes."""
     model = ir_exec.read_model(path)
     inputs = arrays(path, "inputs")
     assert inputs is not None
     shapes = [array.shape for array in inputs]
-    again = saved(model.reshape(dict(enumerate(shapes))), tmp_path)
+    again = save_and_read(model.reshape(dict(enumerate(shapes))), tmp_path)
     assert [port.shape for port in again.inputs] == shapes
     assert again.types == model.types
     types = oracle.types(ir_file(tmp_path / "again.xml"))
@@ -104,7 +106,7 @@ def test_openvino_reads_a_network_that_was_reshaped(path: Path, oracle: Oracle, 
     assert len(same) >= 0.8 * len(expected)
 
 
-def test_equal_constants_are_written_once_and_large_ones_are_not_copied(tmp_path: Path) -> None:
+def test_equal_constants_are_written_once_without_copies(tmp_path: Path) -> None:
     large = np.arange(2**23, dtype=np.float32)
     x = build.parameter([1], name="x")
     y = build.add(build.add(x, build.constant(large)), build.constant(large.copy()))

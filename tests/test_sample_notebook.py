@@ -1,4 +1,4 @@
-"""The notebook among the samples runs from top to bottom, and shows what it says that it shows."""
+"""The notebook among the samples runs from top to bottom, and shows its promised output."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SAMPLES = Path(__file__).resolve().parents[1] / "samples"
 
 
 def run_cell(source: str, names: dict[str, Any]) -> Any:
-    """What a notebook shows below a cell: the value of its last line, where that is an expression."""
+    """The output of a notebook below a cell: the value of its last line, where that is an expression."""
     *statements, last = ast.parse(source).body
     if not isinstance(last, ast.Expr):
         statements.append(last)

@@ -1,4 +1,4 @@
-"""The samples: each gives the outputs that lie beside it, and the broken one its faults."""
+"""The samples: each gives the outputs stored with it, and the broken one its faults."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_samples_follow_the_schema(path):
     assert schema.validate(etree.parse(path)), schema.error_log
 
 
-def test_the_broken_sample_has_its_four_faults_and_no_other():
+def test_broken_sample_has_exactly_four_faults():
     report = ir_exec.check_model(SAMPLES / "broken.xml")
     faults = [(diagnostic.code, diagnostic.location.layer_type) for diagnostic in report.errors]
     assert sorted(faults) == [

@@ -118,7 +118,7 @@ def test_broken_documents(schema: etree.XMLSchema, name: str) -> None:
     assert not is_valid(schema, broken)
 
 
-def test_everything_is_explained_where_an_editor_shows_it() -> None:
+def test_everything_is_explained_in_editors() -> None:
     schema = etree.parse(str(REPOSITORY / "schemas" / "ir.xsd"))
     names = {"xs": "http://www.w3.org/2001/XMLSchema"}
     types = schema.xpath("//xs:complexType[@name and not(xs:annotation)]/@name", namespaces=names)

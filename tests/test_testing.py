@@ -27,7 +27,7 @@ def test_a_broken_file_fails_with_the_report() -> None:
     assert_ir_ok(BAD / "IR601-declared-dims.xml", ignore=["declared-dims"])
 
 
-def test_what_is_asked_of_a_file_counts() -> None:
+def test_options_of_file_count() -> None:
     with pytest.raises(AssertionError, match="IR505"):
         assert_ir_ok(CONV, batch=3)
     with pytest.raises(AssertionError, match="IR119"):

@@ -37,7 +37,7 @@ def terminal(name: str, command: str, lines: int) -> None:
 
 
 def page(name: str, command: str, address: str = "", height: int = 720, look: str = "") -> None:
-    """A page as it opens in a browser, as a PNG; `look` is a label of the menu of colours."""
+    """A page as it opens in a browser, as a PNG; `look` is a label of the menu of colors."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "page.html"
         result = CliRunner().invoke(main, [*shlex.split(command), "-o", str(path)])
@@ -47,7 +47,7 @@ def page(name: str, command: str, address: str = "", height: int = 720, look: st
             view = browser.new_page(viewport={"width": 1200, "height": height}, color_scheme="light")
             view.goto(f"{path.as_uri()}{address}")
             if look:
-                view.get_by_label("Colours").select_option(label=look)
+                view.get_by_label("Colors").select_option(label=look)
             view.wait_for_function("document.fonts.status === 'loaded'")
             view.wait_for_timeout(1000)
             view.screenshot(path=HERE / f"{name}.png")

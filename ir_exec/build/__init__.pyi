@@ -302,7 +302,7 @@ def avg_pool(
 
     Args:
         data: [batch, channels, spatial...], any numeric type.
-        strides: The distance between neighbouring windows.
+        strides: The distance between neighboring windows.
         exclude_pad: Padding is excluded from the mean, and a window that covers only padding gives 0; if false, padding
             counts as zeros. Without any pads, elements of the last window beyond the data are excluded, as in OpenVINO.
         pads_begin: Padding before each axis if auto_pad is `explicit`, the default; a negative number removes elements.
@@ -311,7 +311,7 @@ def avg_pool(
             that they need, an odd element at the end or at the beginning.
         rounding_type: A last window that extends beyond the padded data is omitted (`floor`, the default) or included
             (`ceil`); `ceil_torch` includes it unless it begins in the padding at the end.
-        dilations: The distance between neighbouring elements, by default 1.
+        dilations: The distance between neighboring elements, by default 1.
         opset: The opset, such as `opset8`, whose version of the operator is used; by default the newest version.
         name: The name of the layer.
         tensor_names: The names of its output; a list of names for each of several outputs.
@@ -437,12 +437,12 @@ def binary_convolution(
     Args:
         data: [batch, channels, height, width] of zeros and ones, any numeric type; values above 0 count as 1.
         filters: [outputs, channels, kernel height, kernel width], u1 (or numbers, as data).
-        strides: The distance between neighbouring windows.
+        strides: The distance between neighboring windows.
         pads_begin: Padding before each axis if auto_pad is `explicit`, the default; a negative number removes elements.
         pads_end: Padding after each axis if auto_pad is `explicit`; a negative number removes elements.
         auto_pad: `valid` is no padding; `same_upper` and `same_lower` are ceil(size / stride) windows with the padding
             that they need, an odd element at the end or at the beginning.
-        dilations: The distance between neighbouring elements of a window.
+        dilations: The distance between neighboring elements of a window.
         opset: The opset, such as `opset8`, whose version of the operator is used; by default the newest version.
         name: The name of the layer.
         tensor_names: The names of its output; a list of names for each of several outputs.
@@ -951,12 +951,12 @@ def convolution(
     Args:
         data: [batch, channels, spatial...], any numeric type.
         filters: [outputs, channels, kernel...], the type of data.
-        strides: The distance between neighbouring windows.
+        strides: The distance between neighboring windows.
         pads_begin: Padding before each axis if auto_pad is `explicit`, the default; a negative number removes elements.
         pads_end: Padding after each axis if auto_pad is `explicit`; a negative number removes elements.
         auto_pad: `valid` is no padding; `same_upper` and `same_lower` are ceil(size / stride) windows with the padding
             that they need, an odd element at the end or at the beginning.
-        dilations: The distance between neighbouring elements of a window.
+        dilations: The distance between neighboring elements of a window.
         opset: The opset, such as `opset8`, whose version of the operator is used; by default the newest version.
         name: The name of the layer.
         tensor_names: The names of its output; a list of names for each of several outputs.
@@ -1009,12 +1009,12 @@ def convolution_backprop_data(
         data: [batch, channels, spatial...], any numeric type.
         filters: [channels, outputs, kernel...], the type of data.
         output_shape: Optional, an integer for each spatial axis.
-        strides: The distance between neighbouring windows.
+        strides: The distance between neighboring windows.
         pads_begin: Padding before each axis if auto_pad is `explicit`, the default; a negative number removes elements.
         pads_end: Padding after each axis if auto_pad is `explicit`; a negative number removes elements.
         auto_pad: `valid` is no padding; `same_upper` and `same_lower` are ceil(size / stride) windows with the padding
             that they need, an odd element at the end or at the beginning.
-        dilations: The distance between neighbouring elements of a window.
+        dilations: The distance between neighboring elements of a window.
         opset: The opset, such as `opset8`, whose version of the operator is used; by default the newest version.
         name: The name of the layer.
         tensor_names: The names of its output; a list of names for each of several outputs.
@@ -1242,12 +1242,12 @@ def deformable_convolution(
         filters: [outputs, channels / group, kernel...], the type of data.
         mask: Optional, [batch, deformable_group * kernel, windows...], any numeric type: the factor of element k of
             window i.
-        strides: The distance between neighbouring windows.
+        strides: The distance between neighboring windows.
         pads_begin: Padding before each axis if auto_pad is `explicit`, the default; a negative number removes elements.
         pads_end: Padding after each axis if auto_pad is `explicit`; a negative number removes elements.
         auto_pad: `valid` is no padding; `same_upper` and `same_lower` are ceil(size / stride) windows with the padding
             that they need, an odd element at the end or at the beginning.
-        dilations: The distance between neighbouring elements of a window.
+        dilations: The distance between neighboring elements of a window.
         group: The number of channel groups with separate filters, 1 by default.
         deformable_group: The number of channel groups with separate offsets, 1 by default.
         bilinear_interpolation_pad: A sample less than one element outside of the data is interpolated with surrounding
@@ -1801,7 +1801,7 @@ def experimental_detectron_detection_output(
 
     Args:
         input_rois: Floating, [n, 4], boxes (x0, y0, x1, y1) in pixels.
-        input_deltas: The type of input_rois, [n, num_classes * 4], how each moves for each class: its centre by so many
+        input_deltas: The type of input_rois, [n, num_classes * 4], how each moves for each class: its center by so many
             widths and heights, and the logarithms of its growth, at most max_delta_log_wh, all divided by
             `deltas_weights`.
         input_scores: [n, num_classes].
@@ -1841,7 +1841,7 @@ def experimental_detectron_generate_proposals_single_image(
     Args:
         im_info: Floating, [3], height and width of the image and a scale that is not used.
         anchors: The type of im_info, [height * width * A, 4], boxes (x0, y0, x1, y1).
-        deltas: [A * 4, height, width], how each anchor moves: its centre by so many widths and heights, and the
+        deltas: [A * 4, height, width], how each anchor moves: its center by so many widths and heights, and the
             logarithms of its growth, at most log(1000 / 16).
         scores: [A, height, width].
         opset: The opset, such as `opset8`, whose version of the operator is used; by default the newest version.
@@ -2343,7 +2343,7 @@ def generate_proposals(
     Args:
         im_info: Floating, [N, 3] or [N, 4], height and width of the image and one scale, or one of each.
         anchors: Floating, [height, width, A, 4], boxes (x0, y0, x1, y1).
-        boxesdeltas: Floating, [N, A * 4, height, width], how each anchor moves: its centre by so many widths and
+        boxesdeltas: Floating, [N, A * 4, height, width], how each anchor moves: its center by so many widths and
             heights, and the logarithms of its growth, at most log(1000 / 16).
         scores: Floating, [N, A, height, width].
         opset: The opset, such as `opset8`, whose version of the operator is used; by default the newest version.
@@ -2447,7 +2447,7 @@ def grid_sample(
     Args:
         data: [N, C, H, W], any numeric type.
         grid: [N, H_out, W_out, 2], any float type.
-        align_corners: The positions -1 and 1 are the centres of the first and the last element; otherwise, the default,
+        align_corners: The positions -1 and 1 are the centers of the first and the last element; otherwise, the default,
             their outer edges.
         mode: `bilinear` (the default), `bicubic` with the parameter -0.75, or `nearest`, with ties to the even index.
         padding_mode: Elements outside of data are `zeros` (the default), the nearest on the `border`, or their
@@ -2516,12 +2516,12 @@ def group_convolution(
     Args:
         data: [batch, groups * C, spatial...], any numeric type.
         filters: [groups, O, C, kernel...], the type of data.
-        strides: The distance between neighbouring windows.
+        strides: The distance between neighboring windows.
         pads_begin: Padding before each axis if auto_pad is `explicit`, the default; a negative number removes elements.
         pads_end: Padding after each axis if auto_pad is `explicit`; a negative number removes elements.
         auto_pad: `valid` is no padding; `same_upper` and `same_lower` are ceil(size / stride) windows with the padding
             that they need, an odd element at the end or at the beginning.
-        dilations: The distance between neighbouring elements of a window.
+        dilations: The distance between neighboring elements of a window.
         opset: The opset, such as `opset8`, whose version of the operator is used; by default the newest version.
         name: The name of the layer.
         tensor_names: The names of its output; a list of names for each of several outputs.
@@ -2570,12 +2570,12 @@ def group_convolution_backprop_data(
         data: [batch, groups * C, spatial...], any numeric type.
         filters: [groups, C, O, kernel...], the type of data.
         output_shape: Optional, an integer for each spatial axis.
-        strides: The distance between neighbouring windows.
+        strides: The distance between neighboring windows.
         pads_begin: Padding before each axis if auto_pad is `explicit`, the default; a negative number removes elements.
         pads_end: Padding after each axis if auto_pad is `explicit`; a negative number removes elements.
         auto_pad: `valid` is no padding; `same_upper` and `same_lower` are ceil(size / stride) windows with the padding
             that they need, an odd element at the end or at the beginning.
-        dilations: The distance between neighbouring elements of a window.
+        dilations: The distance between neighboring elements of a window.
         opset: The opset, such as `opset8`, whose version of the operator is used; by default the newest version.
         name: The name of the layer.
         tensor_names: The names of its output; a list of names for each of several outputs.
@@ -2995,8 +2995,8 @@ def interpolate(
         scales_or_sizes: A vector, f16, bf16 or f32 if shape_calculation_mode is `scales`, i32, i64, u32 or u64 if it is
             `sizes`.
         axes: Optional, one of the latter types.
-        mode: `nearest` takes the nearest element, by nearest_mode. `linear` and `linear_onnx` weight the neighbours by
-            distance; they differ only beyond the ends. `cubic` weights four neighbours by Keys' cubic with a =
+        mode: `nearest` takes the nearest element, by nearest_mode. `linear` and `linear_onnx` weight the neighbors by
+            distance; they differ only beyond the ends. `cubic` weights four neighbors by Keys' cubic with a =
             cube_coeff. `bilinear_pillow` and `bicubic_pillow` resize as the Pillow library does.
         coordinate_transformation_mode: The position in data of an element of the output, `half_pixel` by default; it is
             not used for pillow.
@@ -3701,14 +3701,14 @@ def max_pool(
 
     Args:
         data: [batch, channels, spatial...], any numeric type.
-        strides: The distance between neighbouring windows.
+        strides: The distance between neighboring windows.
         pads_begin: Padding before each axis if auto_pad is `explicit`, the default; a negative number removes elements.
         pads_end: Padding after each axis if auto_pad is `explicit`; a negative number removes elements.
         auto_pad: `valid` is no padding; `same_upper` and `same_lower` are ceil(size / stride) windows with the padding
             that they need, an odd element at the end or at the beginning.
         rounding_type: A last window that extends beyond the padded data is omitted (`floor`, the default) or included
             (`ceil`); `ceil_torch` includes it unless it begins in the padding at the end.
-        dilations: The distance between neighbouring elements of a window, by default 1.
+        dilations: The distance between neighboring elements of a window, by default 1.
         opset: The opset, such as `opset8`, whose version of the operator is used; by default the newest version.
         name: The name of the layer.
         tensor_names: The names of its output; a list of names for each of several outputs.
@@ -4060,7 +4060,7 @@ def nms_rotated(
     Specification: sort/nms-rotated-13.
 
     Args:
-        boxes: Floating, [num_batches, num_boxes, 5], rows of (centre x, centre y, width, height, angle in radians); the
+        boxes: Floating, [num_batches, num_boxes, 5], rows of (center x, center y, width, height, angle in radians); the
             angle is clockwise, or counterclockwise if not `clockwise`, with y pointing down.
         opset: The opset, such as `opset8`, whose version of the operator is used; by default the newest version.
         name: The name of the layer.
@@ -4104,7 +4104,7 @@ def non_max_suppression(
 
     Args:
         boxes: Floating, [num_batches, num_boxes, 4], as two opposite corners (y, x, y, x), or with `box_encoding`
-            center as (centre x, centre y, width, height).
+            center as (center x, center y, width, height).
         scores: Floating, [num_batches, num_classes, num_boxes].
         max_output_boxes_per_class: A scalar or one element, by default 0.
         iou_threshold: Like `max_output_boxes_per_class`.
@@ -4242,7 +4242,7 @@ def nv12_to_rgb(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """An image in RGB from brightness Y and colour U, V.
+    """An image in RGB from brightness Y and color U, V.
 
     R = 1.164 (Y - 16) + 1.596 (V - 128), G = 1.164 (Y - 16) - 0.391 (U - 128) - 0.813 (V - 128),
     B = 1.164 (Y - 16) + 2.018 (U - 128).
@@ -4527,7 +4527,7 @@ def proposal(
 
     Args:
         class_probs: Floating, [N, 2 * A, H, W], scores of background and then of objects, A being ratios times scales.
-        bbox_deltas: Floating, [N, 4 * A, H, W], how each anchor moves: its centre by so many widths and heights, and
+        bbox_deltas: Floating, [N, 4 * A, H, W], how each anchor moves: its center by so many widths and heights, and
             the logarithms of its growth.
         image_shape: Floating, height, width and one scale, or one of each.
         opset: The opset, such as `opset8`, whose version of the operator is used; by default the newest version.
@@ -5147,7 +5147,7 @@ def rgb_to_nv12(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value]:
-    """Brightness Y and colour U, V of an image in RGB.
+    """Brightness Y and color U, V of an image in RGB.
 
     Y = 0.257 R + 0.504 G + 0.098 B + 16, U = -0.148 R - 0.291 G + 0.439 B + 128,
     V = 0.439 R - 0.368 G - 0.071 B + 128; U and V, clipped and rounded, are the means of each 2x2 pixels.
@@ -5338,7 +5338,7 @@ def roi_align_rotated(
 ) -> Value:
     """Rotated regions of interest pooled to one size; see `_Align`.
 
-    Centre and size are multiplied by `spatial_scale`, the centre is then moved by -0.5; the box is rotated
+    Center and size are multiplied by `spatial_scale`, the center is then moved by -0.5; the box is rotated
     counterclockwise, or clockwise with `clockwise_mode`. Points are interpolated as in ROIAlign; a bin is the mean of
     its points.
 
@@ -5349,7 +5349,7 @@ def roi_align_rotated(
     Args:
         data: [N, C, H, W], floats.
         rois: [NUM_ROIS, numbers of a box], the type of data.
-            x and y of the centre, width, height, angle in radians.
+            x and y of the center, width, height, angle in radians.
         batch_indices: [NUM_ROIS], the index of the image of each box.
         opset: The opset, such as `opset8`, whose version of the operator is used; by default the newest version.
         name: The name of the layer.

@@ -8,7 +8,8 @@ from typing import Any, Self
 from ir_exec.build.constants import ElementTypeLike, as_array, as_element_type
 from ir_exec.build.cutting import below, cut, region_at
 from ir_exec.build.draft import LayerDraft, LayerPort
-from ir_exec.build.level import Level, Path, Shared, parameter_data
+from ir_exec.build.edited_types import EditedTypes, Path, value_paths
+from ir_exec.build.level import Level, Shared, parameter_data
 from ir_exec.build.operators import attribute_text
 from ir_exec.build.values import Value, derived_from
 from ir_exec.codes import Code
@@ -21,7 +22,7 @@ from ir_exec.ir import NO_RT_INFO, Layer, RtInfo, source_info
 from ir_exec.ir.array_weights import ArrayWeights, reserve_offset, stored_size
 from ir_exec.model import Loaded, Model, ShapeLike, as_shape, numbered
 from ir_exec.ops import resolve
-from ir_exec.types import ElementType, Shape, TensorType
+from ir_exec.types import Array, ElementType, Shape, TensorType
 
 __all__ = ["Editor"]
 
@@ -50,8 +51,11 @@ class Editor:
         self._document = model.current_document()
         self._weights = model.weights
         self._before = _types_by_path(model.graph, model.all_types())
-        self._shared = Shared(self._infer, dict(self._before))
-        self._network = Level(LayerDraft(self._document.layers, self._document.edges), self._shared)
+        draft = LayerDraft(self._document.layers, self._document.edges)
+        arrays: dict[int, Array] = {}
+        types = EditedTypes(self._infer, self._edited_layer, draft, self._weights, arrays, dict(self._before))
+        self._shared = Shared(types, arrays)
+        self._network = Level(draft, self._shared)
 
     def model(self) -> Model:
         """Return the edited model; raises the errors of reading a file of it."""
@@ -62,9 +66,9 @@ class Editor:
         graph = build_graph(document, weights, report=raise_error)
         after: dict[GraphValue, TensorType] = {}
         types = infer_types(graph, weights=weights, seen=after)
-        paths = _paths(graph)
+        paths = value_paths(graph)
         before = {value: self._before[path] for value, path in paths.items() if path in self._before}
-        self._shared.types = {paths[value]: type for value, type in after.items()}
+        self._shared.types.replace_all({paths[value]: type for value, type in after.items()})
         document = redeclare(document, graph, before, after)
         return Model(Loaded(document, build_graph(document, weights, report=raise_error), weights, document), types)
 
@@ -110,13 +114,13 @@ class Editor:
         """Set an attribute of a layer, by the name of the operator's field or of the attribute in the file."""
         level, element = self._layer(layer)
         cls = resolve(element.type, element.version or "")
-        spelt = next((field.attribute for field in cls.fields() if attribute in (field.name, field.attribute)), None)
+        spelled = next((field.attribute for field in cls.fields() if attribute in (field.name, field.attribute)), None)
         where = Location(layer_id=element.id, layer_name=element.name, layer_type=element.type)
-        if spelt is None:
+        if spelled is None:
             attribute_names = ", ".join(field.name for field in cls.fields()) or "none"
             message = f"{element.type} has no attribute {attribute}; it has: {attribute_names}"
             raise InvalidAttributeError(message, code=Code.unknown_attribute, location=where)
-        data = {**element.data, spelt: attribute_text(value)}
+        data = {**element.data, spelled: attribute_text(value)}
 
         def report(error: IRError) -> None:
             raise_error(error.located(where))
@@ -234,7 +238,6 @@ class Editor:
             level.move_names(output, source)
             level.read_instead(readers, output, source)
         level.drop(element.id)
-        self._shared.types = None
         return self
 
     def cut(self, inputs: Sequence[str] = (), outputs: Sequence[str] = ()) -> Self:
@@ -256,7 +259,7 @@ class Editor:
         ends = ends or [node.values_in[0] for node in region.graph.results]
         part = cut(region, below(region, ends, starts), ends, opened=starts, next_id=draft.new_id())
         draft.become(part.model.document.layers, part.model.document.edges)
-        self._shared.types = None
+        self._shared.types.replace_all(None)
         for value in part.inputs:
             self._network.name_end(value.name)
         return self
@@ -271,6 +274,9 @@ class Editor:
 
     def _infer(self) -> None:
         self.model()
+
+    def _edited_layer(self, id: str) -> Layer:
+        return self._network.with_bodies(self._network.draft.layers[id])
 
     def _at(self, name: str) -> tuple[Level, str]:
         """Return the level, the model or a body, that a name belongs to, and the name there."""
@@ -334,15 +340,4 @@ def _rename_in_layer(layer: Layer, old: str, new: str) -> Layer:
 
 
 def _types_by_path(graph: Graph, types: Mapping[GraphValue, TensorType]) -> dict[Path, TensorType]:
-    return {path: types[value] for value, path in _paths(graph).items() if value in types}
-
-
-def _paths(graph: Graph, prefix: Path = ()) -> dict[GraphValue, Path]:
-    """Return the path of every value of a graph and its bodies."""
-    paths: dict[GraphValue, Path] = {}
-    for node in (*graph.nodes, *graph.unreachable):
-        for value in node.outputs:
-            paths[value] = (*prefix, node.id, value.position)
-        for body in node.bodies:
-            paths |= _paths(body.graph, (*prefix, node.id, body.name))
-    return paths
+    return {path: types[value] for value, path in value_paths(graph).items() if value in types}

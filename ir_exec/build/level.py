@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from ir_exec.build.draft import LayerDraft, LayerPort
+from ir_exec.build.edited_types import EditedTypes, Path
 from ir_exec.build.network import constants_of, layer_element, needed_layers, output_port
 from ir_exec.build.operators import attribute_text
 from ir_exec.build.values import BuiltLayer, Value, new_layer
@@ -14,12 +14,9 @@ from ir_exec.codes import Code
 from ir_exec.errors import GraphError
 from ir_exec.ir import Body, Edge, Layer, Port, PortMapEntry
 from ir_exec.ops.infrastructure.values import Parameter, Result
-from ir_exec.types import Array, ElementType, Shape, TensorType
+from ir_exec.types import Array, ElementType, Shape
 
-__all__ = ["Level", "Path", "Shared", "parameter_data"]
-
-Path: TypeAlias = tuple[str | int, ...]
-"""A value by the ids of its layer and of the enclosing ones, which an edit does not change."""
+__all__ = ["Level", "Shared", "parameter_data"]
 
 
 @dataclass
@@ -27,15 +24,13 @@ class Shared:
     """The state shared by the levels of one model.
 
     Attributes:
-        infer: Updates the types.
-        types: The types of the last inference; None if a later edit may have changed them.
+        types: The types of the values.
         arrays: The arrays of new constants, by offset.
         placeholders: Parameters that represent values of the model in functions of a caller, with these values.
     """
 
-    infer: Callable[[], None]
-    types: dict[Path, TensorType] | None
-    arrays: dict[int, Array] = field(default_factory=dict)
+    types: EditedTypes
+    arrays: dict[int, Array]
     placeholders: dict[BuiltLayer, tuple[Level, LayerPort]] = field(default_factory=dict)
 
 
@@ -89,9 +84,10 @@ class Level:
     def edited_content(self) -> tuple[tuple[Layer, ...], tuple[Edge, ...]]:
         """Return the layers with edited bodies, and the edges."""
         layers, edges = self.draft.content()
-        return tuple(map(self._with_bodies, layers)), edges
+        return tuple(map(self.with_bodies, layers)), edges
 
-    def _with_bodies(self, layer: Layer) -> Layer:
+    def with_bodies(self, layer: Layer) -> Layer:
+        """Return a layer with its edited bodies."""
         levels = self._inner.get(layer.id)
         if levels is None:
             return layer
@@ -104,10 +100,14 @@ class Level:
             bodies.append(body)
         return layer.model_copy(update={"bodies": tuple(bodies)})
 
+    def infer_again(self, id: str) -> None:
+        """Have the types of a layer inferred again, for a body with those of the layer of the model that holds it."""
+        self._shared.types.changed.add(str(self._around[0]) if self._around else id)
+
     def put(self, layer: Layer) -> None:
         """Replace a layer by one with other attributes."""
         self.draft.put(layer)
-        self._shared.types = None
+        self.infer_again(layer.id)
 
     def drop(self, id: str) -> None:
         """Remove a layer.
@@ -124,20 +124,15 @@ class Level:
     def value(self, layer_port: LayerPort) -> Value:
         """Return a value of the model for the functions of a caller."""
         layer = self.draft.layers[layer_port.layer]
-        position = [port.id for port in layer.outputs].index(layer_port.port)
-        type = self._type((*self._around, layer.id, position))
+        type = self._shared.types.get(self._path(layer_port))
         placeholder = new_layer("Parameter", Parameter(element_type=type.element_type, shape=type.shape), (), [type])
         placeholder.name = layer.name
         self._shared.placeholders[placeholder] = self, layer_port
         return placeholder.outputs[0]
 
-    def _type(self, path: Path) -> TensorType:
-        types = self._shared.types
-        if types is None or path not in types:
-            self._shared.infer()
-            types = self._shared.types
-        assert types is not None, "inference gives every value a type"
-        return types[path]
+    def _path(self, layer_port: LayerPort) -> Path:
+        layer = self.draft.layers[layer_port.layer]
+        return (*self._around, layer.id, [port.id for port in layer.outputs].index(layer_port.port))
 
     def splice(self, values: Sequence[Value]) -> list[LayerPort]:
         """Add the layers of these values to the model or body."""
@@ -193,7 +188,7 @@ class Level:
         ]
         self.outer.draft.put(holder.model_copy(update={"bodies": tuple(bodies)}))
         self.draft.put_after_parameters([parameter])
-        self._shared.types = None
+        self.infer_again(parameter.id)
         return LayerPort(parameter.id, parameter.outputs[0].id)
 
     def _with_input(self, id: str, port: Port, source: LayerPort) -> str:
@@ -243,19 +238,18 @@ class Level:
             self.draft.put_after([element], [source.layer for source in sources])
         for target, source in zip(self.draft.inputs(element), sources, strict=True):
             self.draft.sources[target] = source
-        types = self._shared.types
         for position, value in enumerate(layer.outputs):
-            if types is not None:
-                types[(*self._around, element.id, position)] = value.type
+            self._shared.types.put((*self._around, element.id, position), value.type)
         self._shared.arrays |= constants_of(layer)
         ids[layer] = LayerPort(element.id, "")
 
     def read_instead(self, readers: Sequence[LayerPort], old: LayerPort, new: LayerPort) -> None:
         """Redirect input ports to another value."""
+        is_same = self._shared.types.are_equal(self._path(old), self._path(new))
         for reader in readers:
             self.draft.sources[reader] = new
-        if self._shared.types is not None and self.value(old).type != self.value(new).type:
-            self._shared.types = None
+            if not is_same:
+                self.infer_again(reader.layer)
 
     def move_names(self, old: LayerPort, new: LayerPort) -> None:
         """Move tensor names to the value that replaces another one; an input keeps its names."""

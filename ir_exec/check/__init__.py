@@ -8,8 +8,7 @@ from ir_exec.check.findings import Diagnostic
 from ir_exec.check.fix import Fix, fix
 from ir_exec.check.formats import FORMATS, Places
 from ir_exec.check.report import Demand, Report, Reports, Requirement, Summary, summary_line
-from ir_exec.check.rules import GROUPS, RULES, Rule, find_rule, nearest_rule, rule_of, weight
-from ir_exec.check.rules_in_words import explain, rules_page
+from ir_exec.check.rules import GROUPS, RULES, Rule, explain, find_rule, nearest_rule, rule_of, rules_page, weight
 from ir_exec.check.selection import Baseline, Selection, code_prefix
 from ir_exec.check.text import (
     LinesOf,

@@ -232,9 +232,9 @@ def _meaningless(precision: str | None, dims: tuple[int, ...]) -> list[tuple[Cod
         axis, dim = next((axis, dim) for axis, dim in enumerate(dims) if dim < -1)
         expected = "0 or more, or -1 for a dynamic dim"
         faults.append((Code.declared_dims, f"dim {axis} is declared as", dim, expected))
-    spelt = None if precision is None else _readable_precision(precision)
-    if spelt != precision:
-        expected = spelt or "the precision of an element type"
+    spelled = None if precision is None else _readable_precision(precision)
+    if spelled != precision:
+        expected = spelled or "the precision of an element type"
         faults.append((Code.declared_element_type, "the precision is", repr((precision or "")[:40]), expected))
     return faults
 

@@ -216,7 +216,7 @@ class Findings:
         self(error.changed(message=error.message + told))
 
     def mute(self, layer: Layer) -> None:
-        """Drop the errors of a layer whose id, or whose neighbour's id, is in doubt, except those about ids."""
+        """Drop the errors of a layer whose id, or whose neighbor's id, is in doubt, except those about ids."""
         key = (layer.id, layer.name, layer.type)
         self._muted.add(key)
         self._faulty.add(key)

@@ -58,7 +58,7 @@ def fix(path: str | os.PathLike[str], *, weights: str | os.PathLike[str] | None 
         weights: The .bin, if it is not next to the .xml.
         declare: Assume that all attributes and edges are correct, and declare the types inferred from them. Use it
             after an attribute was edited, because all layers below declare the old types. By default only ports whose
-            neighbours agree with the inferred type are corrected.
+            neighbors agree with the inferred type are corrected.
 
     Raises:
         IRError: If the path cannot be read, and IR212 for a .bin that was not written with the .xml.

@@ -1,9 +1,11 @@
-"""The rules by code and name.
+"""The rules by code and name, and as text: one rule for the command line, all rules as a page of the documentation.
 
 A harmless fault may be reported with a lower severity than its rule has, but never with a higher one.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from ir_exec.check.catalogue import CATALOGUE
 from ir_exec.check.rule import GROUPS, Rule
@@ -15,10 +17,12 @@ __all__ = [
     "GROUPS",
     "RULES",
     "Rule",
+    "explain",
     "find_rule",
     "lesser",
     "nearest_rule",
     "rule_of",
+    "rules_page",
     "weight",
 ]
 
@@ -53,3 +57,54 @@ def lesser(a: Severity, b: Severity) -> Severity:
 def weight(severity: Severity) -> int:
     """Return a number that increases with the severity, for sorting and comparison."""
     return _WEIGHTS[severity]
+
+
+_OF_CALLS = "Calls and runs raise this code; `check` does not report it for files."
+
+_HEAD = """\
+# Rules of `ir-exec check`
+
+Each finding has a code and a name, which never change their meaning; the first digit of the code is the group.
+`ir-exec explain IR601` prints the section of a rule. `ir-exec explain --page` writes this page.
+"""
+
+
+def explain(rule: Rule) -> str:
+    """Return the meaning of a rule, the consequences of a fault, and an example."""
+    parts = [f"{rule.code} {rule.name} ({rule.severity})", rule.summary, rule.why]
+    parts += [f"Wrong:\n{_indent(rule.bad)}", f"Right:\n{_indent(rule.good)}"]
+    parts += [] if rule.in_files else [_OF_CALLS]
+    parts += [f"Since ir_exec {rule.code.since}."]
+    return "\n\n".join(parts)
+
+
+def rules_page() -> str:
+    """Return all rules as Markdown."""
+    return "\n".join([_HEAD, *_index(), *_sections()])
+
+
+def _index() -> Iterator[str]:
+    yield "| code | name | severity | since | meaning |"
+    yield "|---|---|---|---|---|"
+    for rule in RULES.values():
+        link = f"[{rule.code}](#{rule.code.lower()})"
+        yield f"| {link} | {rule.name} | {rule.severity} | {rule.code.since} | {rule.summary} |"
+    yield ""
+
+
+def _sections() -> Iterator[str]:
+    group = ""
+    for rule in RULES.values():
+        if rule.group != group:
+            group = rule.group
+            yield f"## {rule.code[2]} {group}\n"
+        yield f'<a id="{rule.code.lower()}"></a>\n\n### {rule.code} {rule.name} ({rule.severity})\n'
+        yield f"{rule.summary} {rule.why}\n"
+        if not rule.in_files:
+            yield f"{_OF_CALLS}\n"
+        yield f"Wrong:\n\n```text\n{rule.bad}\n```\n"
+        yield f"Right:\n\n```text\n{rule.good}\n```\n"
+
+
+def _indent(text: str) -> str:
+    return "\n".join(f"    {line}" for line in text.split("\n"))

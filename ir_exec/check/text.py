@@ -7,7 +7,9 @@
        | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
        = hint: ...
 
-The caller chooses the colours: a style maps the role of a text and the text to the styled text.
+A layer that was exported from Python is followed by its module and line, with the text of the line below (`code:`).
+
+The caller chooses the colors: a style maps the role of a text and the text to the styled text.
 """
 
 from __future__ import annotations
@@ -67,7 +69,7 @@ class HasDiagnostics(Protocol):
 
 
 def plain(role: str, text: str) -> str:
-    """Return the text without colours; the default style."""
+    """Return the text without colors; the default style."""
     return text
 
 
@@ -146,6 +148,8 @@ def _block(
         excerpt, start, length = _cut(excerpt, start, length, max(room, _NARROWEST_EXCERPT))
         yield f"{style('frame', str(location.line).rjust(len(margin)))} {bar} {style('source', excerpt)}"
         yield f"{margin} {bar} {' ' * start}{style(severity, '^' * length)}"
+    if location.source is not None and location.source.code:
+        yield from _note("code:", printable(location.source.code), margin, style, width)
     if others:
         yield from _note("also:", _layers(others), margin, style, width)
     if diagnostic.hint:

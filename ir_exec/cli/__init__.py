@@ -24,7 +24,7 @@ _COMMANDS = {
     "compare": "Compare the values of a model with a reference, and find the layer that is wrong.",
     "conformance": "Run small cases of every operator on a device, and report the wrong ones.",
     "convert": "Convert ONNX files or older IR to IR, or any model to ONNX.",
-    "diff": "Show the differences between two models, except in ids, order and generated names.",
+    "diff": "Show the differences between two models, or of the weights of a model from a checkpoint.",
     "edit": "Change names, attributes, constants, shapes or layers of a model.",
     "explain": "Explain findings by code or name, or list all rules.",
     "extract": "Write a part of a model as a separate model.",

@@ -18,7 +18,14 @@ from ir_exec.batch.pool import Pool
 from ir_exec.batch.pools import pool_of
 from ir_exec.check import Diagnostic, Report, check_model
 from ir_exec.cli.extensions import import_extensions
-from ir_exec.cli.output.terminal import UNUSABLE, Unusable, end_progress, errors_as_messages, shows_progress
+from ir_exec.cli.output.terminal import (
+    UNUSABLE,
+    Unusable,
+    errors_as_messages,
+    occupy_terminal,
+    release_terminal,
+    shows_progress,
+)
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, Location, internal_error
 from ir_exec.hints import install_hint
@@ -115,7 +122,7 @@ class Bar:
 
     def __enter__(self) -> Self:
         if self._progress is not None:
-            end_progress()
+            occupy_terminal(self)
             self._progress.start()
         return self
 
@@ -124,6 +131,7 @@ class Bar:
     ) -> None:
         if self._progress is not None:
             self._progress.stop()
+            release_terminal(self)
 
     def advance(self) -> None:
         """Count one more item."""

@@ -12,6 +12,13 @@ from ir_exec.debug.reduction.minimizing import Command as Command
 from ir_exec.debug.diffs.diffing import NetworkDiff as NetworkDiff
 from ir_exec.debug.diffs.diffing import diff as diff
 from ir_exec.debug.inputs.drawing import drawn_inputs as drawn_inputs
+from ir_exec.debug.weights.diffing_weights import diff_weights as diff_weights
+from ir_exec.debug.weights.records import (
+    AccountedTensor as AccountedTensor,
+    AccountedWeight as AccountedWeight,
+    WeightFault as WeightFault,
+    WeightsDiff as WeightsDiff,
+)
 from ir_exec.debug.reduction.extracting import (
     Extracted as Extracted,
     extract as extract,
@@ -35,7 +42,7 @@ from ir_exec.debug.reduction.reducing import (
     ReductionInterrupted as ReductionInterrupted,
     reduce as reduce,
 )
-from ir_exec.debug.comparison.report import Comparison as Comparison
+from ir_exec.debug.comparison.report_text import Comparison as Comparison
 from ir_exec.debug.comparison.records import (
     ComparedLayer as ComparedLayer,
     ComparedModule as ComparedModule,

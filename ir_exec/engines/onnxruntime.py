@@ -11,6 +11,7 @@ import weakref
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -27,9 +28,12 @@ from ir_exec.engines.interface import EngineSetting, LayerTime, PartRefused
 from ir_exec.errors import EvaluationError, IRError, ResourceError
 from ir_exec.graph import Graph, Node
 from ir_exec.hints import install_hint
+from ir_exec.ir.mapped_file import file_range
+from ir_exec.ir.urls import is_url
 from ir_exec.kernels.limits import Limits
 from ir_exec.model import Model
 from ir_exec.ops.infrastructure.values import Const
+from ir_exec.plan.memory import default_budget
 from ir_exec.types import Array
 
 if TYPE_CHECKING:
@@ -49,8 +53,11 @@ _NAMES_FOLDER = (1, 21)
 """The first release with an option for the folder of constants."""
 
 _FOLDER = "session.model_external_initializers_file_folder_path"
-_GIVEN = "given"
+_IN_MEMORY = "memory"
 """The location of constants that are in no file."""
+
+_MAPPED_FROM = 2**20
+"""Minimum bytes of a constant that sessions map: the number of maps of a process is limited."""
 
 _LARGEST = 2**31 - 2**16
 """Maximum bytes of a message."""
@@ -133,6 +140,7 @@ class OnnxRuntime:
         return reasons
 
     def compile(self, part: Cut) -> OnnxRuntimePart:
+        from ir_exec.engines.in_place import count_copied_bytes, read_in_place
         from ir_exec.engines.widening import widen_model
         from ir_exec.onnx.export.lower import lower_model
 
@@ -149,27 +157,46 @@ class OnnxRuntime:
             raise PartRefused("lowering", {holders[node].id: reason for node, reason in exported.not_representable})
         if self._setting.is_wide:
             exported = widen_model(exported)
-        arrays = {}
-        for tensor in exported.tensors.values():
-            array = np.ascontiguousarray(tensor.read())
-            if array.dtype.isbuiltin == 1:
-                arrays[tensor.name] = array
-                _declare(exported.proto, tensor, array, self._locate_constant(part.model, array))
-            else:
-                _embed(exported.proto, tensor, array)
+        if self.is_cpu:
+            exported = read_in_place(exported)
+        require_memory(count_copied_bytes(exported, packs=self._packs))
+        constants = self._declare_constants(part.model, exported)
         if exported.proto.ByteSize() > _LARGEST:
             raise PartRefused("its constants with element types outside NumPy exceed the maximum size of a message")
-        return self._session(part.model, exported, arrays)
+        return self._session(part.model, exported, constants)
 
-    def _session(self, model: Model, exported: Exported, arrays: Mapping[str, Array]) -> OnnxRuntimePart:
+    def _declare_constants(self, model: Model, exported: Exported) -> _Constants:
+        """Declare the constants in the message; only those without another way are stored in it.
+
+        Sessions map large constants of a file themselves, and release each as soon as a kernel has packed it.
+        """
+        folder = _folder_of(model) if self._version >= _NAMES_FOLDER else None
+        constants = _Constants(folder)
+        for tensor in exported.tensors.values():
+            array = np.ascontiguousarray(tensor.read() if tensor.read_packed is None else tensor.read_packed())
+            position = file_range(array)
+            is_plain = array.dtype.isbuiltin == 1 and tensor.read_packed is None
+            path = "" if position is None else os.path.realpath(position.path)
+            if position is not None and os.path.dirname(path) == folder:
+                _declare(exported.proto, tensor, array, os.path.basename(path), position.offset)
+                constants.mapped.append(array)
+                if is_plain and array.nbytes < _MAPPED_FROM:
+                    constants.shared[tensor.name] = array
+            elif is_plain:
+                _declare(exported.proto, tensor, array, _IN_MEMORY, 0)
+                constants.in_memory[tensor.name] = array
+            else:
+                _embed(exported.proto, tensor, array)
+        return constants
+
+    def _session(self, model: Model, exported: Exported, constants: _Constants) -> OnnxRuntimePart:
         options = self._options()
+        if constants.folder is not None:
+            options.add_session_config_entry(_FOLDER, constants.folder)
+        arrays = constants.in_memory | constants.shared
         values = {name: self._module.OrtValue.ortvalue_from_numpy(array) for name, array in arrays.items()}
-        mapped = {name for name, array in arrays.items() if self._locate_constant(model, array)[0] != _GIVEN}
-        if mapped and model.weights is not None and model.weights.path is not None:
-            options.add_session_config_entry(_FOLDER, os.path.dirname(os.path.realpath(model.weights.path)))
-        embedded = [name for name in values if name not in mapped]
-        if embedded:
-            options.add_external_initializers(embedded, [values[name] for name in embedded])
+        if constants.in_memory:
+            options.add_external_initializers(list(constants.in_memory), [values[name] for name in constants.in_memory])
         for name, value in values.items():
             # Without this call the session would copy them.
             options.add_initializer(name, value)
@@ -184,17 +211,15 @@ class OnnxRuntime:
                 shutil.rmtree(folder, ignore_errors=True)
             raise _refuse(error, layers) from error
         if model.weights is not None:
-            for array in filter(model.weights.maps, arrays.values()):
+            for array in filter(model.weights.maps, (*arrays.values(), *constants.mapped)):
                 # The session has packed the constants that it reads often; the others are read again.
                 model.weights.forget(array)
         return OnnxRuntimePart(self._module, session, exported.inputs, exported.outputs, layers, values, folder)
 
-    def _locate_constant(self, model: Model, array: Array) -> tuple[str, int]:
-        """Return the file and the offset of a mapped constant; sessions check that it is in the file."""
-        weights = model.weights
-        if weights is None or weights.path is None or self._version < _NAMES_FOLDER or not weights.maps(array):
-            return _GIVEN, 0
-        return os.path.basename(os.path.realpath(weights.path)), weights.place_of(array)
+    @property
+    def _packs(self) -> bool:
+        """True if kernels pack the constants that they read."""
+        return bool(self._setting.options.get("prepack", not self._setting.keeps_weights))
 
     def _start_profile(self, options: Any) -> Path | None:
         """Return the folder of a session's profile, with the options set; None without the option `profile`."""
@@ -221,7 +246,8 @@ class OnnxRuntime:
         # Products with compressed weights: 1 adds in f32, the default may round the other factor to 8 bits.
         options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "1")
         entries = dict(setting.options)
-        if not entries.pop("prepack", not setting.keeps_weights):
+        entries.pop("prepack", None)
+        if not self._packs:
             options.add_session_config_entry("session.disable_prepacking", "1")
         if not entries.pop("spinning", True):
             options.add_session_config_entry("session.intra_op.allow_spinning", "0")
@@ -421,18 +447,49 @@ def _message(error: Exception) -> str:
     return re.sub(r"^\d+ : [A-Z_]+ : ", "", text).strip()[:500]
 
 
-def _declare(proto: Any, tensor: StoredTensor, array: Array, file_and_offset: tuple[str, int]) -> None:
+def require_memory(size: int) -> None:
+    """Raise ResourceError if a session of constants of this many bytes exceeds the memory of the machine."""
+    if size > (available := default_budget()):
+        raise ResourceError(
+            "the constants of the session take",
+            actual=f"{size:,}",
+            detail="bytes",
+            expected=f"at most {available:,}",
+            reason="the memory of the machine",
+            hint='keep constants in the file with weight_mode="keep" or --weight-mode keep, or run without the engine',
+        )
+
+
+@dataclass
+class _Constants:
+    """The constants of a session that are not in its message, by name.
+
+    Attributes:
+        folder: The folder of files with constants; None if sessions cannot read files.
+        in_memory: Arrays in memory.
+        shared: Small arrays of a mapped file, which sessions would map one by one.
+        mapped: The arrays of mapped files, including shared ones.
+    """
+
+    folder: str | None
+    in_memory: dict[str, Array] = field(default_factory=dict)
+    shared: dict[str, Array] = field(default_factory=dict)
+    mapped: list[Array] = field(default_factory=list)
+
+
+def _folder_of(model: Model) -> str | None:
+    path = None if model.weights is None else model.weights.path
+    return None if path is None or is_url(path) else os.path.dirname(os.path.realpath(path))
+
+
+def _declare(proto: Any, tensor: StoredTensor, array: Array, location: str, offset: int) -> None:
     """Declare an initializer with elements given to the session, or stored in a file."""
     from onnx import TensorProto
 
     initializer = proto.graph.initializer.add()
     initializer.name, initializer.data_type, initializer.data_location = tensor.name, tensor.code, TensorProto.EXTERNAL
     initializer.dims.extend(tensor.shape)
-    for key, value in (
-        ("location", file_and_offset[0]),
-        ("offset", str(file_and_offset[1])),
-        ("length", str(array.nbytes)),
-    ):
+    for key, value in (("location", location), ("offset", str(offset)), ("length", str(array.nbytes))):
         entry = initializer.external_data.add()
         entry.key, entry.value = key, value
 

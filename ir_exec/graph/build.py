@@ -332,7 +332,7 @@ class _Builder:
 
 
 def _is_in_order(layers: tuple[Layer, ...], position: int) -> bool:
-    """Return True if the id of a layer is between its neighbours' ids: writers number layers in file order."""
+    """Return True if the id of a layer is between its neighbors' ids: writers number layers in file order."""
     neighbors = layers[max(position - 1, 0) : position + 2]
     ids = [number for neighbor in neighbors if (number := id_number(neighbor.id)) is not None]
     return ids == sorted(set(ids))

@@ -66,7 +66,9 @@ class Node:
     def location(self) -> Location:
         """The place of the layer in the file."""
         layer = self.layer
-        return Location(self.path, layer.line or None, layer.id, layer.name, layer.type)
+        source = layer.source
+        summary = None if source is None else source.summary
+        return Location(self.path, layer.line or None, layer.id, layer.name, layer.type, source=summary)
 
     @property
     def source(self) -> CodeLocation | None:

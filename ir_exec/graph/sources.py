@@ -1,17 +1,17 @@
 """The lines of Python of all layers of a model, also of layers for which the file does not contain one.
 
 Optimizers add layers without a source: constants, folded weights, conversions. Such a layer gets the source that its
-readers share, or else its inputs, or the module that contains all of them.
+readers share, or else its inputs: the innermost call and module that contain all of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ir_exec.graph.graph import Graph, Node
 from ir_exec.ir import Document
-from ir_exec.ir.sources import CodeLocation, join_modules
+from ir_exec.ir.sources import CodeLocation, common_source
 
 __all__ = ["find_sources"]
 
@@ -67,7 +67,7 @@ def _sources_of_readers(nodes: Sequence[Node], declared: Mapping[Node, CodeLocat
     readers: dict[Node, list[CodeLocation]] = {}
     for node in reversed(nodes):
         source = declared.get(node)
-        if source is None and (source := _shared_source(readers.get(node, ()))) is not None:
+        if source is None and (source := common_source(readers.get(node, ()))) is not None:
             inferred[node] = source
         if source is not None:
             for value in node.values_in:
@@ -81,16 +81,7 @@ def _sources_of_inputs(nodes: Sequence[Node], sources: Mapping[Node, CodeLocatio
         if node in sources:
             continue
         inputs = [sources.get(value.node) or inferred.get(value.node) for value in node.values_in]
-        source = _shared_source([source for source in inputs if source is not None])
+        source = common_source([source for source in inputs if source is not None])
         if source is not None:
             inferred[node] = source
     return inferred
-
-
-def _shared_source(sources: Iterable[CodeLocation]) -> CodeLocation | None:
-    """Return the source that all of these share, or the innermost module that contains all of them."""
-    different = list(dict.fromkeys(sources))
-    if len(different) < 2:
-        return different[0] if different else None
-    modules = [source.module for source in different if source.module is not None]
-    return CodeLocation(module=join_modules(modules)) if len(modules) == len(different) else None

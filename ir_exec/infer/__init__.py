@@ -12,6 +12,7 @@ from ir_exec.infer.infer import (
     infer_types,
     inferred_or_declared,
     redeclare,
+    retain_equal,
     tells_outputs,
     typed_bodies,
 )
@@ -34,6 +35,7 @@ __all__ = [
     "infer_types",
     "inferred_or_declared",
     "redeclare",
+    "retain_equal",
     "tells_outputs",
     "typed_bodies",
 ]

@@ -28,6 +28,7 @@ __all__ = [
     "infer_types",
     "inferred_or_declared",
     "redeclare",
+    "retain_equal",
     "stop_at_fault",
     "tells_outputs",
     "typed_bodies",
@@ -99,7 +100,7 @@ def infer_types(
             settled = settle(node, inferred, faults)
             for value in node.outputs[: len(settled)]:
                 type = settled[value.position]
-                types[value.number] = type if earlier is None else _known_or_new(earlier[value.number], type)
+                types[value.number] = type if earlier is None else retain_equal(earlier[value.number], type)
     if seen is not None:
         seen.update(zip(graph.values, types, strict=True))
     return types
@@ -109,8 +110,8 @@ def _stands(node: Node, types: Types, earlier: Types) -> bool:
     return all(types[value.number] is earlier[value.number] for value in node.values_in)
 
 
-def _known_or_new(earlier: TensorType, new: TensorType) -> TensorType:
-    """Return the known type if the new one is equal, to skip the following layers."""
+def retain_equal(earlier: TensorType, new: TensorType) -> TensorType:
+    """Return the earlier type if the new one is equal, with the known elements, to skip the following layers."""
     if earlier != new:
         return new
     if earlier.source is None and new.source is None:

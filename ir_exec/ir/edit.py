@@ -116,7 +116,7 @@ def _dim_changes(
 
 
 def _first_dims(raw: bytes, start: int, tag_end: int, dims: Sequence[int]) -> _Change:
-    """Dims for a port without dims, formatted like the neighbouring lines."""
+    """Dims for a port without dims, formatted like the neighboring lines."""
     line_start = raw.rfind(b"\n", 0, start) + 1
     indent = raw[line_start:start]
     is_alone = not indent.strip() and line_start > 0

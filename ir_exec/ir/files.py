@@ -85,6 +85,8 @@ def _read_files(source: Source, weights: WeightsSource | None, report: ReportFau
             return ModelFiles(document, opened, may_differ=True)
         report(differing_weights(opened, digest))
         return ModelFiles(document, may_differ=True)
+    if opened is not None and opened.path is not None and not is_url(opened.path):
+        opened.written = digest
     may_differ = weights is None and ((opened is None and digest is not None) or _stamp(source) != before)
     return ModelFiles(document, opened, digest=digest, may_differ=may_differ)
 

@@ -6,14 +6,15 @@ import mmap
 import os
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import BinaryIO, Self, TypeAlias
+from typing import BinaryIO, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
 from ir_exec.errors import Location, WeightsError
 from ir_exec.kernels.limits import owner_of
+from ir_exec.types import Array
 
-__all__ = ["MappedFile", "Stamp", "forget_pages", "write_bytes"]
+__all__ = ["FileRange", "MappedFile", "Stamp", "file_range", "forget_pages", "write_bytes"]
 
 _CHUNK = 2**22
 _COPIED_FROM = 2**20
@@ -21,6 +22,13 @@ _COPIED_FROM = 2**20
 
 Stamp: TypeAlias = tuple[int, int, int, int]
 """Device, inode, size and modification time of a file."""
+
+
+class FileRange(NamedTuple):
+    """The path and the first byte of an array in a file."""
+
+    path: str
+    offset: int
 
 
 class MappedFile(mmap.mmap):
@@ -61,6 +69,14 @@ class MappedFile(mmap.mmap):
             message = "the weights have changed since they were opened"
             raise WeightsError(message, hint="read the model again", location=Location(path=self._path))
 
+    @property
+    def path(self) -> str | None:
+        """The path of the file, None if another file is there now."""
+        try:
+            return self._path if _stamp(os.stat(self._path)) == self.stamp else None
+        except OSError:
+            return None
+
     def reopen(self) -> BinaryIO:
         """Open the mapped file.
 
@@ -90,6 +106,15 @@ def forget_pages(mapping: mmap.mmap, offset: int, size: int) -> None:
         mapping.madvise(advice, start, size)
 
 
+def file_range(array: Array) -> FileRange | None:
+    """Return the position of a contiguous array in the file that it is a view of; None for other memory."""
+    mapped = _mapped_file_of(array) if array.flags.c_contiguous else None
+    path = None if mapped is None else mapped.path
+    if mapped is None or path is None:
+        return None
+    return FileRange(path, array.ctypes.data - _address(mapped))
+
+
 def write_bytes(content: memoryview, file: BinaryIO) -> Iterator[int]:
     """Write bytes in chunks, and yield the number of written bytes after each chunk.
 
@@ -108,7 +133,7 @@ def write_bytes(content: memoryview, file: BinaryIO) -> Iterator[int]:
 def _copy_from_file(content: memoryview, file: BinaryIO) -> Iterator[int]:
     """Copy bytes by the system like `write_bytes`, up to the first error, for example between file systems."""
     copy = getattr(os, "copy_file_range", None)  # Linux
-    mapped = _mapped_file_of(content)
+    mapped = _mapped_file_of(content.obj)
     if copy is None or mapped is None:
         return
     start = _address(content) - _address(mapped)
@@ -123,8 +148,8 @@ def _copy_from_file(content: memoryview, file: BinaryIO) -> Iterator[int]:
             yield end - position
 
 
-def _mapped_file_of(content: memoryview) -> MappedFile | None:
-    base = owner_of(content.obj).base if isinstance(content.obj, np.ndarray) else content.obj
+def _mapped_file_of(content: object) -> MappedFile | None:
+    base = owner_of(content).base if isinstance(content, np.ndarray) else content
     if isinstance(base, memoryview):
         base = base.obj
     return base if isinstance(base, MappedFile) else None

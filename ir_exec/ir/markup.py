@@ -31,8 +31,8 @@ __all__ = [
     "is_text",
     "load",
     "parse",
-    "recognise",
-    "recognise_root",
+    "recognize",
+    "recognize_root",
     "start_tags",
 ]
 
@@ -136,7 +136,7 @@ def parse(raw: bytes) -> Markup:
         ParseError: IR002 not well-formed, IR003 refused markup, IR004 another kind of file.
         ResourceError: IR006 nested too deep, or a text too long.
     """
-    fault = recognise(raw)
+    fault = recognize(raw)
     if fault is not None:
         raise fault
     encoded = _to_utf8(raw)
@@ -399,7 +399,7 @@ _BY_ROOT = {
 }
 
 
-def recognise(raw: bytes) -> IRError | None:
+def recognize(raw: bytes) -> IRError | None:
     """The error for content that cannot be an XML file of IR, or None if it starts like XML."""
     start = raw[:4096]
     text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
@@ -424,7 +424,7 @@ def recognise(raw: bytes) -> IRError | None:
     return _not_ir("text, but not XML", None)
 
 
-def recognise_root(tag: str) -> IRError:
+def recognize_root(tag: str) -> IRError:
     """The error for an XML file whose root element is not `<net>`."""
     local_name = tag.rpartition("}")[2]
     entry = _BY_ROOT.get(local_name.lower())

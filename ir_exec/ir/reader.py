@@ -20,7 +20,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import IRError, Location, ParseError, ReportFault, ResourceError, raise_error
 from ir_exec.ir.document import Document, Edge, Layer, compact, split_names
 from ir_exec.ir.faults import Plain, mend_plain, quote
-from ir_exec.ir.markup import Markup, load, parse, recognise_root
+from ir_exec.ir.markup import Markup, load, parse, recognize_root
 from ir_exec.ir.pairing import WeightsDigest, digest_in, without_digest
 
 __all__ = ["MAX_BODY_DEPTH", "read_document"]
@@ -101,7 +101,7 @@ def _refuse_other_kinds(markup: Markup) -> None:
     """Raise ParseError IR004 for XML that is not a model."""
     root = markup.root
     if root.tag != "net":
-        raise recognise_root(str(root.tag)).located(Location(line=markup.line_of(root)))
+        raise recognize_root(str(root.tag)).located(Location(line=markup.line_of(root)))
     # Execution graphs have the root, the version and the layout of IR, but cannot be run.
     for layer in root.iterfind("layers/layer"):
         data = layer.find("data")

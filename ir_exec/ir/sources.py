@@ -18,6 +18,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import takewhile
+
+from ir_exec.errors import SourceLine
 
 __all__ = [
     "CLASS_HIERARCHY",
@@ -26,9 +29,11 @@ __all__ = [
     "STACK_TRACE",
     "CodeFrame",
     "CodeLocation",
+    "common_source",
     "join_modules",
     "module_entries",
     "module_in_name",
+    "module_order",
     "parse_source",
     "select_entries",
 ]
@@ -70,6 +75,7 @@ _FUNCTION = re.compile(r"(?:aten|prim|prims|torchvision|quantized|torch_\w+)::\w
 _BIAS_SUFFIX = "/WithoutBiases"
 _TENSORFLOW = "StatefulPartitionedCall/"
 _VARIABLE_SUFFIX = "/ReadVariableOp"
+_INDEX = re.compile(r"[0-9]{1,9}")
 _CALL_NUMBER = re.compile(r"@\d+")
 
 
@@ -109,18 +115,12 @@ class CodeLocation:
     trace: tuple[CodeFrame, ...] = ()
 
     @property
-    def file_name(self) -> str | None:
-        """The last component of `file`."""
-        return None if self.file is None else re.split(r"[\\/]", self.file)[-1]
-
-    @property
-    def file_and_line(self) -> str:
-        """The line, `net.py:11`; "" if it is unknown."""
-        return "" if self.file is None else f"{self.file_name}:{self.line}"
+    def summary(self) -> SourceLine:
+        """The line without its trace, for messages and reports."""
+        return SourceLine(self.file, self.line, self.function, self.module, self.code)
 
     def __str__(self) -> str:
-        line = f"{self.file_and_line} in {self.function}" if self.file is not None else ""
-        return ", ".join(filter(None, (self.module, line)))
+        return str(self.summary)
 
 
 def select_entries(entries: Iterable[tuple[str, str]]) -> dict[str, str]:
@@ -178,6 +178,11 @@ def module_in_name(name: str, *, is_constant: bool = False) -> str | None:
     return None
 
 
+def module_order(module: str) -> list[tuple[int, str]]:
+    """Return the key that sorts modules by their paths, with the items of a list by number."""
+    return [(int(step), "") if _INDEX.fullmatch(step) else (-1, step) for step in module.split(".")]
+
+
 def join_modules(modules: Iterable[str]) -> str:
     """Return the path of the innermost module that contains all of these modules."""
     common: list[str] | None = None
@@ -188,6 +193,22 @@ def join_modules(modules: Iterable[str]) -> str:
             steps = steps[: min(len(common), len(steps)) if length is None else length]
         common = steps
     return ".".join(common or ())
+
+
+def common_source(sources: Iterable[CodeLocation]) -> CodeLocation | None:
+    """Return the call that contains all of these sources: their common frames, and the module around their modules."""
+    different = list(dict.fromkeys(sources))
+    if len(different) < 2:
+        return different[0] if different else None
+    modules = [source.module for source in different if source.module is not None]
+    module = join_modules(modules) if len(modules) == len(different) else None
+    files = {source.file for source in different}
+    steps = (set(frames) for frames in zip(*(source.trace for source in different), strict=False))
+    frames = [frames.pop() for frames in takewhile(lambda frames: len(frames) == 1, steps)]
+    frame = next((frame for frame in reversed(frames) if frame.file in files), None)
+    if frame is not None:
+        return CodeLocation(frame.file, frame.line, frame.function, frame.code or None, module, trace=tuple(frames))
+    return None if module is None else CodeLocation(module=module)
 
 
 def _innermost(frames: tuple[CodeFrame, ...], packages: frozenset[str]) -> CodeFrame:

@@ -21,6 +21,7 @@ from ir_exec.ir.urls import is_url, replaced_suffix
 from ir_exec.types import Array, ElementType, require_array_size
 
 if TYPE_CHECKING:
+    from ir_exec.ir.pairing import WeightsDigest
     from ir_exec.ir.remote import RemoteFile
 
 __all__ = ["Weights", "default_weights_path", "spare_bytes"]
@@ -77,12 +78,14 @@ class Weights:
     WeightsError if size or time stamp have changed. Truncating a file while a run reads the removed bytes still ends
     the process; the operating system provides no alternative. Bytes in memory (`of_bytes`) are safe.
 
+    `written` is the digest that ir_exec stored when it wrote the file, None for other files and for appended bytes.
+
     A pickle contains the path and a digest of the file, or the bytes themselves without a file. Unpickling maps the
     file again, and raises WeightsError if it has changed. A file with equal inode, size and time stamp is considered
     unchanged, without reading it for its digest.
     """
 
-    __slots__ = ("_appended", "_bytes", "_decoded", "_digest", "_mapped", "_remote", "order", "path")
+    __slots__ = ("_appended", "_bytes", "_decoded", "_digest", "_mapped", "_remote", "order", "path", "written")
 
     def __init__(self, stored: Array, path: str | None, order: BitOrder) -> None:
         self._bytes = stored
@@ -93,6 +96,7 @@ class Weights:
         self._remote: RemoteFile | None = None
         self.path = path
         self.order = order
+        self.written: WeightsDigest | None = None
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, order: BitOrder = CURRENT_ORDER) -> Self:
@@ -254,6 +258,16 @@ class Weights:
             self._decoded[key] = array
         return array
 
+    def read_packed(self, element_type: ElementType, shape: tuple[int, ...], offset: int, size: int) -> Array:
+        """The bytes of a constant of 4-bit elements, the first in the low half: a view of the mapping or a copy.
+
+        Raises:
+            WeightsError: As `check` does.
+        """
+        self.check(element_type, shape, offset, size)
+        stored = self._read_bytes(offset, packed_size(element_type, math.prod(shape)))
+        return stored >> 4 | stored << 4 if self.order.high_nibble_first else stored
+
     def slice(self, offset: int, size: int) -> memoryview:
         """The bytes themselves, up to the end of the weights."""
         return self._read_bytes(offset, size).data
@@ -267,10 +281,6 @@ class Weights:
     def maps(self, array: Array) -> bool:
         """Return True if the memory of an array is the mapped file."""
         return self._mapped is not None and np.may_share_memory(array, self._bytes)
-
-    def place_of(self, array: Array) -> int:
-        """Return the file offset of an array for which `maps` is True."""
-        return int(array.ctypes.data - self._bytes.ctypes.data)
 
     def holds(self, array: Array) -> bool:
         """Return True if the memory of an array belongs to the weights."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import BinaryIO, Protocol, Self, TypeAlias
 
@@ -14,7 +14,7 @@ from ir_exec.errors import WeightsError
 from ir_exec.ir.mapped_file import write_bytes
 from ir_exec.ir.pairing import DigestBuilder, WeightsDigest
 
-__all__ = ["ByteRanges", "WeightsWriter"]
+__all__ = ["ByteRanges", "WeightsWriter", "are_in_order"]
 
 _ALIGNMENT = 64
 """Alignment of large constants in bytes, which avoids a copy when the file is mapped."""
@@ -47,6 +47,7 @@ class WeightsWriter:
         self._written: dict[_Range, int] = {}
         self._blanks: dict[int, int] = {}
         self._equal = _EqualRanges(self._read)
+        self._copied: WeightsDigest | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -61,6 +62,8 @@ class WeightsWriter:
             WeightsError: IR201 without weights, IR202 the range reaches past their end.
         """
         key = offset, size
+        if self._copied is not None:
+            return offset
         if key not in self._written:
             content = self._read(key)
             equal = self._equal.find(key, content)
@@ -73,8 +76,16 @@ class WeightsWriter:
             self._blanks[size] = self._write(memoryview(bytes(size)))
         return self._blanks[size]
 
+    def copy(self, size: int, digest: WeightsDigest) -> None:
+        """Write all `size` bytes of the weights, whose ranges keep their offsets and whose digest is known."""
+        for _ in write_bytes(self._read((0, size)), self._file):
+            pass
+        self._copied = digest
+
     def finish(self) -> WeightsDigest | None:
         """Return the digest of the file; None if it is empty."""
+        if self._copied is not None:
+            return self._copied
         return self._digest.finish(self._end) if self._end else None
 
     def _read(self, key: _Range) -> memoryview:
@@ -89,12 +100,28 @@ class WeightsWriter:
         return content
 
     def _write(self, content: memoryview) -> int:
-        begin = -(-self._end // _ALIGNMENT) * _ALIGNMENT if len(content) >= _ALIGNED_FROM else self._end
+        begin = _next_offset(self._end, len(content))
         self._file.write(bytes(begin - self._end))
         for count in write_bytes(content, self._file):
             self._digest.extend(begin + count)
         self._end = begin + len(content)
         return begin
+
+
+def are_in_order(ranges: Iterable[tuple[int, int]], size: int) -> bool:
+    """Return True if a writer would write these ranges of weights of `size` bytes to their own offsets."""
+    end, visited = 0, set()
+    for offset, count in ranges:
+        if (offset, count) not in visited:
+            visited.add((offset, count))
+            if offset != _next_offset(end, count):
+                return False
+            end = offset + count
+    return end == size
+
+
+def _next_offset(end: int, size: int) -> int:
+    return -(-end // _ALIGNMENT) * _ALIGNMENT if size >= _ALIGNED_FROM else end
 
 
 _Range: TypeAlias = tuple[int, int]

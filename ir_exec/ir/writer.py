@@ -7,7 +7,7 @@ equal bytes share them.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from lxml import etree
 
@@ -16,8 +16,8 @@ from ir_exec.errors import IRError, Location, WeightsError
 from ir_exec.ir.document import Body, Document, Edge, Layer, Port, PortMapEntry, RtInfo, join_names
 from ir_exec.ir.pairing import seal, without_digest
 from ir_exec.ir.storage import reason_of, replacing_all
-from ir_exec.ir.weights import default_weights_path
-from ir_exec.ir.weights_writer import ByteRanges, WeightsWriter
+from ir_exec.ir.weights import Weights, default_weights_path
+from ir_exec.ir.weights_writer import ByteRanges, WeightsWriter, are_in_order
 
 __all__ = ["ByteRanges", "write_document"]
 
@@ -44,11 +44,36 @@ def write_document(document: Document, weights: ByteRanges | None, path: str | o
     targets = [(xml_path, "IR"), (default_weights_path(xml_path), "weights")]
     try:
         with replacing_all(targets) as (xml_file, bin_file), WeightsWriter(weights, bin_file) as writer:
+            if isinstance(weights, Weights) and weights.written is not None and _keeps_offsets(document, weights):
+                writer.copy(weights.size, weights.written)
             xml_file.write(_DocumentWriter(writer).net(document))
     except (OSError, ValueError) as error:
         # A ValueError is raised by lxml for text that XML cannot contain, or by the system for a path.
         message = f"cannot write the file: {reason_of(error)}"
         raise IRError(message, code=Code.unwritable, location=Location(path=xml_path)) from None
+
+
+def _keeps_offsets(document: Document, weights: Weights) -> bool:
+    """Return True if the new .bin is a copy of the weights, as after edits of names."""
+    try:
+        return are_in_order(_ranges(document.layers), weights.size)
+    except WeightsError:
+        return False
+
+
+def _ranges(layers: Iterable[Layer]) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of all constants in the order of writing.
+
+    Raises:
+        WeightsError: For a range that is written in another way: without elements, or without numbers.
+    """
+    for layer in layers:
+        if layer.is_constant and ("offset" in layer.data or "size" in layer.data):
+            if _is_empty(layer.data):
+                raise WeightsError("the constant has no elements")
+            yield _range(layer.data)
+        for body in layer.bodies:
+            yield from _ranges(body.layers)
 
 
 class _DocumentWriter:
@@ -122,12 +147,16 @@ class _DocumentWriter:
             return data
         try:
             offset, size = _range(data)
-            is_empty = "0" in data.get("shape", "").replace(" ", "").split(",")
-            new_offset = self._weights.add_blank(min(size, 1)) if is_empty else self._weights.add(offset, size)
+            blank = _is_empty(data)
+            new_offset = self._weights.add_blank(min(size, 1)) if blank else self._weights.add(offset, size)
         except WeightsError as error:
             where = Location(None, layer.data_line or None, layer.id, layer.name, layer.type)
             raise error.located(where) from error.__cause__
         return {**data, "offset": str(new_offset)}
+
+
+def _is_empty(data: Mapping[str, str]) -> bool:
+    return "0" in data.get("shape", "").replace(" ", "").split(",")
 
 
 def _range(data: Mapping[str, str]) -> tuple[int, int]:

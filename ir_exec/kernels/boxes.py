@@ -191,11 +191,11 @@ class CornerOverlaps(Overlaps):
 
 
 def moved_boxes(boxes: Array, moves: Array, margin: float = 0.0) -> Array:
-    """Boxes with centres moved by multiples of width and height, and sizes scaled by exp of the last two rows."""
+    """Boxes with centers moved by multiples of width and height, and sizes scaled by exp of the last two rows."""
     size = boxes[2:] - boxes[:2] + boxes.dtype.type(margin)
-    centre = moves[:2] * size + (boxes[:2] + size / 2)
+    center = moves[:2] * size + (boxes[:2] + size / 2)
     half = np.exp(moves[2:]) * size / 2
-    return np.concatenate([centre - half, centre + half])
+    return np.concatenate([center - half, center + half])
 
 
 def above(threshold: float | Array) -> Any:

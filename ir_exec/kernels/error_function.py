@@ -100,7 +100,7 @@ passes, where the quotient of polynomials takes thirteen. The error of Φ is at 
 _SATURATED = 6.0
 """The least x at which erf is 1 in f64; in f32 it is 1 much earlier."""
 
-_ERFINV_CENTRE = _Rational(
+_ERFINV_CENTER = _Rational(
     (
         0.8862269254527579,
         0.33906802666326136,
@@ -234,7 +234,7 @@ def erfinv(x: Array) -> Array:
     """
     if x.dtype == np.float32:
         return _erfinv_single(x)
-    result = _ERFINV_CENTRE(-np.log((1 - x) * (1 + x)))
+    result = _ERFINV_CENTER(-np.log((1 - x) * (1 + x)))
     result *= x
     tail = np.abs(x) > _TAIL_BEGIN
     if tail.any():

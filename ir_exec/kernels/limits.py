@@ -57,20 +57,22 @@ class Budget:
     Attributes:
         max_memory: Bytes.
         constants: Bytes of folded constants, which remain in memory between runs.
+        hint: The hint of errors.
     """
 
-    __slots__ = ("constants", "max_memory")
+    __slots__ = ("constants", "hint", "max_memory")
 
-    def __init__(self, max_memory: int = sys.maxsize) -> None:
+    def __init__(self, max_memory: int = sys.maxsize, hint: str = _MEMORY_HINT) -> None:
         self.max_memory = max_memory
         self.constants = 0
+        self.hint = hint
 
     def require(self, size: int) -> None:
         """Raise ResourceError if `size` bytes in addition to the constants exceed the budget."""
         total = size + self.constants
         if total > self.max_memory:
             message = f"the run takes {total:,} bytes at this layer, the budget is {self.max_memory:,}"
-            raise ResourceError(message, hint=_MEMORY_HINT)
+            raise ResourceError(message, hint=self.hint)
 
 
 class Limits:

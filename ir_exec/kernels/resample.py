@@ -106,10 +106,10 @@ def _nearest_table(coordinates: Array, size_in: int, rounding: Nearest, downsamp
 
 
 def _linear_table(coordinates: Array, size_in: int, *, clamped: bool) -> TapTable:
-    """The two neighbours of each coordinate, the nearer with the greater weight.
+    """The two neighbors of each coordinate, the nearer with the greater weight.
 
     Args:
-        clamped: A coordinate outside of the axis counts as its end. Otherwise only neighbours on the axis count, and
+        clamped: A coordinate outside of the axis counts as its end. Otherwise only neighbors on the axis count, and
             the result is 0 if there is none.
     """
     if clamped:

@@ -13,7 +13,7 @@ __all__ = ["RotatedOverlaps"]
 
 
 class RotatedOverlaps(Overlaps):
-    """The overlaps of boxes given as rows of centre x, centre y, width, height and an angle in radians.
+    """The overlaps of boxes given as rows of center x, center y, width, height and an angle in radians.
 
     In the frame aligned with the first box, every vertical line intersects the other box between a lower and an upper
     edge. The common length is the distance between both edges, each clipped to the first box. Its integral over all
@@ -22,7 +22,7 @@ class RotatedOverlaps(Overlaps):
     """
 
     def __init__(self, boxes: Array, clockwise: bool) -> None:
-        *self._centre, width, height, angle = boxes.astype(np.float64)
+        *self._center, width, height, angle = boxes.astype(np.float64)
         self._angle = angle if clockwise else -angle
         self._areas = width * height
         self._half = np.abs(width) / 2, np.abs(height) / 2
@@ -30,7 +30,7 @@ class RotatedOverlaps(Overlaps):
     def __call__(self, first: Array, second: Array) -> Array:
         angle, areas, (half_width, half_height) = self._angle, self._areas, self._half
         turn, cosine, sine = angle[second] - angle[first], np.cos(angle[first]), np.sin(angle[first])
-        away_x, away_y = (centre[second] - centre[first] for centre in self._centre)
+        away_x, away_y = (center[second] - center[first] for center in self._center)
         middle = np.stack([away_x * cosine + away_y * sine, away_y * cosine - away_x * sine])
         right = np.stack([np.cos(turn), np.sin(turn)]) * half_width[second]
         up = np.stack([-np.sin(turn), np.cos(turn)]) * half_height[second]

@@ -71,7 +71,7 @@ class SlidingAxis:
         return slice(first, last + 1), slice(start, last * self.stride - shift + 1, self.stride)
 
     def extent(self, windows: int) -> int:
-        """The number of elements covered by this many neighbouring windows, including gaps."""
+        """The number of elements covered by this many neighboring windows, including gaps."""
         return (windows - 1) * self.stride + (max(self.kernel, 1) - 1) * self.dilation + 1
 
     def positions(self) -> Iterator[int]:

@@ -1,6 +1,6 @@
 """Normalizations.
 
-By a norm (GRN, NormalizeL2), by the neighbours of an element (LRN), by mean and variance (MVN, GroupNormalization,
+By a norm (GRN, NormalizeL2), by the neighbors of an element (LRN), by mean and variance (MVN, GroupNormalization,
 BatchNormInference).
 """
 
@@ -316,8 +316,8 @@ class MVN6(Op):
 def _center(data: Array, axes: tuple[int, ...], normalize_variance: bool) -> tuple[Array, Array | None]:
     """The elements minus the mean of their slice, and the variance of each slice if `normalize_variance`."""
     wide = widen(data)
-    centred = np.asarray(wide - mean(wide, axes))
-    return centred, mean(np.square(centred), axes) if normalize_variance else None
+    centered = np.asarray(wide - mean(wide, axes))
+    return centered, mean(np.square(centered), axes) if normalize_variance else None
 
 
 def _sum_magnitudes(data: Array, axes: tuple[int, ...], eps: float | None, eps_mode: str = "inside_sqrt") -> Array:

@@ -22,7 +22,8 @@ from ir_exec.ops.base.shapes import (
     require_representable,
     shape_of_length,
 )
-from ir_exec.types import INTEGER, UNBOUNDED, Array, Dim, ElementType, Shape, TensorType
+from ir_exec.types import INTEGER, UNBOUNDED, Array, Bounds, Dim, ElementType, Shape, TensorType
+from ir_exec.types.traced_size import integer_array
 
 __all__ = ["Reshape", "ShapeOf", "ShapeOf1", "Squeeze", "Squeeze1", "Unsqueeze"]
 
@@ -75,11 +76,15 @@ def _shape_as_value(shape: Shape, element_type: ElementType) -> TensorType:
     """The type of the vector that holds a shape; the bounds of the dims are the bounds of its elements."""
     if shape.dims is None:
         return TensorType(element_type, Shape.of_rank(1))
-    # The greatest value of the type means "not bounded"; for i64 it is UNBOUNDED itself.
-    end = np.iinfo(element_type.dtype).max
-    lower = np.array([min(dim.lo, end) for dim in shape], element_type.dtype)
-    upper = np.array([min(dim.hi, end) for dim in shape], element_type.dtype)
-    return TensorType(element_type, Shape([len(shape)])).with_bounds(lower, lower if shape.is_static else upper)
+
+    def bounds() -> Bounds:
+        # The greatest value of the type means "not bounded"; for i64 it is UNBOUNDED itself.
+        end = np.iinfo(element_type.dtype).max
+        lower = integer_array([min(dim.lo, end) for dim in shape], element_type.dtype)
+        upper = integer_array([min(dim.hi, end) for dim in shape], element_type.dtype)
+        return lower, lower if shape.is_static else upper
+
+    return TensorType(element_type, Shape([len(shape)]), bounds)
 
 
 class _Squeeze(Op):

@@ -7,19 +7,21 @@ of scope `shapes` run for each set of input shapes. If a pass fails, it is disab
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import ClassVar, Literal, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 from ir_exec.errors import IRError, ResourceError
 from ir_exec.infer import Types, infer_types
 from ir_exec.kernels.limits import current_limits
+from ir_exec.ops.infrastructure.values import ReadsVariable
 from ir_exec.plan.constants import ModelConstants
 from ir_exec.plan.graph import PlanGraph
 from ir_exec.plan.passes.prepack import WeightMemoryBudget
 from ir_exec.plan.pipeline import PASSES, ModelPass, ShapesPass
 from ir_exec.plan.records import Plan, Setting
+from ir_exec.plan.run_sizes import RunSizes
 from ir_exec.plan.selection import PassSelection
-from ir_exec.types import TensorType
+from ir_exec.types import Shape, TensorType
 
 __all__ = ["Compiler", "PassFailedError", "PassOutcome", "Tier"]
 
@@ -88,24 +90,35 @@ class Compiler:
         self._selection = selection
         self._counted_bytes = 0
 
-    def compile_plan(self, inputs: list[TensorType]) -> Plan:
+    def compile_plan(
+        self,
+        inputs: list[TensorType],
+        sizes: RunSizes | None = None,
+        *,
+        variables: Sequence[tuple[str, tuple[int, ...]]] = (),
+    ) -> Plan:
         """The plan for inputs of these types.
+
+        Args:
+            sizes: The sizes of a run. The plan is for this one and all others in which inference takes the same
+                branches.
+            variables: The shapes of variables in all runs of the plan.
 
         Raises:
             IRError: The errors of inference.
             ResourceError: If tensors of known sizes exceed the budget.
         """
-        types = self._infer(inputs)
+        types = self._infer(inputs, variables)
         try:
-            return self._compile(types, excluded=frozenset())
+            return self._compile(types, sizes, excluded=frozenset())
         except IRError as error:
             if isinstance(error, ResourceError) and self._discard_constants():
-                return self.compile_plan(inputs)
+                return self.compile_plan(inputs, sizes, variables=variables)
             if self.tier == "plain" or self.constants is None:
                 raise
             # A failure here recurs in the run, or in the plan below.
             self.failed = str(error)
-            return self._compile(types, excluded=_FOLLOWS_SHAPES)
+            return self._compile(types, sizes, excluded=_FOLLOWS_SHAPES)
 
     def prepare(self, inputs: list[TensorType]) -> ModelConstants:
         """The constants, for runs of layers on inputs of these types without a plan.
@@ -116,9 +129,9 @@ class Compiler:
         types = self._infer(inputs)
         return self._retry(lambda: self._prepare(types))
 
-    def _compile(self, types: Types, excluded: Collection[str]) -> Plan:
+    def _compile(self, types: Types, sizes: RunSizes | None, excluded: Collection[str]) -> Plan:
         """The plan without the excluded passes, and without those that fail."""
-        plan = self._retry(lambda: self._plan(types, self._prepare(types), excluded))
+        plan = self._retry(lambda: self._plan(types, sizes, self._prepare(types), excluded))
         if self.tier != "plain" and not excluded:
             plan.require_memory(current_limits())
         return plan
@@ -151,10 +164,11 @@ class Compiler:
         self.constants = constants
         return constants
 
-    def _plan(self, types: Types, constants: ModelConstants, excluded: Collection[str]) -> Plan:
+    def _plan(self, types: Types, sizes: RunSizes | None, constants: ModelConstants, excluded: Collection[str]) -> Plan:
         """The plan, from the passes of scope `shapes`."""
         results = [node.values_in[0].number for node in self.setting.graph.results]
         graph = PlanGraph(constants.computed_nodes(), types, constants.arrays.copy(), results, self.setting.operator)
+        graph.sizes = sizes
         for entry in PASSES:
             if isinstance(entry, ShapesPass) and self._may_run(entry, excluded):
                 before = graph.nodes
@@ -236,14 +250,21 @@ class Compiler:
         self.constants = None
         return True
 
-    def _infer(self, inputs: list[TensorType]) -> Types:
-        """The type of every value for inputs of these types."""
+    def _infer(self, inputs: list[TensorType], variables: Sequence[tuple[str, tuple[int, ...]]] = ()) -> Types:
+        """The type of every value for inputs of these types, and for variables of these shapes."""
         setting = self.setting
-        parameters = {node.outputs[0]: type for node, type in zip(setting.graph.parameters, inputs, strict=True)}
+        overrides = {node.outputs[0]: type for node, type in zip(setting.graph.parameters, inputs, strict=True)}
         types = setting.types
-        if types is not None and all(types[value.number] == type for value, type in parameters.items()):
+        if types is None or any(types[value.number] != type for value, type in overrides.items()):
+            types = infer_types(setting.graph, weights=setting.weights, overrides=overrides, ops=setting.ops)
+        shapes = dict(variables)
+        for node in setting.graph.nodes if variables else ():
+            if isinstance(node.op, ReadsVariable) and node.op.variable_id in shapes:
+                type = types[node.outputs[0].number]
+                overrides[node.outputs[0]] = type.with_shape(Shape(shapes[node.op.variable_id]))
+        if not variables:
             return types
-        return infer_types(setting.graph, weights=setting.weights, overrides=parameters, ops=setting.ops)
+        return infer_types(setting.graph, weights=setting.weights, overrides=overrides, ops=setting.ops)
 
     @property
     def constant_bytes(self) -> int:

@@ -1,4 +1,8 @@
-"""Layers whose types are known only in the run, where they are inferred from the arrays."""
+"""Layers whose types are known only in the run, where they are inferred from the arrays.
+
+A layer of a decoder has other sizes in every run. The second inference is traced: its rule accepts further arrays, as
+long as an inference would take the same branches.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,7 @@ from ir_exec.infer import infer_outputs
 from ir_exec.kernels.limits import current_limits
 from ir_exec.ops import Op
 from ir_exec.plan.memory import byte_size
+from ir_exec.plan.size_rules import SizeRule, SizeRules
 from ir_exec.types import Array, Bounds, ElementType, Shape, TensorType
 
 __all__ = ["DynamicKernel"]
@@ -42,8 +47,9 @@ class _Seen:
 class DynamicKernel:
     """A kernel that first infers the types of the outputs, and raises the errors of `infer` for the arrays.
 
-    Inference is skipped for arrays like previous ones. The kernel for their types is selected at the second occurrence
-    of the types. Several threads may call the kernel at once.
+    Inference is skipped for arrays like previous ones, and for arrays to which a rule of a traced inference applies.
+    The kernel for their types is selected at the second occurrence of the types, unless sizes change from call to call.
+    Several threads may call the kernel at once.
 
     Args:
         kernel: A kernel for arrays of any types.
@@ -80,6 +86,9 @@ class DynamicKernel:
         # The other inputs whose elements were used.
         self._read: tuple[int, ...] = ()
         self._seen: dict[tuple[Any, ...], _Seen] = {}
+        self._rules = SizeRules(self._fixed, self._inferred_size)
+        self._may_skip = not (at_once or op.infer_context)
+        self._latest_size = -1
 
     def __call__(self, *arrays: Array) -> Any:
         if self._view is not None:
@@ -90,15 +99,35 @@ class DynamicKernel:
 
     def accept(self, arrays: Sequence[Array]) -> Callable[..., Any]:
         """The kernel for these arrays; raises their faults."""
+        match = self._rules.match(arrays) if self._may_skip else None
+        if match is not None and match[0] != self._latest_size:
+            # The sizes change from run to run.
+            self._latest_size = match[0]
+            current_limits().require(match[0])
+            return self._kernel
         key = self._key(arrays)
         seen = None if key is None else self._seen.get(key)
         if seen is None:
-            seen = self._infer(arrays, key)
+            seen = self._accept_new(arrays, key, match)
         elif not seen.is_final:
             seen.kernel = self._kernel_for(arrays)
             seen.is_final = True
+        self._latest_size = seen.size
         current_limits().require(seen.size)
         return seen.kernel
+
+    def _accept_new(
+        self, arrays: Sequence[Array], key: tuple[Any, ...] | None, match: tuple[int, SizeRule] | None
+    ) -> _Seen:
+        if match is None and self._may_skip:
+            match = self._rules.trace(arrays)
+        if match is None:
+            return self._infer(arrays, key)
+        size, rule = match
+        seen = _Seen(size, self._kernel, is_final=not self._better)
+        if rule.elements.issubset(self._read):
+            self._remember(seen, key)
+        return seen
 
     def _key(self, arrays: Sequence[Array]) -> tuple[Any, ...] | None:
         """The relevant properties of arrays; None if they are too large to store."""
@@ -129,11 +158,17 @@ class DynamicKernel:
             if read != set(self._read):
                 self._read = tuple(sorted(read))
                 key = self._key(arrays)
-            if key is not None:
-                if len(self._seen) >= REMEMBERED:
-                    self._seen.pop(next(iter(self._seen)), None)
-                self._seen[key] = seen
+            self._remember(seen, key)
+        if self._may_skip:
+            self._rules.verify(arrays, size)
         return seen
+
+    def _remember(self, seen: _Seen, key: tuple[Any, ...] | None) -> None:
+        if key is None:
+            return
+        if len(self._seen) >= REMEMBERED:
+            self._seen.pop(next(iter(self._seen)), None)
+        self._seen[key] = seen
 
     def _kernel_for(self, arrays: Sequence[Array]) -> Callable[..., Any]:
         """`Op.kernel`, which may rely on the elements in the key of these arrays."""

@@ -10,6 +10,7 @@ from ir_exec.graph import Node, Value
 from ir_exec.infer import Types
 from ir_exec.ops import Op
 from ir_exec.plan.records import Plan, Skipped
+from ir_exec.plan.run_sizes import RunSizes, SizedSlots, TracedTypes
 from ir_exec.types import Array, TensorType
 
 __all__ = [
@@ -59,6 +60,9 @@ class PlanGraph:
         prologue: The nodes of a loop that run before its first iteration.
         precomputed_bytes: Bytes in `slots` that belong to this plan only.
         plan: The steps, once they are made.
+        sizes: The sizes of a run, for a plan of runs with sizes like these.
+        traced: The types that follow from the sizes of a run.
+        sized: The values that follow from them, computed before the steps.
     """
 
     def __init__(
@@ -79,6 +83,9 @@ class PlanGraph:
         self.prologue: PlanGraph | None = None
         self.precomputed_bytes = 0
         self.plan: Plan | None = None
+        self.sizes: RunSizes | None = None
+        self.traced: TracedTypes | None = None
+        self.sized: SizedSlots | None = None
         self._replaced: dict[Node, FusedNode | None] = {}
         self._kinds: dict[Node, str] = {}
         self._index: _Index | None = None
@@ -120,6 +127,7 @@ class PlanGraph:
         available = {number for number, array in enumerate(self.slots) if array is not None}
         available.update(node.outputs[0].number for node in parameters)
         available.update(self.prologue.results if self.prologue is not None else ())
+        available.update(self.sized.numbers if self.sized is not None else ())
         for node in self.nodes:
             missing = {value.number for value in node.values_in} - available
             assert not missing, f"{node.name} reads values that no earlier node computes: {missing}"

@@ -72,7 +72,7 @@ def keep_some_freed_memory() -> None:
 
 def byte_size(type: TensorType) -> int:
     """The least size in bytes of a tensor of this type; sub-byte elements take a byte each."""
-    return type.shape.size.lo * max(type.element_type.bits, 8) // 8
+    return type.shape.size.lo * (max(type.element_type.bits, 8) // 8)
 
 
 class Buffers:

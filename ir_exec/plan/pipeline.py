@@ -19,6 +19,7 @@ from ir_exec.plan.passes.fold_shapes import fold_shapes
 from ir_exec.plan.passes.fuse_activation import ACTIVATIONS
 from ir_exec.plan.passes.fuse_attention import ATTENTION
 from ir_exec.plan.passes.fuse_batch_norm import KNOWN_BATCH_NORM
+from ir_exec.plan.passes.fuse_grouped_attention import fuse_grouped_attention
 from ir_exec.plan.passes.fuse_layer_norm import LAYER_NORM, RMS_NORM
 from ir_exec.plan.passes.fuse_padding import PADDING
 from ir_exec.plan.passes.fuse_quantization import QUANTIZATION
@@ -35,6 +36,7 @@ from ir_exec.plan.passes.pack_weights import (
 from ir_exec.plan.passes.relayout_constants import relayout_constants
 from ir_exec.plan.passes.select_kernels import select_kernels
 from ir_exec.plan.passes.sink_large_constants import sink_large_constants
+from ir_exec.plan.passes.trace_sizes import precompute_sizes, trace_sizes
 from ir_exec.plan.selection import PassSelection
 
 __all__ = ["ALL_PASSES", "PASSES", "Exactness", "ModelPass", "Pass", "ShapesPass", "fusion_pass", "selection_of"]
@@ -211,6 +213,28 @@ PASSES: Sequence[ModelPass | ShapesPass] = (
     fusion_pass("fuse_attention", "rounding", "attention chunk by chunk, without all scores in memory", ATTENTION),
     fusion_pass("fuse_quantization", "bit-exact", "FakeQuantize with known limits in place", QUANTIZATION),
     fusion_pass("fuse_padding", "bit-exact", "the zeros of a Pad as padding of its convolution", PADDING),
+    ShapesPass(
+        "trace_sizes",
+        "bit-exact",
+        "infer sizes that change from run to run once, as expressions of the sizes of inputs and variables",
+        trace_sizes,
+        needs=("eliminate_known_values", "fold_shapes"),
+    ),
+    ShapesPass(
+        "fuse_grouped_attention",
+        "rounding",
+        "attention with fewer heads of keys than of queries, without repeating the keys",
+        fuse_grouped_attention,
+        needs=("trace_sizes",),
+    ),
+    ShapesPass(
+        "precompute_sizes",
+        "bit-exact",
+        "compute values that follow from the sizes of a run before its steps",
+        precompute_sizes,
+        needs=("trace_sizes",),
+        selected_with="trace_sizes",
+    ),
     ShapesPass(
         "select_kernels",
         "bit-exact",

@@ -8,7 +8,7 @@ infer their types during the run. Repeated shapes get a separate plan.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from functools import partial
 from math import prod
 from threading import Lock
@@ -52,6 +52,7 @@ class Planner:
         constants: The constants of the graph, which may select kernels; None while they are computed.
         precomputed_bytes: Bytes in `slots` that belong to this plan only.
         back_edges: The positions of the results that only the next iteration of a loop reads, with its Parameters.
+        traced: The nodes whose types follow from the sizes of a run, which need no inference.
     """
 
     def __init__(
@@ -65,7 +66,10 @@ class Planner:
         constants: ModelConstants | None = None,
         precomputed_bytes: int = 0,
         back_edges: Sequence[tuple[int, int]] = (),
+        traced: Container[Node] = (),
     ) -> None:
+        self._traced = traced
+        self._is_dynamic = False
         self._setting = setting
         self._precomputed_bytes = precomputed_bytes
         self._constants = constants
@@ -93,6 +97,7 @@ class Planner:
             plan.steps.append(step if self._setting.instrument is None else self._setting.instrument(step))
             self._buffers.leave(index)
         plan.peak = max(plan.live, default=0)
+        plan.is_dynamic = self._is_dynamic
         return plan
 
     def _step(self, index: int, node: Node, live: int) -> Step:
@@ -103,16 +108,22 @@ class Planner:
         proven = self._is_static(inputs) and (bool(node.bodies) or self._is_static(outputs))
         sizes = tuple([self._buffers.size(number) for number in outputs])
         members = node.members if isinstance(node, FusedNode) else ()
-        kernel, request = (
-            self._kernel(index, op, context) if proven else (self._make_checked_kernel(node, op, context), None)
-        )
+        is_traced = not proven and node in self._traced
+        request: KernelRequest | None = None
+        if proven:
+            kernel, request = self._kernel(index, op, context)
+        elif is_traced:
+            kernel = self._kernel_for_any(node, op, context) or op.evaluate
+        else:
+            kernel = self._make_checked_kernel(node, op, context)
+        is_static = is_traced or (proven and not node.bodies)
         return Step(
             node=members[-1] if members else node,
             evaluate=kernel,
             inputs=inputs,
             outputs=outputs,
             dying=tuple([slot for slot in self._dying[index] if slot not in self._keep]),
-            dynamic_memory=None if proven and not node.bodies else DynamicStepMemory(live - sum(sizes), sizes),
+            dynamic_memory=None if is_static else DynamicStepMemory(live - sum(sizes), sizes),
             op=op,
             members=members,
             made_by=node.made_by if isinstance(node, FusedNode) else "",
@@ -138,6 +149,7 @@ class Planner:
 
     def _make_checked_kernel(self, node: Node, op: Op, context: Context) -> Kernel:
         """The kernel of a node with types inferred from the arrays of the run."""
+        self._is_dynamic = True
         better = self._kernel_for_any(node, op, context)
         slots = [self._slots[value.number] for value in node.values_in]
         fixed = {position: array for position, array in enumerate(slots) if array is not None}

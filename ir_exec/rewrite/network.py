@@ -134,7 +134,7 @@ class EditedNetwork:
         self._draft.put(layer.model_copy(update={"data": {**layer.data, **attributes}}))
         self.is_changed = True
 
-    def constant(self, array: Array, name: str, neighbour: Node) -> LayerPort:
+    def constant(self, array: Array, name: str, neighbor: Node) -> LayerPort:
         """Add a constant; its position in the file is next to the node."""
         size, element_type = stored_size(array), ElementType.of(array)
         offset = reserve_offset(size)
@@ -146,7 +146,7 @@ class EditedNetwork:
             "size": str(size),
         }
         port = Port(id="0", precision=element_type.precision, dims=array.shape)
-        return self.add("Const", "opset1", data, [], port, name, neighbour)
+        return self.add("Const", "opset1", data, [], port, name, neighbor)
 
     def add(
         self,
@@ -156,7 +156,7 @@ class EditedNetwork:
         sources: list[LayerPort],
         output: Port,
         name: str,
-        neighbour: Node,
+        neighbor: Node,
     ) -> LayerPort:
         """Add a layer with one output; its input ports declare no type, because their sources do."""
         id = str(self._draft.new_id())
@@ -170,8 +170,8 @@ class EditedNetwork:
             data=data,
             inputs=inputs,
             outputs=(output,),
-        ).with_source_of(neighbour.layer)
-        self._draft.put_after([layer], [neighbour.id])
+        ).with_source_of(neighbor.layer)
+        self._draft.put_after([layer], [neighbor.id])
         for at, source in enumerate(sources):
             self._draft.sources[LayerPort(id, str(at))] = source
         self.is_changed = True

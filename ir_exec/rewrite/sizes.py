@@ -157,7 +157,7 @@ class _Gathering:
         return self._made[key]
 
     def _regroup(self, node: Node, elements: Sequence[Size]) -> None:
-        """Join neighbouring inputs of a Concat that are sizes of one shape, or numbers."""
+        """Join neighboring inputs of a Concat that are sizes of one shape, or numbers."""
         network = self._network
         element_type = network.type(node.outputs[0]).element_type
         parts: list[tuple[list[Size], list[int]]] = []

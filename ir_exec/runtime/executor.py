@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from threading import Lock
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from ir_exec.errors import ResourceError
 from ir_exec.graph import BodyGraph, Graph, Node
 from ir_exec.infer import OuterTypes, Types
 from ir_exec.kernels.limits import Budget, current_limits, owners
 from ir_exec.ops import Op
 from ir_exec.ops.base.bodies import Iterations, Ties
-from ir_exec.ops.infrastructure.values import Parameter, Result
+from ir_exec.ops.infrastructure.values import AssignsVariable, Parameter, ReadsVariable, Result
 from ir_exec.plan.compiler import Compiler, Tier
 from ir_exec.plan.passes.prepack import WeightMemoryBudget
 from ir_exec.plan.pipeline import ALL_PASSES
 from ir_exec.plan.planner import Input, Plans, remember, types_of
 from ir_exec.plan.records import Context, Instrument, Plan, Setting
+from ir_exec.plan.run_sizes import RunSizes, SizedPlans
 from ir_exec.plan.selection import PassSelection
 from ir_exec.runtime.bodies import InterpretedBody
 from ir_exec.runtime.layers import LayerSteps
@@ -43,6 +45,7 @@ class Executor:
         tier: The optimization of plans for runs without an observer, in bodies too.
         ties: The connections between the iterations, if the graph is the body of a loop.
         passes: The passes that make plans, in bodies too.
+        is_body: The graph is the body of a layer.
     """
 
     def __init__(
@@ -58,6 +61,7 @@ class Executor:
         tier: Tier = "auto",
         ties: Ties | None = None,
         passes: PassSelection = ALL_PASSES,
+        is_body: bool = False,
     ) -> None:
         self.weights = context["weights"]
         self._graph = graph
@@ -66,6 +70,8 @@ class Executor:
         self._plans = Plans(self._new_plan, budget.max_memory)
         self._parameters = [node.outputs[0].number for node in graph.parameters]
         self._back_edges = ties.back_edges if ties else ()
+        self._traces_sizes = not is_body and tier != "plain"
+        self._variables = () if is_body else _variables_of_graph(graph)
         self._packing = Lock()
         self._runs_until_packed = thresholds.RUNS_BEFORE_PACKING if tier == "auto" else -1
 
@@ -82,6 +88,7 @@ class Executor:
                 tier=tier,
                 passes=passes,
                 ties=ties,
+                is_body=True,
             )
 
         self.bodies = {node: tuple([inner(node, body) for body in node.bodies]) for node in graph.nodes if node.bodies}
@@ -168,6 +175,10 @@ class Executor:
     def _start(self, arrays: list[Array], iterations: Iterations | None) -> _Start:
         types = [(array.dtype, array.shape) for array in arrays]
         plan = self._plans.get(types)
+        if plan.is_dynamic and self._traces_sizes and (self._variables or self._plans.is_open(plan)):
+            start = self._sized_start(plan, types)
+            if start is not None:
+                return start
         slots = plan.slots
         if plan.prologue is not None:
             slots = slots.copy()
@@ -183,6 +194,31 @@ class Executor:
         if iterations is not None and self._repeats(plan, types):
             iterations.start = start
         return start
+
+    def _sized_start(self, plan: Plan, types: list[Input]) -> _Start | None:
+        """The plan for the sizes of this run, instead of a dynamic one; None without one, or with too little memory."""
+        if plan.sized_plans is None:
+            plan.sized_plans = SizedPlans(
+                lambda sizes: self._new_plan_of(plan, sizes=sizes),
+                lambda sizes: self._new_plan_of(plan, variables=sizes.variables),
+            )
+        variables = self.compiler.setting.context["state"].shapes(self._variables) if self._variables else ()
+        bound = plan.sized_plans.get(RunSizes(tuple([shape for _, shape in types]), variables))
+        if bound is None:
+            return None
+        try:
+            current_limits().require(bound.plan.peak + bound.size)
+        except ResourceError:
+            # The dynamic plan counts the memory of each step.
+            return None
+        slots = bound.plan.slots.copy()
+        for number, value in zip(bound.numbers, bound.values, strict=True):
+            slots[number] = value
+        return _Start(bound.plan, slots)
+
+    def _new_plan_of(self, plan: Plan, **sizes: Any) -> Plan:
+        with self._plans.planning:
+            return self.compiler.compile_plan(list(plan.input_types), **sizes)
 
     def _repeats(self, plan: Plan, types: list[Input]) -> bool:
         """Return True if all iterations of a loop have inputs of these types, since the results have them too."""
@@ -219,7 +255,21 @@ class Executor:
         return self.compiler.constant_bytes
 
     def _new_plan(self, inputs: list[TensorType]) -> Plan:
-        return self.compiler.compile_plan(inputs)
+        plan = self.compiler.compile_plan(inputs)
+        plan.input_types = inputs
+        return plan
+
+
+def _variables_of_graph(graph: Graph) -> tuple[str, ...]:
+    """The variables that the graph reads, without those that bodies assign: these may change in a run."""
+    outer_nodes = set(graph.nodes)
+    in_bodies = {
+        node.op.variable_id
+        for node in graph.all_nodes()
+        if isinstance(node.op, AssignsVariable) and node not in outer_nodes
+    }
+    names = dict.fromkeys(node.op.variable_id for node in graph.nodes if isinstance(node.op, ReadsVariable))
+    return tuple([name for name in names if name not in in_bodies])
 
 
 class _Start(NamedTuple):

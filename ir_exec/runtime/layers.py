@@ -16,7 +16,7 @@ from ir_exec.plan.constant_values import constant_values
 from ir_exec.plan.constants import ModelConstants
 from ir_exec.plan.dynamic_kernel import DynamicKernel
 from ir_exec.plan.memory import freeze
-from ir_exec.plan.passes.sink_large_constants import sink_constants
+from ir_exec.plan.passes.sink_large_constants import sink_constant_layers, sink_constants
 from ir_exec.plan.records import Context, DynamicStepMemory, Kernel, Step
 from ir_exec.runtime.bodies import InterpretedBody
 from ir_exec.runtime.loop import Hooks, placed, run_steps
@@ -127,7 +127,8 @@ class LayerSteps:
             nodes = sink_constants(self.constants.computed_nodes())
         else:
             without = Result if self.constants is None else (Parameter, Result)
-            nodes = [node for node in graph.nodes if not isinstance(node.op, without)]
+            layers = [node for node in graph.nodes if not isinstance(node.op, without)]
+            nodes = sink_constant_layers(layers, self._constant_values)
         return [
             self._step(node, tuple([number for number in dying if number not in results]))
             for node, dying in zip(nodes, last_uses(nodes), strict=True)

@@ -66,6 +66,11 @@ class Variables:
         value = self._values.get(variable_id) if value is None else value
         return value if value is None or variable_id not in self._rounded else convert_by_chunks(value, ElementType.f32)
 
+    def shapes(self, variable_ids: Iterable[str]) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        """The shapes of the values that a run reads, without variables that have their initial values."""
+        values = [(name, self._current.get(name, self._values.get(name))) for name in variable_ids]
+        return tuple([(name, value.shape) for name, value in values if value is not None])
+
     def stored_value(self, variable_id: str) -> Array | None:
         """The value between runs, None for the initial one."""
         return self._values.get(variable_id)
@@ -244,6 +249,10 @@ class CurrentVariables:
 
     def write(self, variable_id: str, value: Array, *, is_own: bool = False) -> None:
         VARIABLES.get().write(variable_id, value, is_own=is_own)
+
+    def shapes(self, variable_ids: Iterable[str]) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        """The shapes of the values that a run reads, without variables that have their initial values."""
+        return VARIABLES.get().shapes(variable_ids)
 
     def append(self, variable_id: str, value: Array, elements: Array, axis: int) -> Array | None:
         return VARIABLES.get().append(variable_id, value, elements, axis)

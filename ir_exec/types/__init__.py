@@ -1,6 +1,5 @@
 """Element types, dims, shapes and tensor types, the values of inference."""
 
-from ir_exec.types.array_limits import MOST_AXES, require_array_size
 from ir_exec.types.conversion import convert, saturate
 from ir_exec.types.dim import UNBOUNDED, Dim, OpenShapeError
 from ir_exec.types.element_type import (
@@ -16,7 +15,7 @@ from ir_exec.types.element_type import (
     ElementType,
     element_types,
 )
-from ir_exec.types.shape import Bounds, Shape, TensorType
+from ir_exec.types.shape import MOST_AXES, Bounds, Shape, TensorType, require_array_size
 
 __all__ = [
     "ALL",

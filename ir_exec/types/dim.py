@@ -6,6 +6,7 @@ from functools import cache, total_ordering
 
 from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
+from ir_exec.types.traced_size import TracedSize
 
 __all__ = ["UNBOUNDED", "Dim", "OpenShapeError"]
 
@@ -60,6 +61,8 @@ class Dim:
             return _static(size)
         if isinstance(size, Dim):
             return size
+        if isinstance(size, TracedSize):
+            return Dim(size)
         if size is None or size == -1:
             return _ANY
         return Dim(*size) if isinstance(size, tuple) else _static(int(size))

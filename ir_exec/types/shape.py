@@ -1,16 +1,39 @@
-"""Shapes: tuples of dims, or an unknown rank; and tensor types, with bounds of the elements."""
+"""Shapes: tuples of dims, or an unknown rank. Tensor types, with bounds of the elements. Limits of NumPy's arrays."""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias, overload
 
+from ir_exec.errors import ResourceError
 from ir_exec.types.dim import UNBOUNDED, Dim, OpenShapeError
 from ir_exec.types.element_type import Array, ElementType
 
-__all__ = ["Bounds", "Shape", "TensorType"]
+__all__ = ["MOST_AXES", "Bounds", "Shape", "TensorType", "require_array_size"]
+
+MOST_AXES = 64
+"""Maximum axes of an array."""
+
+_MOST_BYTES = 2**63 - 1
+"""Maximum bytes of an array; dims of 0 count as 1, for empty arrays too."""
+
+
+def require_array_size(sizes: Iterable[int], itemsize: int = 1) -> None:
+    """Raise ResourceError for a shape that no array can have.
+
+    Args:
+        sizes: The static dims.
+        itemsize: Bytes of an element.
+    """
+    dims = [int(size) for size in sizes]
+    if len(dims) > MOST_AXES:
+        raise ResourceError("a tensor has", actual=len(dims), detail="axes", expected=f"at most {MOST_AXES}")
+    if math.prod([max(dim, 1) for dim in dims]) * max(itemsize, 1) > _MOST_BYTES:
+        raise ResourceError(f"a tensor of shape {dims} is larger than the maximum, 2**63 - 1 bytes")
+
 
 _DIM = re.compile(r"(?P<size>-?\d+)|(?P<any>\?)|(?P<lo>\d*)\s*\.\.\s*(?P<hi>\d*)")
 

@@ -16,6 +16,7 @@ from ir_exec.report.records import Number, Record
 __all__ = [
     "BodyView",
     "ChangeView",
+    "CodeView",
     "ErrorView",
     "FindingView",
     "GraphView",
@@ -147,10 +148,28 @@ class ChangeView(Record):
     lines: tuple[str, ...] = ()
 
 
+class CodeView(Record):
+    """The line of Python that a layer was exported from.
+
+    Attributes:
+        module: The path of the module, empty for the exported module itself.
+        module_class: The class of this module.
+        code: The text of the line.
+    """
+
+    module: str | None = None
+    module_class: str | None = None
+    file: str | None = None
+    line: int | None = None
+    function: str | None = None
+    code: str | None = None
+
+
 class LayerView(Record):
     """A layer.
 
     Attributes:
+        code: The line of Python that it was exported from; layers are grouped by its module.
         constant: True if it depends only on constants.
         line: The line in the file.
         source: Its lines in the file.
@@ -170,6 +189,7 @@ class LayerView(Record):
     unreachable: bool = False
     line: int | None = None
     source: str | None = None
+    code: CodeView | None = None
     error: ErrorView | None = None
     time: TimeView | None = None
     change: ChangeView | None = None

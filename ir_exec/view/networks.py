@@ -11,7 +11,9 @@ from ir_exec.check.check import CheckedFile, run_check
 from ir_exec.check.rules import rule_of
 from ir_exec.errors import IRError
 from ir_exec.graph import Graph, Node, Value
+from ir_exec.graph.sources import find_sources
 from ir_exec.ir.markup import load as read_raw
+from ir_exec.ir.sources import CodeLocation
 from ir_exec.model import Loaded, Model, Source, WeightsSource, load
 from ir_exec.ops.infrastructure.values import Const, Parameter, ReadsVariable
 from ir_exec.ports import port_names
@@ -19,6 +21,7 @@ from ir_exec.types import TensorType
 from ir_exec.view.data import (
     BodyView,
     ChangeView,
+    CodeView,
     ErrorView,
     FindingView,
     GraphView,
@@ -128,6 +131,7 @@ class _Layers:
         self._notes = notes
         self._lines = lines
         graph = opened.loaded.graph
+        self._code = find_sources(graph, opened.loaded.document)
         ends = [(node, node.outputs[0]) for node in graph.parameters if node.outputs]
         self._ports = dict(zip((node for node, _ in ends), port_names(ends), strict=True))
         ends = [(node, node.values_in[0]) for node in graph.results if node.values_in]
@@ -161,6 +165,7 @@ class _Layers:
             unreachable=is_dead,
             line=layer.line or None,
             source=self._lines.get(layer.line),
+            code=_code_view(self._code.get(node)),
             error=notes.errors.get(node),
             time=notes.times.get(node),
             change=notes.changes.get(node),
@@ -185,6 +190,14 @@ class _Layers:
             known=None if inferred is None else _known_elements(inferred),
             values=self._notes.values.get(value),
         )
+
+
+def _code_view(source: CodeLocation | None) -> CodeView | None:
+    if source is None:
+        return None
+    texts = (source.module, source.module_class, source.file, source.function, source.code)
+    module, module_class, file, function, code = (None if text is None else printable(text, 1000) for text in texts)
+    return CodeView(module=module, module_class=module_class, file=file, line=source.line, function=function, code=code)
 
 
 def _is_constant(node: Node, constant: set[Node]) -> bool:

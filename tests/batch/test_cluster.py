@@ -28,7 +28,7 @@ WEIGHTS = np.arange(12, dtype=np.float32).reshape(4, 3)
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
-    """Two workers, processes of their own, for all tests; a task that a worker dies of is not tried again by Dask."""
+    """Two worker processes for all tests; Dask does not retry a task that kills a worker."""
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 0, "distributed.worker.daemon": True}),
         distributed.LocalCluster(
@@ -77,12 +77,12 @@ def test_small_items_share_tasks(client: Any, monkeypatch: pytest.MonkeyPatch) -
     calls = 0
     submit = distributed.Client.submit
 
-    def counted(self: Any, *arguments: Any, **options: Any) -> Any:
+    def count_submits(self: Any, *arguments: Any, **options: Any) -> Any:
         nonlocal calls
         calls += 1
         return submit(self, *arguments, **options)
 
-    monkeypatch.setattr(distributed.Client, "submit", counted)
+    monkeypatch.setattr(distributed.Client, "submit", count_submits)
     assert values(list(batch.run(weighed_network(), arrays(1000), client))) == expected(1000)
     assert calls < 500
 
@@ -100,15 +100,15 @@ def test_failing_items(client: Any) -> None:
     assert "no such thing" in str(results[2].error)
 
 
-def test_what_workers_cannot_open_is_sent_to_them(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unopenable_models_are_sent_to_workers(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     initialize = models.Parcel.__init__
 
-    def hidden(self: models.Parcel, model: Any, options: Any, folder: Path, initializer: Any = None) -> None:
+    def delete_files(self: models.Parcel, model: Any, options: Any, folder: Path, initializer: Any = None) -> None:
         initialize(self, model, options, folder, initializer)
         (folder / "network.pickle").unlink()
         (folder / "weights.bin").unlink()
 
-    monkeypatch.setattr(models.Parcel, "__init__", hidden)
+    monkeypatch.setattr(models.Parcel, "__init__", delete_files)
     results = list(batch.run(weighed_network(), arrays(10), client, max_seconds=1000))
     assert values(results) == expected(10)
 
@@ -125,7 +125,7 @@ def test_what_workers_cannot_open_is_sent_to_them(client: Any, monkeypatch: pyte
 
 def test_items_whose_files_workers_do_not_see(client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     np.savez(tmp_path / "one.npz", in0=np.full((1, 4), 0, np.float32))
-    monkeypatch.chdir(tmp_path)  # the workers have a working directory of their own
+    monkeypatch.chdir(tmp_path)  # the workers have a working directory of the test
     results = list(batch.run(weighed_network(), ["one.npz"], client))
     assert values(results) == expected(1)
     assert results[0].digest is not None
@@ -145,11 +145,10 @@ def test_workers_that_die(client: Any, tmp_path: Path) -> None:
 
 @pytest.mark.broad
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="processes are killed by a signal")
-def test_a_worker_that_dies_while_its_results_are_fetched(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_worker_dying_during_fetch_of_results(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A scheduler tries for long to reach a worker that is gone.
 
-    It gives up in the end, as this one does: where another worker has computed the results already, nobody sees that
-    they were lost.
+    It gives up in the end, as this one does: results computed by another worker in time hide the loss.
     """
     asked: list[Any] = []
 
@@ -178,8 +177,8 @@ def test_a_worker_that_dies_while_its_results_are_fetched(client: Any, monkeypat
 
 @pytest.mark.broad
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="processes are killed by a signal")
-def test_a_cluster_that_gives_up_its_workers(tmp_path: Path) -> None:
-    """Those that are lost, before they come again: it is asked for them anew, where none is left."""
+def test_cluster_losing_its_workers(tmp_path: Path) -> None:
+    """Lost results before they are computed again: the cluster requests them anew and has none left."""
     items: list[Any] = list(arrays(3))
     items[1] = DeadlyOnce(str(tmp_path / "mark"), 1)
     with (
@@ -192,7 +191,7 @@ def test_a_cluster_that_gives_up_its_workers(tmp_path: Path) -> None:
         assert values(list(batch.run(weighed_network(), items, client))) == expected(3)
 
 
-def test_a_scheduler_that_is_gone() -> None:
+def test_lost_scheduler() -> None:
     cluster = distributed.LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0", silence_logs=60)
     client = distributed.Client(cluster, set_as_default=False)
 
@@ -207,7 +206,7 @@ def test_a_scheduler_that_is_gone() -> None:
         client.close()
 
 
-def test_a_scheduler_that_never_was() -> None:
+def test_missing_scheduler() -> None:
     from ir_exec.batch.cluster import connect
 
     with (

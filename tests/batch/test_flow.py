@@ -17,7 +17,7 @@ from tests.helpers.facts import naming
 
 
 class Suspecting(Pool):
-    """Works when it is told to; where one of its works is deadly, everything in flight is suspect."""
+    """Works by instruction; after a deadly item everything in flight is suspect."""
 
     workers = 3
 
@@ -81,7 +81,7 @@ def test_the_deadly_alone_fail(deadly: set[int], losses: int) -> None:
     assert pool.most <= 3
 
 
-def test_work_that_is_lost_again_and_again() -> None:
+def test_repeatedly_lost_work() -> None:
     flow = Working(Suspecting(set(), losses=10**6))
     flow.submit(Task(int, (1,)))
     _, _, error = flow.next()

@@ -52,7 +52,7 @@ class TestImages:
         assert array.dtype == np.uint8
         assert array.tolist() == expected.tolist()
 
-    def test_grey(self, image: str) -> None:
+    def test_gray(self, image: str) -> None:
         for shape, size in (
             ("2,3", (2, 3)),
             ("1,1,2,3", (1, 1, 2, 3)),
@@ -95,7 +95,7 @@ class TestImages:
             input_of_file(image, port(shape), pixels)
         assert caught.value.code == "IR705"
 
-    def test_what_is_no_image(self, image: str) -> None:
+    def test_invalid_image(self, image: str) -> None:
         Path(image).write_bytes(b"no image")
         with pytest.raises(EvaluationError):
             input_of_file(image, port("1,3,8,8"))

@@ -113,7 +113,7 @@ def test_arrays_for_no_input(tmp_path: Path, key: str, message: str) -> None:
         item.load([port("x"), port("y")])
 
 
-def test_files_that_are_no_arrays(tmp_path: Path) -> None:
+def test_files_without_arrays(tmp_path: Path) -> None:
     for name in ("a.npy", "a.npz", "a.parquet"):
         (tmp_path / name).write_bytes(b"not an array")
         with pytest.raises(EvaluationError, match=name):

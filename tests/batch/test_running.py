@@ -1,4 +1,4 @@
-"""`run` in this process, in threads and in processes: each item once, in order, whatever its workers go through."""
+"""`run` in this process, in threads and in processes: each item once, in order, even if workers die."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def processes() -> Iterator[Processes]:
     pool.close(at_once=True)
 
 
-def check(results: list[batch.ItemResult], count: int, failed: set[int] = frozenset()) -> None:  # type: ignore[assignment]  # nobody adds to it
+def check(results: list[batch.ItemResult], count: int, failed: set[int] = frozenset()) -> None:  # type: ignore[assignment]  # it stays empty
     assert [result.index for result in results] == list(range(count))
     assert {result.index for result in results if result.error is not None} == failed
     for result in results:
@@ -59,16 +59,16 @@ def test_here(chunk: int) -> None:
 
 
 @pytest.mark.parametrize(("memory", "expands"), [(4 * 2 * WEIGHTS.nbytes, True), (4 * 2 * WEIGHTS.nbytes - 4, False)])
-def test_processes_share_the_weights_file_if_their_copies_exceed_a_quarter_of_the_memory(
+def test_processes_share_large_weights_file(
     memory: int, expands: bool, processes: Processes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options: dict[str, Any] = {}
 
-    def recorded(*arguments: Any, **keywords: Any) -> Any:
+    def record_options(*arguments: Any, **keywords: Any) -> Any:
         options.update(keywords)
         return compiled_with(*arguments, **keywords)
 
-    monkeypatch.setattr(running, "compiled_with", recorded)
+    monkeypatch.setattr(running, "compiled_with", record_options)
     monkeypatch.setattr(running, "default_budget", lambda: memory)
     check(list(batch.run(weighed_network(), arrays(4), processes)), 4)
     assert options["expand_weights"] is expands
@@ -80,7 +80,7 @@ def test_processes_share_the_weights_file_if_their_copies_exceed_a_quarter_of_th
     ("budgets", "jobs", "expands"),
     [(2.0, 2, True), (1.9, 2, False), (1.0, 1, True), (0.9, 1, False)],
 )
-def test_each_process_expands_the_weights_of_a_built_model_in_its_memory(
+def test_processes_expand_built_weights_in_their_memory(
     budgets: float, jobs: int, expands: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     x = build.parameter([1, 64], "f32", name="x")
@@ -113,15 +113,15 @@ def test_weights_in_memory_are_a_file_for_processes(processes: Processes) -> Non
 
 
 def test_as_they_come() -> None:
-    held: Future[Any] = Future()
+    pending: Future[Any] = Future()
 
     class Pausing(ThreadPoolExecutor):
         def submit(self, function: Any, /, *arguments: Any, **options: Any) -> Future[Any]:
             future = super().submit(function, *arguments, **options)
-            if held.done() or future_is_given:
+            if pending.done() or future_is_given:
                 return future
             future_is_given.append(future)
-            return held
+            return pending
 
     future_is_given: list[Future[Any]] = []
     with Pausing(2) as executor:
@@ -129,7 +129,7 @@ def test_as_they_come() -> None:
         for result in batch.run(weighed_network(), arrays(6), executor, ordered=False, ahead=6):
             indices.append(result.index)
             if len(indices) == 5:
-                held.set_result(future_is_given[0].result())
+                pending.set_result(future_is_given[0].result())
     assert sorted(indices[:5]) == [1, 2, 3, 4, 5]
     assert indices[5] == 0
 
@@ -154,7 +154,7 @@ def test_few_items_are_taken_ahead() -> None:
     assert most <= 10
 
 
-def test_without_workers_an_item_is_taken_when_its_result_is_asked_for() -> None:
+def test_items_are_drawn_lazily_without_workers() -> None:
     items = arrays(3)
     results = batch.run(weighed_network(), items)
     assert next(results).index == 0
@@ -186,7 +186,7 @@ def test_failing_items_are_recorded(chunk: int, tmp_path: Path) -> None:
     assert results[9].error.code == Code.unknown_input
 
 
-def test_a_failing_item_ends_the_run_where_that_is_asked_for() -> None:
+def test_failing_item_ends_run_on_request() -> None:
     items: list[Any] = [*arrays(3), Wrong("x"), *arrays(3)]
     results = batch.run(weighed_network(), items, on_error="raise")
     assert [next(results).index for _ in range(3)] == [0, 1, 2]
@@ -195,7 +195,7 @@ def test_a_failing_item_ends_the_run_where_that_is_asked_for() -> None:
     assert list(results) == []
 
 
-def test_what_the_items_raise_comes_after_the_results_before_it() -> None:
+def test_exception_of_items_follows_earlier_results() -> None:
     def items() -> Iterator[list[Array]]:
         yield from arrays(5)
         raise RuntimeError("the disk is gone")
@@ -209,7 +209,7 @@ def test_what_the_items_raise_comes_after_the_results_before_it() -> None:
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="processes are killed by a signal")
 class TestLostWorkers:
-    def test_an_item_that_kills_its_workers_fails_and_no_other_does(self, processes: Processes) -> None:
+    def test_item_killing_its_workers_fails_alone(self, processes: Processes) -> None:
         items: list[Any] = list(arrays(12))
         items[4] = Deadly()
         results = list(batch.run(weighed_network(), items, processes, tries=2))
@@ -229,7 +229,7 @@ class TestLostWorkers:
         assert str(results[1].error) == mentions(2)
 
     @pytest.mark.broad
-    def test_items_that_are_collected(self, processes: Processes, tmp_path: Path) -> None:
+    def test_collected_items(self, processes: Processes, tmp_path: Path) -> None:
         items: list[Any] = list(arrays(600))
         items[300] = DeadlyOnce(str(tmp_path / "mark"), 300)
         items[450] = Deadly()
@@ -245,16 +245,16 @@ class TestLostWorkers:
     def test_sessions_keep_their_order_and_state(self, processes: Processes, tmp_path: Path) -> None:
         items = [(name, index) for index in range(1, 5) for name in "ab"]
 
-        def given(name: str, index: int) -> Any:
+        def make_item(name: str, index: int) -> Any:
             return Counted(name, index, str(tmp_path / "mark") if (name, index) == ("a", 3) else None)
 
         results = batch.run(
-            counting_network(), [given(*item) for item in items], processes, session=lambda item: item.name
+            counting_network(), [make_item(*item) for item in items], processes, session=lambda item: item.name
         )
         totals = [float(result.outputs[0][0]) for result in results if result.outputs is not None]
         assert totals == [1, 1, 3, 3, 6, 6, 10, 10]
 
-    def test_an_executor_that_breaks_is_one_error(self) -> None:
+    def test_broken_executor_is_one_error(self) -> None:
         items: list[Any] = [*arrays(3), Deadly(), *arrays(50)]
         with (
             ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor,
@@ -263,11 +263,11 @@ class TestLostWorkers:
             list(batch.run(weighed_network(), items, executor))
         assert "jobs=N" in str(caught.value)
 
-    def test_workers_that_cannot_start_are_one_error(self) -> None:
+    def test_failed_worker_start_is_one_error(self) -> None:
         with pytest.raises(IRError, match=naming("__main__")):
             list(batch.run(weighed_network(), arrays(5), jobs=2, initializer=end))
 
-    def test_workers_end_with_a_parent_that_is_killed(self) -> None:
+    def test_workers_end_with_killed_parent(self) -> None:
         program = (
             "import os, signal\nfrom ir_exec.batch.pools import Processes\n"
             "if __name__ == '__main__':\n    print(Processes(1).submit(os.getpid).result(), flush=True)\n"
@@ -333,7 +333,7 @@ class Elsewhere(Pool):
         return self._pools.submit(function, reference, content, *others)
 
 
-def test_a_network_is_sent_to_who_does_not_have_it(tmp_path: Path) -> None:
+def test_network_is_sent_to_workers_without_it(tmp_path: Path) -> None:
     pool = Elsewhere(1)
     check(list(batch.run(weighed_network(tmp_path), arrays(30), pool)), 30)
     assert len(pool.sent) <= 4, "what was on its way when the first answer came, at most"
@@ -349,7 +349,7 @@ def test_what_a_worker_lacks(tmp_path: Path) -> None:
     assert compiled_for(parcel.reference, parcel.cargo(NotHere(has_weights=True)).content) == NotHere(has_weights=False)
 
 
-def test_weights_that_are_sent(tmp_path: Path) -> None:
+def test_sent_weights(tmp_path: Path) -> None:
     folder = tmp_path / "parcel"
     folder.mkdir()
     parcel = Parcel(weighed_network(tmp_path), {"threads": 1}, folder)
@@ -400,7 +400,7 @@ class Two(Pool):
         raise AssertionError("nothing is submitted here")
 
 
-def test_tasks_grow_until_they_are_long_enough() -> None:
+def test_tasks_grow_to_minimum_duration() -> None:
     pace = Pace(Two(), None, None)
     assert (pace.chunk, pace.limit) == (1, 8)
     chunks = []
@@ -413,7 +413,7 @@ def test_tasks_grow_until_they_are_long_enough() -> None:
     assert (pace.chunk, pace.limit) == (1, 32)
 
 
-def test_a_task_has_a_hundred_items_and_a_mib_at_most() -> None:
+def test_task_is_limited_to_100_items_and_1_mib() -> None:
     pace = Pace(Two(), None, None)
     for _ in range(10):
         pace.record_answer(pace.chunk, 0.0, pace.chunk * 2048)
@@ -424,7 +424,7 @@ def test_a_task_has_a_hundred_items_and_a_mib_at_most() -> None:
     assert pace.chunk == 1
 
 
-def test_items_that_are_slow_to_come_are_not_collected() -> None:
+def test_slow_items_are_not_collected() -> None:
     pace = Pace(Two(), None, None)
     for _ in range(10):
         pace.record_wait(0.05)
@@ -435,7 +435,7 @@ def test_items_that_are_slow_to_come_are_not_collected() -> None:
     assert pace.chunk == 1
 
 
-def test_each_worker_has_a_part_of_what_may_be_taken_ahead() -> None:
+def test_workers_share_the_prefetch_limit() -> None:
     pace = Pace(Two(), None, 12)
     for _ in range(10):
         pace.record_answer(pace.chunk, 0.0, 0)

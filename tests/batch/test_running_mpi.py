@@ -22,7 +22,7 @@ OPEN_MPI = {
     "OMPI_MCA_rmaps_base_oversubscribe": "1",
     "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
 }
-"""More processes than cores, and as whom the tests run; other kinds of MPI do not ask."""
+"""More processes than cores, as the user of the tests; other implementations of MPI need no option."""
 
 
 @pytest.mark.skipif(

@@ -48,7 +48,7 @@ def test_workers_write_the_outputs(items_folder: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
-def test_output_that_a_worker_cannot_write_ends_the_run(items_folder: Path, jobs: str) -> None:
+def test_unwritable_output_ends_the_run(items_folder: Path, jobs: str) -> None:
     run_items()
     Path("out/2.npz").unlink()
     Path("out/2.npz").mkdir()
@@ -70,7 +70,7 @@ def test_results_name_the_files(items_folder: Path) -> None:
     assert sorted(os.listdir()) == ["data", "net.bin", "net.xml", "one.npz"]
 
 
-def test_files_that_are_read_are_looked_up_once(items_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stored_files_are_looked_up_once(items_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for index in range(5, 20):
         np.savez(f"data/{index}.npz", in0=np.full((2, 4), index, np.float32))
     assert run_items().exit_code == 0

@@ -96,7 +96,7 @@ def _function(name: str, cls: type[Op]) -> str:
         "    name: str | None = None,",
         f"    tensor_names: {'Iterable[str]' if single else 'Iterable[Iterable[str]]'} = (),",
         *(["    outputs: int | None = None,"] if cls.varies_outputs else []),
-        f") -> {_returned(cls)}:",
+        f") -> {_return_annotation(cls)}:",
         *_docstring(cls),
         "",
     ]
@@ -112,7 +112,7 @@ def _broken(line: str) -> list[str]:
     return [f"{before}Literal[", f"        {names}", f"    ]{default}"]
 
 
-def _returned(cls: type[Op]) -> str:
+def _return_annotation(cls: type[Op]) -> str:
     if has_one_output(cls):
         return "Value"
     return "tuple[Value, ...]" if cls.varies_outputs else f"tuple[{', '.join(['Value'] * len(cls.outputs))}]"
@@ -147,7 +147,7 @@ def _default_text(value: Any) -> str:
 
 
 def _kinds(cls: type[Op]) -> dict[str, str]:
-    """The annotation of each field, as a caller says it."""
+    """The annotation of each field, as spelled by a caller."""
     annotations: dict[str, str] = {}
     for base in reversed(cls.__mro__[:-1]):
         names = vars(sys.modules[base.__module__])
@@ -156,7 +156,7 @@ def _kinds(cls: type[Op]) -> dict[str, str]:
         for name, annotation in get_type_hints(
             SimpleNamespace(__annotations__=own), names, include_extras=True
         ).items():
-            annotations[name] = _spelt(annotation)
+            annotations[name] = _spell_annotation(annotation)
     by_default = {field.name: field.default for field in cls.fields()}
     return {
         name: f"{annotation} | None" if by_default[name] is None else annotation
@@ -164,17 +164,17 @@ def _kinds(cls: type[Op]) -> dict[str, str]:
     }
 
 
-def _spelt(annotation: Any) -> str:
+def _spell_annotation(annotation: Any) -> str:
     if get_origin(annotation) is Annotated:
-        return _spelt(get_args(annotation)[0])
+        return _spell_annotation(get_args(annotation)[0])
     if get_origin(annotation) is Literal:
         # typing keeps one of the Literals that differ only in their order: that which was imported first.
         return "Literal[" + ", ".join(f'"{arg}"' for arg in sorted(get_args(annotation))) + "]"
     if get_origin(annotation) is tuple:
-        return f"Sequence[{_spelt(get_args(annotation)[0])}]"
+        return f"Sequence[{_spell_annotation(get_args(annotation)[0])}]"
     if NoneType in get_args(annotation):
         (annotation,) = [arg for arg in get_args(annotation) if arg is not NoneType]
-        return _spelt(annotation)
+        return _spell_annotation(annotation)
     return _PLAIN[annotation]
 
 

@@ -30,7 +30,7 @@ def until_large(x: build.Value) -> tuple[build.Value, ...]:
     return build.loop(None, None, body, carried=[x])
 
 
-def numbered(x: build.Value) -> tuple[build.Value, ...]:
+def iteration_numbers(x: build.Value) -> tuple[build.Value, ...]:
     """The number of the iteration, and the sums so far, collected."""
 
     def body(i: build.Value, sum: build.Value) -> tuple[None, list[build.Value], list[build.Value]]:
@@ -41,12 +41,12 @@ def numbered(x: build.Value) -> tuple[build.Value, ...]:
 
 
 def grown(x: build.Value) -> tuple[build.Value, ...]:
-    """What is carried becomes longer in each iteration."""
+    """A carried value that becomes longer in each iteration."""
     return build.loop(3, None, lambda i, seen: (None, [build.concat([seen, x], 0)], []), carried=[x])
 
 
 def of_parts(x: build.Value) -> tuple[build.Value, ...]:
-    """A scan over the elements, from the last one on."""
+    """A scan over the elements in reverse order."""
     return build.tensor_iterator(
         lambda before, part: ([build.add(before, part)], [build.add(before, part)]),
         carried=[np.zeros(1, np.float32)],
@@ -61,7 +61,7 @@ def sliced_in_a_loop(x: build.Value) -> tuple[build.Value, ...]:
     )
 
 
-def nested(x: build.Value) -> build.Value:
+def nested_if(x: build.Value) -> build.Value:
     """An If in a Loop in an If, all of which read x."""
 
     def body(i: build.Value, value: build.Value) -> tuple[None, list[build.Value], list[build.Value]]:
@@ -87,7 +87,7 @@ def never_run(x: build.Value) -> tuple[build.Value, ...]:
     return build.loop(0, None, lambda i, value: (None, [build.exp(value)], []), carried=[x])
 
 
-CASES = [until_large, numbered, grown, of_parts, sliced_in_a_loop, nested, two_outputs, never_run]
+CASES = [until_large, iteration_numbers, grown, of_parts, sliced_in_a_loop, nested_if, two_outputs, never_run]
 
 
 @pytest.mark.conformance
@@ -126,7 +126,7 @@ def test_constants_from_outside_are_constants_inside() -> None:
     assert len(loop.inputs) == 3
 
 
-def test_a_value_that_is_read_twice_is_one_input() -> None:
+def test_value_read_twice_is_one_input() -> None:
     x = build.parameter([4], name="x")
     (y,) = build.loop(2, None, lambda i, value: (None, [build.add(build.add(value, x), x)], []), carried=[x])
     (loop,) = (node for node in build.model(y).graph.nodes if node.type == "Loop")
@@ -155,7 +155,7 @@ def test_an_error_in_a_body_names_the_layer_inside() -> None:
     x = build.parameter([2])
     with pytest.raises(ir_exec.ShapeError, match='"wrong" \\(Add\\)'):
         build.loop(2, None, lambda i, value: (None, [build.add(value, [1.0, 2.0, 3.0], name="wrong")], []), carried=[x])
-    # What failed leaves no open body behind.
+    # A failure leaves no open body.
     assert build.model(build.relu(x)).outputs[0].shape == [2]
 
 

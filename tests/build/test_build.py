@@ -26,7 +26,7 @@ def test_types_are_inferred_as_one_builds():
     assert build.reshape(x, build.concat([size, [2, 2]], 0), special_zero=False).shape == [None, 2, 2]
 
 
-def test_a_wrong_shape_is_an_error_that_names_the_layer():
+def test_wrong_shape_names_the_layer():
     x = build.parameter([2, 4])
     with pytest.raises(ir_exec.ShapeError, match=naming("inputs[1]", "joined")):
         build.concat([x, build.parameter([5, 5, 5])], axis=0, name="joined")
@@ -53,7 +53,7 @@ def test_wrong_calls(make, code):
     assert caught.value.code == code
 
 
-def test_constants_take_the_type_of_the_other_inputs_where_types_must_be_equal():
+def test_constants_take_the_type_of_other_inputs():
     x = build.parameter([2], "f16")
     assert build.add(x, 0.5).element_type is ir_exec.ElementType.f16
     assert build.add([1.0, 2.0], x).element_type is ir_exec.ElementType.f16
@@ -65,7 +65,7 @@ def test_constants_take_the_type_of_the_other_inputs_where_types_must_be_equal()
     assert build.gather(x, 1, 0).shape == []
 
 
-def test_a_chosen_opset_is_another_version_of_the_operator():
+def test_chosen_opset_selects_operator_version():
     x = build.parameter([2, 3])
     old = build.op("Gather", x, [0], 1, opset=1)
     assert (old.layer.version, build.gather(x, [0], 1, opset="opset7").layer.version) == ("opset1", "opset7")
@@ -83,7 +83,7 @@ def test_several_outputs_are_a_tuple():
         first, second = build.relu(x)  # noqa: RUF059  # never bound
 
 
-def test_models_run_and_are_read_back_as_they_are(tmp_path):
+def test_models_run_and_survive_saving(tmp_path):
     x = build.parameter([None, 4], name="x")
     y = build.result(build.relu(build.subtract(x, [0.0, 1.0, 2.0, 3.0])), name="y")
     model = build.model(y, name="small")
@@ -97,7 +97,7 @@ def test_models_run_and_are_read_back_as_they_are(tmp_path):
     assert ir_exec.check_model(tmp_path / "small.xml").errors == ()
 
 
-def test_a_condition_chooses_between_bodies_that_read_values_from_outside():
+def test_bodies_of_if_read_outer_values():
     x = build.parameter([2], name="x")
     flag = build.greater(build.reduce_sum(x, [0]), 3)
     y = build.if_(flag, lambda: build.multiply(x, build.constant(np.float32(10))), lambda: x)
@@ -120,14 +120,14 @@ def test_a_loop_carries_and_collects():
     assert np.array_equal(all_steps[:, 0], [0, 1, 2, 3])
 
 
-def test_the_types_of_what_a_loop_carries_widen():
+def test_types_of_carried_values_widen():
     x = build.parameter([1], name="x")
     (grown,) = build.loop(3, None, lambda i, seen: (None, [build.concat([seen, x], 0)], []), carried=[x])
     assert str(grown.shape) == "[1..]"
     assert np.array_equal(run(build.model(grown), x=np.array([7], np.float32))[0], [7, 7, 7, 7])
 
 
-def test_loops_in_loops_read_what_is_outside_of_both():
+def test_nested_loops_read_outer_values():
     x = build.parameter([2], name="x")
     two = build.constant(np.float32(2))
 
@@ -154,7 +154,7 @@ def test_an_iterator_takes_parts():
     assert np.array_equal(result[1], -data)
 
 
-def test_a_value_of_a_body_cannot_leave_it():
+def test_body_value_cannot_leave_its_body():
     x = build.parameter([2], name="x")
     values = []
     build.if_(build.constant(True), lambda: values.append(build.relu(x)) or values[0], lambda: x)
@@ -182,7 +182,7 @@ def test_names_that_would_collide():
         build.model(build.add(x, build.parameter([2], name="x", tensor_names=["other"])))
 
 
-def test_attributes_without_which_openvino_crashes_are_written_with_their_defaults(tmp_path):
+def test_attributes_required_by_openvino_are_written(tmp_path):
     x = build.parameter([1, 2, 6, 5], name="x")
     windows = {"kernel": [2, 3], "strides": [2, 1], "pads_begin": [0, 1], "pads_end": [0, 1]}
     model = build.model([build.avg_pool(x, exclude_pad=True, **windows)])
@@ -206,7 +206,7 @@ def test_large_constants_are_not_copied():
     assert np.shares_memory(constant.op.evaluate(weights=model.weights), large)
 
 
-def test_a_network_is_checked_as_it_is():
+def test_built_network_passes_check():
     x = build.parameter([2, 3], name="x")
     gathered = build.gather_elements(x, build.constant(np.array([[0, -1, 5], [0, 0, 0]])), axis=1, name="odd")
     model = build.model(build.result(gathered, name="y"))
@@ -229,7 +229,7 @@ def test_built_networks_can_be_copied(copied):
     assert run(more, x=np.zeros(2, np.float32))[0].tolist() == [2, 40]
 
 
-def test_an_input_that_nothing_reads_stays_where_it_is_asked_for():
+def test_unused_input_keeps_its_position():
     x, unread = build.parameter([2], name="x"), build.parameter([3], "i64", name="unread")
     model = build.model(build.result(build.relu(x), name="y"), [unread, x])
     assert [port.name for port in model.inputs] == ["unread", "x"]
@@ -302,12 +302,12 @@ def test_constants(data, element_type, expected):
         (object(), None, naming("object")),
     ],
 )
-def test_what_is_no_constant(data, element_type, told):
+def test_invalid_constants(data, element_type, told):
     with pytest.raises(ir_exec.IRError, match=told):
         build.constant(data, element_type)
 
 
-def test_small_constants_are_what_they_were_when_types_were_inferred():
+def test_small_constants_keep_their_inferred_values():
     axes = np.array([1])
     x = build.parameter([2, 3], name="x")
     model = build.model(build.reduce_max(x, axes))
@@ -315,14 +315,14 @@ def test_small_constants_are_what_they_were_when_types_were_inferred():
     assert run(model, x=np.arange(6, dtype=np.float32).reshape(2, 3))[0].tolist() == [2, 5]
 
 
-def test_what_is_built_in_threads_does_not_mix():
-    def made(size):
+def test_bodies_built_in_threads_do_not_mix():
+    def run_loop(size):
         x = build.parameter([size], name="x")
         (y,) = build.loop(2, None, lambda i, sum: (None, [build.add(sum, x)], []), carried=[x])
         return run(build.model(y), x=np.full(size, size, np.float32))[0].tolist()
 
     with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(made, range(1, 9))) == [[3 * size] * size for size in range(1, 9)]
+        assert list(pool.map(run_loop, range(1, 9))) == [[3 * size] * size for size in range(1, 9)]
 
 
 def test_operators_of_a_users_own(tmp_path):

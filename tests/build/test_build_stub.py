@@ -1,4 +1,4 @@
-"""What an editor shows of the builder."""
+"""The stub of the builder, as shown by editors."""
 
 import ast
 import inspect
@@ -24,7 +24,7 @@ def test_the_command_prints_it():
     assert CliRunner().invoke(main, ["ops", "--stub"]).output == STUB.read_text(encoding="utf-8")
 
 
-def test_the_stub_lists_what_the_module_has():
+def test_stub_lists_module_members():
     statements = ast.parse(STUB.read_text(encoding="utf-8")).body
     functions = {statement.name for statement in statements if isinstance(statement, ast.FunctionDef)}
     imported = {
@@ -39,7 +39,7 @@ def test_the_stub_lists_what_the_module_has():
 
 
 @pytest.mark.parametrize("name", sorted(function_names()))
-def test_the_function_has_the_signature_of_the_stub(name):
+def test_function_has_signature_of_stub(name):
     function = getattr(build, name)
     declared = next(
         node
@@ -60,5 +60,5 @@ def test_operators_of_another_name_have_no_function():
         build.gathr  # noqa: B018  # that raises
 
 
-def test_the_builder_is_a_name_of_the_package():
+def test_builder_is_a_package_name():
     assert ir_exec.build is build

@@ -75,7 +75,7 @@ def test_the_weights_of_a_model() -> None:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_the_layout_is_that_of_nncf(name: str) -> None:
+def test_layout_equals_nncf(name: str) -> None:
     plain = read_model(FILES / "plain.xml")
     model, (stored,) = compress_weights(plain, Compression(name, 16 if name == "nvfp4" else 32, all_layers=True))
     theirs = read_model(FILES / f"{name}.xml")
@@ -228,7 +228,7 @@ def test_what_cannot_be_done(compression: Compression) -> None:
         compress_weights(language_model(), compression)
 
 
-def test_weights_that_are_not_finite_are_kept() -> None:
+def test_non_finite_weights_are_kept() -> None:
     model = language_model()
     broken = np.array(model.constants["w1"])
     broken[3, 4] = np.inf

@@ -1,4 +1,4 @@
-"""Parts of networks as networks of their own."""
+"""Parts of networks as separate networks."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ class TestCut:
         (result,) = run(part.model, X)
         assert np.allclose(result, np.tanh(X * np.float32([[2, 3, 4]])))
 
-    def test_what_others_read_is_an_output(self) -> None:
+    def test_values_read_by_others_are_outputs(self) -> None:
         model = network()
         part = cut(region_at(model), nodes(model, "positive"))
         assert [output.node.name for output in part.outputs] == ["positive"]
         assert [port.name for port in part.model.inputs] == ["x"]
         assert run(part.model, X)[0].tolist() == [[0, 2, 3]]
 
-    def test_outputs_that_are_named(self) -> None:
+    def test_named_outputs(self) -> None:
         model = network()
         expected = [value(model, "scaled"), value(model, "positive")]
         part = cut(region_at(model), nodes(model, "positive", "scaled"), expected)
@@ -82,7 +82,7 @@ class TestCut:
         assert part.inputs == ()
         assert run(part.model)[0].tolist() == [[2, 3, 8]]
 
-    def test_a_constant_that_is_opened(self) -> None:
+    def test_opened_constant(self) -> None:
         model = network()
         part = cut(region_at(model), nodes(model, "scaled"), opened=[value(model, "scale")])
         assert sorted(input.node.name for input in part.inputs) == ["positive", "scale"]
@@ -90,7 +90,7 @@ class TestCut:
         arrays = [X if name == "positive" else X * 10 for name in inputs_by_name]
         assert run(part.model, *arrays)[0].tolist() == (X * X * 10).tolist()
 
-    def test_a_layer_that_is_opened_gives_its_name_away(self) -> None:
+    def test_opened_layer_gives_up_its_name(self) -> None:
         model = network()
         part = cut(
             region_at(model),
@@ -119,7 +119,7 @@ class TestCut:
         with pytest.raises(EvaluationError, check=coded(Code.no_result)):
             cut(region_at(model), set())
 
-    def test_weights_that_are_added_are_written(self, tmp_path: Path) -> None:
+    def test_added_weights_are_written(self, tmp_path: Path) -> None:
         model = network()
         constants = {value(model, "positive"): np.float32([[1, 1, 2]])}
         part = cut(region_at(model), nodes(model, "scaled"), constants=constants).model
@@ -159,7 +159,7 @@ def counting() -> Model:
 
 
 class TestVariables:
-    def test_what_reads_goes_with_what_assigns(self) -> None:
+    def test_read_and_assign_are_cut_together(self) -> None:
         model = counting()
         region = region_at(model)
         assert {node.name for node in with_variables(region, nodes(model, "read"))} == {"read", "write"}
@@ -170,7 +170,7 @@ class TestVariables:
         assert source(value(model, "write")) is value(model, "total")
         assert source(value(model, "total")) is value(model, "total")
 
-    def test_variables_that_are_read_stay(self) -> None:
+    def test_read_variables_are_kept(self) -> None:
         model = counting()
         needed = below(region_at(model), [value(model, "after")])
         assert {node.name for node in needed} >= {"read", "total", "write", "after"}
@@ -198,12 +198,12 @@ class TestBodies:
         part = cut(region, keep).model
         assert run(part, np.float32([1, 5]))[0].tolist() == [2, 10]
 
-    def test_bodies_that_are_not_there(self) -> None:
+    def test_missing_bodies_are_reported(self) -> None:
         with pytest.raises(EvaluationError, match=naming("loop/other")):
             region_at(self.looping(), ("loop", "other"))
 
 
-def test_types_that_are_inferred() -> None:
+def test_inferred_types() -> None:
     x = build.parameter("?,3", name="x")
     shape = build.shape_of(x, output_type="i64", name="shape")
     model = build.model(

@@ -37,7 +37,7 @@ INDICES = np.array([[[[0, 5, 2, 1, 3, 4]]]])
 BOXES = np.array([[[0, 0, 1, 1], [0, 0, 1, 1.1], [0, 2, 1, 3], [2, 2, 3, 3]]], np.float32)
 
 
-def interpolated(target: list[float], way: str, **options: Any) -> build.Value:
+def interpolate(target: list[float], way: str, **options: Any) -> build.Value:
     element_type = "i64" if way == "sizes" else "f32"
     return build.interpolate(
         data(), build.constant(target, element_type), [2, 3], shape_calculation_mode=way, **options
@@ -61,8 +61,8 @@ CASES: dict[str, tuple[Callable[[], build.Value], int, str]] = {
         14,
         "opset4",
     ),
-    "Interpolate by sizes": (lambda: interpolated([9, 4], "sizes", mode="linear_onnx"), 10, "opset4"),
-    "Interpolate by scales": (lambda: interpolated([1.5, 0.7], "scales", mode="cubic"), 10, "opset4"),
+    "Interpolate by sizes": (lambda: interpolate([9, 4], "sizes", mode="linear_onnx"), 10, "opset4"),
+    "Interpolate by scales": (lambda: interpolate([1.5, 0.7], "scales", mode="cubic"), 10, "opset4"),
     "Interpolate of all axes": (
         lambda: build.interpolate(data(), np.array([1, 2, 3, 9]), mode="nearest", shape_calculation_mode="sizes"),
         8,
@@ -94,7 +94,7 @@ REFUSED: dict[str, tuple[Callable[[], build.Value], int, str]] = {
         "version 3 has no reduction",
     ),
     "pillow": (
-        lambda: interpolated([9, 4], "sizes", mode="bilinear_pillow"),
+        lambda: interpolate([9, 4], "sizes", mode="bilinear_pillow"),
         10,
         "version 4 has no mode 'bilinear_pillow'",
     ),
@@ -134,7 +134,7 @@ def test_values_stay_the_same(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_no_older_version_says_is_named(name: str) -> None:
+def test_values_without_older_version_are_named(name: str) -> None:
     make, last, why = REFUSED[name]
     value = make()
     value.layer.name = "here"

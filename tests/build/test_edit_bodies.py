@@ -1,4 +1,4 @@
-"""Layers inside of bodies are edited by `loop/body/name`, and OpenVINO computes what the edited network says."""
+"""Layers inside of bodies are edited by `loop/body/name`, and OpenVINO computes the edited network."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.helpers.bodies import body_layers
 from tests.helpers.facts import mentions, naming
 
 
-def looped() -> ir_exec.Model:
+def loop_model() -> ir_exec.Model:
     """Three times sum = sum + x * 2, with every sum collected."""
     x = build.parameter([2], name="x")
 
@@ -50,7 +50,7 @@ def parts() -> ir_exec.Model:
     return build.model(build.result(y, name="y"))
 
 
-def nested() -> ir_exec.Model:
+def nested_model() -> ir_exec.Model:
     """Twice: x, to which 1 is added where it is above 2."""
     x = build.parameter([2], name="x")
 
@@ -65,20 +65,20 @@ def nested() -> ir_exec.Model:
 DATA = np.array([1, 3], np.float32)
 
 EDITS: dict[str, tuple[Callable[[], ir_exec.Model], Callable[[Editor], object], list[object]]] = {
-    "constant": (looped, lambda e: e.set_constant("loop/body/two", 5), [[15, 45], [[5, 15], [10, 30], [15, 45]]]),
+    "constant": (loop_model, lambda e: e.set_constant("loop/body/two", 5), [[15, 45], [[5, 15], [10, 30], [15, 45]]]),
     "attribute": (chosen, lambda e: e.set_attribute("total", "keep_dims", False), [[2, 6]]),
     "insert": (
-        looped,
+        loop_model,
         lambda e: e.insert("loop/body/double", lambda value: build.negative(value)),
         [[-6, -18], [[-2, -6], [-4, -12], [-6, -18]]],
     ),
     "insert before": (
-        looped,
+        loop_model,
         lambda e: e.insert("loop/body/sum", lambda value: build.negative(value), before="loop/body/row"),
         [[6, 18], [[-2, -6], [-4, -12], [-6, -18]]],
     ),
     "insert a wider shape": (
-        looped,
+        loop_model,
         lambda e: e.insert("loop/body/row", lambda value: build.concat([value, value], 1)),
         [[6, 18], [[2, 6, 2, 6], [4, 12, 4, 12], [6, 18, 6, 18]]],
     ),
@@ -87,12 +87,12 @@ EDITS: dict[str, tuple[Callable[[], ir_exec.Model], Callable[[Editor], object], 
     "remove": (chosen, lambda e: e.remove("if/then_body/scaled"), [[1, 3]]),
     "remove in a TensorIterator": (parts, lambda e: e.remove("ti/body/exp"), [[1, 3]]),
     "in a body in a body": (
-        nested,
+        nested_model,
         lambda e: e.replace("loop/body/if/then_body/more", lambda value, operand: build.multiply(value, 3.0)),
         [[9, 27]],
     ),
     "a value from outside": (
-        looped,
+        loop_model,
         lambda e: e.insert("loop/body/double", lambda value: build.add(value, e.value("x"))),
         [[9, 27], [[3, 9], [6, 18], [9, 27]]],
     ),
@@ -102,7 +102,7 @@ EDITS: dict[str, tuple[Callable[[], ir_exec.Model], Callable[[Editor], object], 
         [[6, 10]],
     ),
     "a value from two bodies outside": (
-        nested,
+        nested_model,
         lambda e: e.insert("loop/body/if/then_body/more", lambda value: build.subtract(value, e.value("x"))),
         [[1, 1]],
     ),
@@ -110,7 +110,7 @@ EDITS: dict[str, tuple[Callable[[], ir_exec.Model], Callable[[Editor], object], 
 
 
 @pytest.mark.parametrize("name", EDITS)
-def test_openvino_runs_what_was_edited(name: str, oracle: Oracle, tmp_path: Path) -> None:
+def test_openvino_runs_edited_models(name: str, oracle: Oracle, tmp_path: Path) -> None:
     make, edit, expected = EDITS[name]
     editor = Editor(make())
     edit(editor)
@@ -129,7 +129,7 @@ def test_openvino_runs_what_was_edited(name: str, oracle: Oracle, tmp_path: Path
     assert not value_faults(list(ir_exec.compile_model(again)([DATA]).values()), arrays)
 
 
-def test_an_input_of_the_layer_around_is_made_once() -> None:
+def test_outer_input_is_created_once() -> None:
     editor = Editor(chosen())
     total = editor.value("total")
     for name in ("if/then_body/scaled", "if/else_body/turned"):
@@ -141,8 +141,8 @@ def test_an_input_of_the_layer_around_is_made_once() -> None:
     assert ids == list(range(len(ids)))
 
 
-def test_a_value_that_was_taken_before_ports_moved_is_still_that_value() -> None:
-    editor = Editor(looped())
+def test_values_survive_moved_ports() -> None:
+    editor = Editor(loop_model())
     rows = editor.value("loop:1")
     editor.insert("loop/body/double", lambda value: build.add(value, editor.value("x")))
     editor.insert("last", lambda last: build.add(last, build.reduce_sum(rows, [0])))
@@ -150,7 +150,7 @@ def test_a_value_that_was_taken_before_ports_moved_is_still_that_value() -> None
 
 
 def test_names_in_bodies(tmp_path: Path) -> None:
-    editor = Editor(looped()).rename("loop/body/sum", "total").rename("loop/body/double", "twice")
+    editor = Editor(loop_model()).rename("loop/body/sum", "total").rename("loop/body/double", "twice")
     editor.rename("loop", "repeat").set_constant("repeat/body/two", 3)
     editor.model().save(tmp_path / "edited.xml")
     again = ir_exec.read_model(tmp_path / "edited.xml")
@@ -160,8 +160,8 @@ def test_names_in_bodies(tmp_path: Path) -> None:
     assert "double" not in layers
 
 
-def test_what_an_edit_in_a_body_does_not_touch_stays() -> None:
-    before = looped()
+def test_edit_in_body_leaves_other_layers_unchanged() -> None:
+    before = loop_model()
     after = Editor(before).set_attribute("loop/body/plus", "auto_broadcast", "none").model()
     assert [layer for layer in after.document.layers if layer not in before.document.layers] == [
         layer for layer in after.document.layers if layer.name == "loop"
@@ -170,7 +170,7 @@ def test_what_an_edit_in_a_body_does_not_touch_stays() -> None:
     assert changed == ["plus"]
 
 
-def test_a_layer_whose_name_has_slashes_goes_first() -> None:
+def test_layer_name_with_slashes_takes_precedence() -> None:
     x = build.parameter([2], name="x")
     y = build.relu(x, name="if/then_body/scaled")
     editor = Editor(build.model(build.result(y, name="y"))).rename("if/then_body/scaled", "relu")
@@ -178,7 +178,7 @@ def test_a_layer_whose_name_has_slashes_goes_first() -> None:
 
 
 def test_edits_of_bodies_do_not_visit_all_layers(monkeypatch: pytest.MonkeyPatch) -> None:
-    editor = Editor(looped()).rename("loop/body/two", "factor")
+    editor = Editor(loop_model()).rename("loop/body/two", "factor")
 
     def refuse(*arguments: object) -> None:
         raise AssertionError("all layers are visited")
@@ -237,14 +237,14 @@ def test_layer_in_body_of_first_layer_with_matching_name() -> None:
 )
 def test_what_cannot_be(edit: Callable[[Editor], object], code: Code, told: mentions) -> None:
     with pytest.raises(ir_exec.IRError) as caught:
-        edit(Editor(looped()))
+        edit(Editor(loop_model()))
     assert caught.value.code == code
     assert str(caught.value) == told
 
 
 def test_the_ends_of_a_body_stay() -> None:
-    editor = Editor(looped())
-    ends = [layer.name for layer in body_layers(looped(), "loop") if layer.is_parameter or layer.is_result]
+    editor = Editor(loop_model())
+    ends = [layer.name for layer in body_layers(loop_model(), "loop") if layer.is_parameter or layer.is_result]
     for name in ends:
         with pytest.raises(ir_exec.GraphError, match=naming(f"loop/body/{name}")):
             editor.remove(f"loop/body/{name}")

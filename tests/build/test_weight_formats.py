@@ -28,7 +28,7 @@ def sqnr(actual: np.ndarray, expected: np.ndarray = WEIGHT) -> float:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_format_keeps_what_its_bits_can(name: str) -> None:
+def test_format_error_follows_its_bits(name: str) -> None:
     encoded = encode(WEIGHT, (1,), FORMATS[name], 32)
     assert encoded.codes.shape == (6, 2, 32)
     assert encoded.scale.shape == (6, 2, 1)
@@ -66,7 +66,7 @@ def test_zero_is_exact_with_zero_points() -> None:
 
 
 @pytest.mark.parametrize("size", [1e-9, 1e9])
-def test_scales_that_f16_cannot_hold_are_f32(size: float) -> None:
+def test_scales_beyond_f16_are_f32(size: float) -> None:
     encoded = encode(WEIGHT * np.float32(size), (1,), FORMATS["int8_sym"])
     assert encoded.scale_type.name == "f32"
     assert sqnr(encoded.expand(), WEIGHT * np.float32(size)) > 40

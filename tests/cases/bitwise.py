@@ -39,7 +39,7 @@ PDPD = (
     ({"auto_broadcast": "pdpd"}, (2, 3, 4), (2, 3)),
     ({"auto_broadcast": "pdpd", AXIS: 0}, (2, 3, 4), (2, 1)),
 )
-"""What the plugin does not know, or does as if it were numpy."""
+"""Unsupported by the plugin, or computed with broadcasting of NumPy."""
 
 CASES: list[Case] = []
 

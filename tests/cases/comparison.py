@@ -39,7 +39,7 @@ CASES += [
     case("NotEqual", small("i32", (2, 3), 1), small("i32", (2, 3), 2), attributes={"auto_broadcast": "none"}),
     case("Equal", small("f32", (2, 3, 4), 1), small("f32", (3, 4), 2), attributes={"auto_broadcast": "pdpd", AXIS: -1}),
 ]
-# The plugin knows no axis but -1, and the reference kernel of Greater broadcasts the wrong side.
+# The plugin supports no axis but -1, and the reference kernel of Greater broadcasts the wrong side.
 CASES += [
     case(
         type,

@@ -6,7 +6,7 @@ import numpy as np
 
 from ir_exec.types import Array, ElementType
 from tests.conformance.case import Case
-from tests.helpers.values import numbered, of_kind
+from tests.helpers.values import array_of, iota
 
 KINDS = ["boolean", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f16", "bf16", "f32", "f64"]
 
@@ -32,13 +32,11 @@ CASES = [
     )
 ]
 CASES += [
-    select(
-        condition(2, 3), numbered(2, 3, element_type=element_type), numbered(2, 3, element_type=element_type, start=9)
-    )
+    select(condition(2, 3), iota(2, 3, element_type=element_type), iota(2, 3, element_type=element_type, start=9))
     for element_type in KINDS
 ]
 CASES += [
-    select(condition(*cond), numbered(*then), numbered(*else_, start=50), mode="numpy")
+    select(condition(*cond), iota(*then), iota(*else_, start=50), mode="numpy")
     for cond, then, else_ in [
         ((2, 3), (2, 3), (2, 3)),
         ((2, 3), (3,), (1,)),
@@ -55,12 +53,12 @@ CASES += [
     ]
 ]
 CASES += [
-    select(condition(*shape), numbered(*shape), numbered(*shape, start=50), mode="none")
+    select(condition(*shape), iota(*shape), iota(*shape, start=50), mode="none")
     for shape in [(2, 3), (), (0,), (1,), (2, 1, 4)]
 ]
 CASES += [
     # The plugin forgets the axis and refuses.
-    select(condition(*cond), numbered(*then), numbered(*else_, start=50), mode="pdpd", oracle="reference", **axis)
+    select(condition(*cond), iota(*then), iota(*else_, start=50), mode="pdpd", oracle="reference", **axis)
     for axis, cond, then, else_ in [
         ({}, (2, 3), (2, 3), (2, 3)),
         ({}, (2,), (2, 3), (2, 1)),
@@ -75,9 +73,9 @@ CASES += [
     ]
 ]
 CASES += [
-    select(condition(2, 3), numbered(2, 3), numbered(1, start=9), constants={2}),
-    select(condition(2, 3), numbered(2, 3), numbered(1, start=9), constants={0}),
-    select(condition(2, 3), numbered(2, 3), numbered(1, start=9), mode="NUMPY"),
+    select(condition(2, 3), iota(2, 3), iota(1, start=9), constants={2}),
+    select(condition(2, 3), iota(2, 3), iota(1, start=9), constants={0}),
+    select(condition(2, 3), iota(2, 3), iota(1, start=9), mode="NUMPY"),
 ]
 
 # Types that OpenVINO does not choose from: the answer is known all the same.
@@ -113,12 +111,12 @@ for right in (True, False):
     CASES += [bucketize(np.array([np.inf, -np.inf, np.nan, -0.0], F32), BOUNDARIES, right=right)]
     CASES += [
         bucketize(
-            of_kind([0, 3, 5, 9, 4], element_type), of_kind([0, 4, 5], element_type), right=right, output_type="i32"
+            array_of([0, 3, 5, 9, 4], element_type), array_of([0, 4, 5], element_type), right=right, output_type="i32"
         )
         for element_type in SEARCHED
     ]
     CASES += [
-        bucketize(of_kind([0, 3, 5, 9, 4], data_type), of_kind([0, 4, 5], buckets_type), right=right)
+        bucketize(array_of([0, 3, 5, 9, 4], data_type), array_of([0, 4, 5], buckets_type), right=right)
         for data_type, buckets_type in (("f32", "i64"), ("i64", "f32"), ("i32", "f32"), ("u8", "i8"), ("f32", "i32"))
     ]
 CASES += [
@@ -161,5 +159,5 @@ CASES += [
     Case("NonZero", 3, (np.array([0.0, -0.0, NAN, 1e-45, -1], np.float32),)),
     *(Case("NonZero", 3, (np.array(value, np.float32),), oracle="reference", note=f"{value}") for value in (0, 5)),
     *(Case("NonZero", 3, (np.array(value, np.float32),), constants=(0,), note=f"{value}") for value in (0, 5)),
-    *(Case("NonZero", 3, (of_kind([[0, 1, 2], [3, 0, 0]], element_type),)) for element_type in [*NUMBERS, "boolean"]),
+    *(Case("NonZero", 3, (array_of([[0, 1, 2], [3, 0, 0]], element_type),)) for element_type in [*NUMBERS, "boolean"]),
 ]

@@ -130,7 +130,7 @@ CASES += [
 def convert(data: Array, scale: object, shift: object | None = None, to: str = "f8e4m3", **fields: object) -> Case:
     dtype = data.dtype
     inputs = [data, np.asarray(scale, dtype)] + ([] if shift is None else [np.asarray(shift, dtype)])
-    # The way to f16 and the 8-bit type is exact, what is around it is not.
+    # The way to f16 and the 8-bit type is exact, the operations before and after are not.
     tolerance = {"f32": 1e-6, "f16": 2e-3, "bf16": 1e-2}[ElementType.of(data).name]
     defaults: dict[str, object] = {"constants": (1, 2)[: len(inputs) - 1], "rtol": tolerance, "atol": tolerance}
     return Case("FakeConvert", 13, tuple(inputs), {"destination_type": to}, **defaults | fields)  # type: ignore[arg-type]  # as a caller

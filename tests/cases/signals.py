@@ -30,7 +30,7 @@ def along(data: Array, axis: int, size: int, sign: int) -> Array:
     return np.moveaxis(moved @ np.exp(sign * 2j * np.pi * turns), -1, axis)
 
 
-def mirrored(data: Array, axis: int, size: int) -> Array:
+def mirror_half(data: Array, axis: int, size: int) -> Array:
     """The numbers of which data has the first half: number j and number size - j are conjugates."""
     half = np.moveaxis(data, axis, -1)[..., : size // 2 + 1]
     half = np.pad(half, [(0, 0)] * (half.ndim - 1) + [(0, size // 2 + 1 - half.shape[-1])])
@@ -45,7 +45,7 @@ def by_formula(type: str, data: Array, axes: tuple[int, ...], sizes: tuple[int, 
     turned = [axis % numbers.ndim for axis in axes]
     for axis, size in zip(turned, sizes, strict=True):
         if type == "IRDFT" and axis == turned[-1]:
-            numbers = mirrored(numbers, axis, size)
+            numbers = mirror_half(numbers, axis, size)
         numbers = along(numbers, axis, size, 1 if type.startswith("I") else -1) / (size if type[0] == "I" else 1)
     if type == "RDFT":
         numbers = np.take(numbers, range(sizes[-1] // 2 + 1), turned[-1])
@@ -76,7 +76,7 @@ def fourier(
 def alone(
     type: str, shape: tuple[int, ...], axes: tuple[int, ...], sizes: tuple[int, ...] | None = None, **more: Any
 ) -> Case:
-    """A case for which the plugin reads beyond the data, or gives up; the formula knows the answer."""
+    """A case for which the plugin reads beyond the data, or gives up; the formula gives the answer."""
     signal_shape = shape if type == "RDFT" else shape[:-1]
     signal = [signal_shape[axis] for axis in axes]
     if type == "IRDFT":
@@ -88,7 +88,7 @@ def alone(
 
 
 def larger(type: str, shape: tuple[int, ...], axes: tuple[int, ...], sizes: tuple[int, ...] | None) -> bool:
-    """Whether the plugin would read beyond the data (it fills up no axis of RDFT, one of IRDFT) or refuse a -1."""
+    """Return True if the plugin would read beyond the data (it pads no axis of RDFT, one of IRDFT) or refuse a -1."""
     outer = len(axes) - (type == "IRDFT")
     bigger = any(size > shape[axis] for axis, size in zip(axes[:outer], sizes or (), strict=False))
     return bigger or -1 in (sizes or ())
@@ -135,7 +135,7 @@ CASES += [
     for type in ("DFT", "IDFT")
 ]
 
-# Short floats, index types, and inputs that only the run knows.
+# Short floats, index types, and inputs known only at run time.
 for case_type, data_shape in (("DFT", (3, 5, 2)), ("IDFT", (3, 5, 2)), ("IRDFT", (3, 5, 2)), ("RDFT", (3, 5))):
     CASES += [
         fourier(case_type, data_shape, (0, 1), (3, 4), element_type=element_type) for element_type in ("f16", "bf16")

@@ -90,7 +90,7 @@ def to(target: str, data: Array, **fields: object) -> Case:
 
 
 def exact(element_type: str) -> Array:
-    """Values that are the same in every float: no rounding is asked for."""
+    """Values that are equal in every float: no rounding is required."""
     values = np.array([0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 112, 128])
     if ElementType[element_type].is_float:
         values = np.concatenate([values, values / -64.0])
@@ -301,20 +301,20 @@ def unpack(data: Array, *, constants: tuple[int, ...] = (), **more: Any) -> Case
     return Case("StringTensorUnpack", 15, (data,), constants=constants, outputs=3, **more)
 
 
-def unpacked(begins: Any, ends: Any, symbols: str) -> tuple[Array, ...]:
+def unpack_strings(begins: Any, ends: Any, symbols: str) -> tuple[Array, ...]:
     return np.array(begins, np.int32), np.array(ends, np.int32), bytes_of(symbols)
 
 
 CASES += [
-    unpack(strings("Intel", "OpenVINO"), expected=unpacked([0, 5], [5, 13], "IntelOpenVINO"), **SPECIFIED),
+    unpack(strings("Intel", "OpenVINO"), expected=unpack_strings([0, 5], [5, 13], "IntelOpenVINO"), **SPECIFIED),
     unpack(
         strings("OMZ", "", "GenAI", " ", "2024"),
-        expected=unpacked([0, 3, 3, 8, 9], [3, 3, 8, 9, 13], "OMZGenAI 2024"),
+        expected=unpack_strings([0, 3, 3, 8, 9], [3, 3, 8, 9, 13], "OMZGenAI 2024"),
         **SPECIFIED,
     ),
     unpack(
         strings("Intel", "OpenVINO", "OMZ", "GenAI", shape=(2, 2)),
-        expected=unpacked([[0, 5], [13, 16]], [[5, 13], [16, 21]], "IntelOpenVINOOMZGenAI"),
+        expected=unpack_strings([[0, 5], [13, 16]], [[5, 13], [16, 21]], "IntelOpenVINOOMZGenAI"),
         **SPECIFIED,
     ),
     *[

@@ -80,7 +80,7 @@ def attention() -> tuple[Builder, dict[str, int]]:
     return builder, ids
 
 
-def test_the_pattern_that_moved_the_batch_and_no_weight() -> None:
+def test_pattern_moving_the_batch_is_blamed_over_weight() -> None:
     builder, ids = attention()
     raw = builder.result(ids["product"], (1, 6, 8))
     assert check_model(raw, weights=builder.weights).ok
@@ -91,7 +91,7 @@ def test_the_pattern_that_moved_the_batch_and_no_weight() -> None:
     assert [location.layer_id for location in error.related] == [str(ids["merge"]), str(ids["merge"] + 1)]
 
 
-def test_the_pattern_that_dropped_the_batch_and_no_order_of_axes() -> None:
+def test_pattern_dropping_the_batch_is_blamed() -> None:
     builder, ids = attention()
     pattern = builder.const(1, 6, 2, 4)
     again = builder.reshape(ids["product"], (1, 6, 8), pattern, (1, 6, 2, 4))
@@ -106,7 +106,7 @@ def test_the_pattern_that_dropped_the_batch_and_no_order_of_axes() -> None:
     assert error.hint == mentions(1, pattern, f"layer{pattern}", "[1,6,2,4]")
 
 
-def test_a_pattern_that_is_put_together() -> None:
+def test_concatenated_pattern() -> None:
     builder = Builder()
     x = builder.parameter(1, 6, 8)
     parts = [builder.const(1), builder.const(6), builder.const(-1)]
@@ -119,7 +119,7 @@ def test_a_pattern_that_is_put_together() -> None:
     assert error.hint == mentions(1, parts[0], f"layer{parts[0]}", "[1]")
 
 
-def test_a_pattern_that_is_computed_blames_no_constant_of_its_own() -> None:
+def test_computed_pattern_blames_no_constant() -> None:
     builder = Builder()
     x = builder.parameter(1, 6, 8)
     difference = builder.add("Subtract", "i64 i64 i64", [(builder.const(3), (1,)), (builder.const(2), (1,))], (1,))
@@ -132,7 +132,7 @@ def test_a_pattern_that_is_computed_blames_no_constant_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("dims", [15, 16, 17])
-def test_a_long_constant_is_told_by_its_type(dims: int) -> None:
+def test_long_constant_is_described_by_type(dims: int) -> None:
     builder = Builder()
     x = builder.parameter(1, 6)
     sizes = (1, 6, *[1] * (dims - 2))
@@ -149,7 +149,7 @@ def test_a_long_constant_is_told_by_its_type(dims: int) -> None:
     assert sizes_of(pattern, type) == ({1, 6} if dims <= 16 else {dims})
 
 
-def test_where_nothing_is_known_nothing_is_stray() -> None:
+def test_unknown_values_are_not_stray() -> None:
     builder = Builder()
     reshaped = builder.reshape(builder.parameter(1, 6, 8), (1, 6, 8), builder.const(1, 6, -1), (1, 6, 8))
     relu = builder.add("ReLU", "f32 f32", [(reshaped, (1, 6, 8))], (1, 6, 8))
@@ -175,7 +175,7 @@ def test_where_nothing_is_known_nothing_is_stray() -> None:
         ((1, 6, 8), (1, 12, 8), (1, -1, 8), False),
         ((1, 6, 8), (1, 12, 8), (-1, 6, 8), True),
         ((2, 6, 8), (4, 6, 8), (2, 6, -1), True),
-        ((6,), (18,), (-1, 1, 6), False),  # a batch that was merged comes out again
+        ((6,), (18,), (-1, 1, 6), False),  # a merged batch is restored
         ((6,), (18,), (1, 2, -1), False),
         ((6, 8), (18, 8), (6, -1), True),
     ],

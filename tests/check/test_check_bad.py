@@ -18,7 +18,7 @@ BAD = Path(__file__).parents[1] / "bad"
 EXPECTED: dict[str, list[str]] = json.loads((BAD / "expected.json").read_text("utf-8"))
 
 TARGETS = {"IR119-newer-than-target": "2024.0"}
-"""Files that are wrong only when something is asked of them."""
+"""Files whose faults depend on the options of the check."""
 
 WITHOUT_FILE = {
     Code.unreadable_path: "the file is one that does not exist",
@@ -68,7 +68,7 @@ def test_findings_of_all_files_are_recorded() -> None:
     assert text == read_recording(BAD / "expected.json", text)
 
 
-def test_files_are_named_after_the_rule_that_they_break() -> None:
+def test_files_are_named_after_their_rule() -> None:
     for name, lines in EXPECTED.items():
         if name.startswith("IR"):
             assert any(f"[{name[:5]}]" in line for line in lines), name
@@ -80,7 +80,7 @@ def test_every_rule_has_a_file() -> None:
     assert not missing
 
 
-def test_messages_name_what_is_declared_and_what_is_inferred() -> None:
+def test_messages_name_declared_and_inferred_types() -> None:
     """Of the findings that only this checker has."""
     report = check_model(BAD / "IR601-declared-dims.xml")
     (error,) = report.errors

@@ -57,11 +57,11 @@ def condition() -> IRFile:
     return net.file(np.array(False), ROWS, -ROWS)
 
 
-def respelled(xml: bytes, spell: Callable[[str], str]) -> bytes:
-    return re.sub(rb'(?<= )type="(\w+)" version=', lambda match: spelled(match[1], spell), xml)
+def respell_types(xml: bytes, spell: Callable[[str], str]) -> bytes:
+    return re.sub(rb'(?<= )type="(\w+)" version=', lambda match: respell_type(match[1], spell), xml)
 
 
-def spelled(type_name: bytes, spell: Callable[[str], str]) -> bytes:
+def respell_type(type_name: bytes, spell: Callable[[str], str]) -> bytes:
     return f'type="{spell(type_name.decode())}" version='.encode()
 
 
@@ -77,7 +77,7 @@ def output_of(file: IRFile) -> Array:
 @pytest.mark.parametrize("network", [iterator, loop, condition])
 def test_layers_with_bodies(network: Callable[[], IRFile], spell: Callable[[str], str]) -> None:
     file = network()
-    other = IRFile(respelled(file.xml, spell), file.weights, file.inputs)
+    other = IRFile(respell_types(file.xml, spell), file.weights, file.inputs)
     assert other.xml != file.xml
     assert faults(other) == faults(file) == []
     np.testing.assert_array_equal(output_of(other), output_of(file), strict=True)
@@ -87,7 +87,7 @@ def test_layers_with_bodies(network: Callable[[], IRFile], spell: Callable[[str]
 def test_networks_in_lower_case(name: str) -> None:
     path = NETWORKS / f"{name}.xml"
     weights = path.with_suffix(".bin")
-    other = respelled(path.read_bytes(), str.lower)
+    other = respell_types(path.read_bytes(), str.lower)
     assert b'type="parameter"' in other
     expected, actual = (ir_exec.check_model(source, weights=weights) for source in (path, other))
     assert [diagnostic.code for diagnostic in actual.diagnostics] == [

@@ -1,4 +1,4 @@
-"""Whatever the bytes, `check_model` answers; how soon `python -m benchmarks.hostile` measures."""
+"""`check_model` answers for any bytes; `python -m benchmarks.hostile` measures its time."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_replaced_pieces(data: st.DataObject) -> None:
 @settings(max_examples=60)
 @given(st.data())
 def test_replaced_numbers(data: st.DataObject) -> None:
-    """Well-formed files with other numbers: ids, ports, dims, offsets, attributes."""
+    """Well-formed files with changed numbers: ids, ports, dims, offsets, attributes."""
     places = [index for index in range(len(SMALL)) if SMALL[index : index + 1].isdigit()]
     raw = bytearray(SMALL)
     for offset in data.draw(st.lists(st.sampled_from(places), min_size=1, max_size=5)):
@@ -72,14 +72,14 @@ def test_cut_files(length: int, weights_length: int) -> None:
 @settings(max_examples=25)
 @given(st.data())
 def test_memory_is_a_small_multiple_of_the_files(data: st.DataObject) -> None:
-    """Whatever sizes a damaged file asks for: shapes, sizes and offsets with many digits."""
+    """Sizes in damaged files: shapes, sizes and offsets with many digits."""
     raw = bytearray(SMALL)
     places = [index for index in range(len(SMALL)) if SMALL[index : index + 1].isdigit()]
     for offset in sorted(data.draw(st.lists(st.sampled_from(places), min_size=1, max_size=6)), reverse=True):
         raw[offset : offset + 1] = data.draw(
             st.sampled_from([b"999999999", b"1000000000000", b"-99", b"3,99999,99999"])
         )
-    check_model(bytes(raw), weights=SMALL_WEIGHTS)  # imports whatever these operators need
+    check_model(bytes(raw), weights=SMALL_WEIGHTS)  # imports the modules of these operators
     tracemalloc.start()
     try:
         check(bytes(raw), SMALL_WEIGHTS)
@@ -89,7 +89,7 @@ def test_memory_is_a_small_multiple_of_the_files(data: st.DataObject) -> None:
     assert peak < 40 * len(raw) + 4 * 2**20
 
 
-def test_a_result_of_a_body_without_an_edge_is_no_fault_of_the_program() -> None:
+def test_body_result_without_edge_is_no_internal_error() -> None:
     """Its edge ends at a port that does not exist."""
     edge = b'<edge from-layer="4" from-port="2" to-layer="5" to-port="0" />'
     before, _, after = SMALL.rpartition(edge)

@@ -132,7 +132,7 @@ class TestReport:
 
 
 class TestVotes:
-    """Who is wrong where declared and inferred types part."""
+    """The layer at fault where declared and inferred types differ."""
 
     def test_layers_below_side_with_the_inferred_type(self) -> None:
         """The layer below is checked with [2,3]: its own declaration, made for [2,9], is a fault of its own."""
@@ -165,7 +165,7 @@ class TestVotes:
         )
         assert places(check_model(text)) == [(Code.dims_differ, "2", "indices")]
 
-    def test_an_edge_from_another_layer_is_the_fault_of_the_input_alone(self) -> None:
+    def test_edge_from_another_layer_is_one_fault(self) -> None:
         """GatherElements would fail on indices of type f32 and of another rank; the edge is what is wrong."""
         gather = layer(
             2,
@@ -190,9 +190,7 @@ class TestVotes:
         assert places(check_model(text)) == [(Code.declared_dims, "1", "1")]
 
     @pytest.mark.parametrize(("mine", "below", "faulty"), [((2, 9), (2, 3), "1"), ((2, 3), (2, 9), "2")])
-    def test_one_layer_below_is_asked_what_it_gives(
-        self, mine: tuple[int, ...], below: tuple[int, ...], faulty: str
-    ) -> None:
+    def test_consumer_of_unknown_layer_votes(self, mine: tuple[int, ...], below: tuple[int, ...], faulty: str) -> None:
         """Only with an input of [2,3] does the ReLU give the [2,3] that it declares."""
         unknown = layer(1, "Mine", opset="my", inputs=[port(0, "f32", (2, 3))], outputs=[port(1, "f32", mine)])
         text = net(
@@ -201,7 +199,7 @@ class TestVotes:
         )
         assert [layer_id for _, layer_id, _ in places(check_model(text))] == [faulty]
 
-    def test_several_layers_that_declare_the_same_outvote_the_one_that_they_take(self) -> None:
+    def test_consistent_declarations_outvote_their_source(self) -> None:
         """A Parameter that was changed in both of its places: one fault, which is not that of the layers below."""
         below = [relu(1), relu(2), result(3, dims=(2, 3)), result(4, dims=(2, 3))]
         ends = [(0, 0, 1, 0), (0, 0, 2, 0), (1, 1, 3, 0), (2, 1, 4, 0)]
@@ -214,7 +212,7 @@ class TestVotes:
             (Code.declared_element_type, "0", "output")
         ]
 
-    def test_layers_that_declare_different_things_speak_for_themselves(self) -> None:
+    def test_conflicting_declarations_are_blamed_on_their_layers(self) -> None:
         layers = [parameter(0, dims=(2, 5)), relu(1), relu(2, (2, 4), (2, 4)), result(3, dims=(2, 3))]
         text = net([*layers, result(4, dims=(2, 4))], [(0, 0, 1, 0), (0, 0, 2, 0), (1, 1, 3, 0), (2, 1, 4, 0)])
         assert places(check_model(text)) == [(Code.declared_dims, "1", "data"), (Code.declared_dims, "2", "data")]
@@ -237,7 +235,7 @@ class TestVotes:
 
 class TestConsequences:
     def test_a_duplicate_id_leaves_edges_dangling_and_misled(self) -> None:
-        """Layer 2 got the id of layer 1: its edges dangle, and are not reported as faults of their own."""
+        """Layer 2 got the id of layer 1: its edges dangle, and are not reported as separate faults."""
         text = net(
             [parameter(0, dims=(2, 3)), relu(1), relu(1, element_type="f16"), result(3, dims=(2, 3))],
             [(0, 0, 1, 0), (1, 1, 2, 0), (2, 1, 3, 0)],
@@ -254,8 +252,8 @@ class TestConsequences:
         )
         assert places(check_model(text)) == [(Code.duplicate_layer_id, "1", None), (Code.declared_dims, "5", "output")]
 
-    def test_a_constant_that_cannot_be_read_stops_no_layer_below(self) -> None:
-        """Reshape asks for the value of its pattern, which lies behind the end of the weights."""
+    def test_unreadable_constant_does_not_stop_check(self) -> None:
+        """Reshape reads the value of its pattern, which is stored after the end of the weights."""
         reshape = layer(
             2,
             "Reshape",
@@ -269,15 +267,15 @@ class TestConsequences:
         )
         assert places(check_model(text, weights=bytes(16))) == [(Code.weights_short, "1", None)]
 
-    def test_weights_that_were_cut_off_are_one_fault(self) -> None:
+    def test_truncated_weights_are_one_fault(self) -> None:
         raw = (NETWORKS / "gnn_gcn_gat.xml").read_bytes()
         weights = (NETWORKS / "gnn_gcn_gat.bin").read_bytes()
         report = check_model(raw, weights=weights[: len(weights) // 2])
         assert [code for code, _, _ in places(report)] == [Code.weights_short]
         assert f"{len(weights) // 2:,}" in report.errors[0].message
 
-    def test_only_constants_that_are_cut_off_are_counted(self) -> None:
-        """Of four, one lies within the weights, one ends with them, and one needs no bytes."""
+    def test_only_truncated_constants_are_counted(self) -> None:
+        """Of four, one is within the weights, one ends with them, and one needs no bytes."""
         constants = [const(0, "f32", (2,), 0, 8), const(1, "f32", (2,), 8, 8)]
         constants += [const(2, "f32", (0,), 24, 0), const(3, "f32", (2,), 16, 8), const(4, "f32", (2,), 24, 8)]
         results = [result(5 + id, dims=(0,) if id == 2 else (2,)) for id in range(5)]
@@ -286,7 +284,7 @@ class TestConsequences:
         assert places(report) == [(Code.weights_short, "3", None)]
         assert facts(report.errors[0].message) == ["16", "2", "32", "5"]
 
-    def test_a_wrong_constant_that_several_layers_take_is_one_fault(self) -> None:
+    def test_wrong_shared_constant_is_one_fault(self) -> None:
         def reshape(id: int) -> str:
             inputs = [port(0, "f32", (2, 3)), port(1, "i64", (2,))]
             return layer(id, "Reshape", data='special_zero="false"', inputs=inputs, outputs=[port(2, "f32", (3, 2))])
@@ -301,7 +299,7 @@ class TestConsequences:
         assert places(report) == [(Code.impossible_shape, "2", "shape")]
         assert 'layer 1 "layer1" (Const)' in (report.errors[0].hint or "")
 
-    def test_a_constant_that_a_layer_takes_twice_hides_nothing(self) -> None:
+    def test_constant_read_twice_hides_nothing(self) -> None:
         inputs = [port(0, "f32", (4,)), *(port(id, "i64", (1,)) for id in (1, 2, 3, 4))]
         slices = layer(2, "Slice", opset="opset8", inputs=inputs, outputs=[port(5, "f32", (1,))])
         ends = [(0, 0, 2, 0), *((1, 0, 2, position) for position in (1, 2, 3, 4)), (2, 5, 3, 0)]
@@ -319,7 +317,7 @@ class TestConsequences:
             (Code.weights_short, "2", None),
         ]
 
-    def test_the_byte_of_an_empty_constant_is_used(self) -> None:
+    def test_byte_of_empty_constant_is_used(self) -> None:
         """OpenVINO writes one byte for a constant without elements."""
         text = net([const(0, "f32", (0,), 0, 1), result(1, dims=(0,))], [(0, 0, 1, 0)])
         assert not check_model(text, weights=bytes(1)).diagnostics
@@ -335,7 +333,7 @@ class TestConsequences:
 
 
 class TestPrecisions:
-    """Which spellings OpenVINO 2026.4 reads at the port of a Parameter."""
+    """Spellings that OpenVINO 2026.4 reads at the port of a Parameter."""
 
     def faults(self, precision: str) -> list[str]:
         text = net([parameter(0, dims=(2,)), result(1, dims=(2,))], [(0, 0, 1, 0)])
@@ -347,11 +345,11 @@ class TestPrecisions:
         return [error.message for error in report.errors if "precision" in error.message]
 
     @pytest.mark.parametrize("precision", ["FP32", "f32", "U1", "BIN", "BOOL", "boolean", "UNSPECIFIED", "dynamic"])
-    def test_those_that_are_read(self, precision: str) -> None:
+    def test_readable_spellings(self, precision: str) -> None:
         assert not self.faults(precision)
 
     @pytest.mark.parametrize(("precision", "has_hint"), [("fp32", True), ("F32", True), ("FP33", False)])
-    def test_those_that_are_not(self, precision: str, has_hint: bool) -> None:
+    def test_unreadable_spellings(self, precision: str, has_hint: bool) -> None:
         (message,) = self.faults(precision)
         assert repr(precision) in message
         assert ("FP32" in message) == has_hint
@@ -371,7 +369,7 @@ class TestNumberOfOutputs:
 
 
 class TestNotChecked:
-    def test_operators_that_are_not_implemented(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_unimplemented_operators(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Every operator is, so one is taken away."""
         type, opset = "SoftSign", "opset9"
         assert resolve(type, opset).type_name == type
@@ -387,7 +385,7 @@ class TestNotChecked:
         assert places(report, "info") == [(Code.operator_not_implemented, "1", None)]
         assert (report.layers_checked, report.layers_not_checked) == (2, 1)
 
-    def test_a_fault_of_ours_is_no_fault_of_the_file(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_internal_error_is_no_fault_of_the_file(self, monkeypatch: pytest.MonkeyPatch) -> None:
         cls = resolve("ReLU", "opset1")
 
         def broken(self: object, data: TensorType) -> TensorType:
@@ -415,9 +413,7 @@ class TestNotChecked:
     @pytest.mark.parametrize(
         ("raised", "code"), [(MemoryError(), Code.limit_exceeded), (RecursionError("deep"), Code.internal_error)]
     )
-    def test_a_file_that_cannot_be_checked_is_not_ok(
-        self, raised: Exception, code: str, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_unchecked_file_is_not_ok(self, raised: Exception, code: str, monkeypatch: pytest.MonkeyPatch) -> None:
         def broken(*args: object, **keywords: object) -> None:
             raise raised
 
@@ -484,7 +480,7 @@ class TestSmallRules:
         )
         assert (places(check_model(text)) == [(Code.declared_dims, "1", "output")]) == is_odd
 
-    def test_no_result_is_not_said_where_ids_are_in_doubt(self) -> None:
+    def test_missing_result_is_not_reported_with_doubtful_ids(self) -> None:
         """The Result may be the layer whose id is taken."""
         doubtful = [parameter(0, dims=(2, 3)), relu(1), relu(1)]
         codes = [code for code, _, _ in places(check_model(net(doubtful, [(0, 0, 1, 0)])))]

@@ -34,7 +34,7 @@ def in_the_network(bias: tuple[int, ...], size: int) -> bytes:
 
 
 @pytest.mark.parametrize("make", [in_a_body, in_the_network])
-def test_the_missing_file_is_one_error_and_all_is_checked(make, tmp_path: Path) -> None:
+def test_missing_file_is_one_error_and_check_continues(make, tmp_path: Path) -> None:
     path = tmp_path / "model.xml"
     path.write_bytes(make((3,), 12))
     for source in (path, path.read_bytes()):
@@ -54,7 +54,7 @@ def test_shapes_and_sizes_of_constants_are_checked(make) -> None:
     assert Code.constant_size in codes
 
 
-def test_values_that_are_not_there_are_not_guessed() -> None:
+def test_missing_values_are_not_guessed() -> None:
     """A Reshape to an unknown pattern may give what the port declares."""
     pattern = const(1, "i64", (2,), 0, 16)
     reshape = layer(

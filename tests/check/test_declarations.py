@@ -1,4 +1,4 @@
-"""Two types of one value, side by side."""
+"""Comparison of two types of one value."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_types_that_contradict_each_other(declared: str, actual: str, code: Code
         ("f32[1..6]", "f32[4..8]", "f32[4..6]"),
     ],
 )
-def test_what_one_type_does_not_say_is_taken_from_the_other(chosen: str, other: str, expected: str) -> None:
+def test_partial_types_complement_each_other(chosen: str, other: str, expected: str) -> None:
     assert merge_types(type_of(chosen), type_of(other)) == type_of(expected)
 
 
@@ -88,7 +88,7 @@ DIMS = (1, 1, 4, 4)
 OUT = (1, 1, 2, 2)
 
 
-def found(xml: bytes) -> list[tuple[str, Code, str | None]]:
+def findings_of(xml: bytes) -> list[tuple[str, Code, str | None]]:
     return [
         (diagnostic.severity, diagnostic.code, diagnostic.location.layer_id)
         for diagnostic in check_model(xml, weights=bytes(64)).diagnostics
@@ -96,7 +96,7 @@ def found(xml: bytes) -> list[tuple[str, Code, str | None]]:
     ]
 
 
-def pooled(indices: str, *, opset: str = "opset8", read: bool = False) -> bytes:
+def max_pool(indices: str, *, opset: str = "opset8", read: bool = False) -> bytes:
     """MaxPool, whose indices are i64; read: a Convert takes them."""
     data = 'strides="2,2" pads_begin="0,0" pads_end="0,0" kernel="2,2" rounding_type="floor"'
     outputs = [port(1, dims=OUT), port(2, indices, OUT)]
@@ -117,21 +117,21 @@ def pooled(indices: str, *, opset: str = "opset8", read: bool = False) -> bytes:
 
 @pytest.mark.parametrize("read", [False, True])
 def test_indices_of_max_pool_as_f32(read: bool) -> None:
-    assert found(pooled("f32", read=read)) == [("warning", Code.declared_element_type, "1")]
-    assert found(pooled("i64", read=read)) == []
+    assert findings_of(max_pool("f32", read=read)) == [("warning", Code.declared_element_type, "1")]
+    assert findings_of(max_pool("i64", read=read)) == []
 
 
-def test_indices_of_another_type_are_wrong_where_a_layer_takes_them() -> None:
-    assert found(pooled("u8")) == [("warning", Code.declared_element_type, "1")]
-    assert ("error", Code.declared_element_type, "1") in found(pooled("u8", read=True))
+def test_wrong_index_type_is_reported_when_read() -> None:
+    assert findings_of(max_pool("u8")) == [("warning", Code.declared_element_type, "1")]
+    assert ("error", Code.declared_element_type, "1") in findings_of(max_pool("u8", read=True))
 
 
 def test_the_pooled_values_are_not_excused() -> None:
-    xml = pooled("i64").replace(b'<port id="1" precision="FP32">', b'<port id="1" precision="I64">')
-    assert ("error", Code.declared_element_type, "1") in found(xml)
+    xml = max_pool("i64").replace(b'<port id="1" precision="FP32">', b'<port id="1" precision="I64">')
+    assert ("error", Code.declared_element_type, "1") in findings_of(xml)
 
 
-def detected(element_type: str, declared: str) -> bytes:
+def detection_output(element_type: str, declared: str) -> bytes:
     data = (
         'num_classes="2" keep_top_k="3" nms_threshold="0.5" code_type="caffe.PriorBoxParameter.CENTER_SIZE" top_k="3"'
     )
@@ -145,13 +145,13 @@ def detected(element_type: str, declared: str) -> bytes:
 
 
 def test_boxes_of_f16_networks_as_f32() -> None:
-    assert found(detected("f16", "f32")) == [("warning", Code.declared_element_type, "3")]
-    assert found(detected("f16", "f16")) == []
-    assert ("error", Code.declared_element_type, "3") in found(detected("f32", "f16"))
+    assert findings_of(detection_output("f16", "f32")) == [("warning", Code.declared_element_type, "3")]
+    assert findings_of(detection_output("f16", "f16")) == []
+    assert ("error", Code.declared_element_type, "3") in findings_of(detection_output("f32", "f16"))
 
 
-def joined(inner: tuple[int, ...], outer: tuple[int, ...], axis: str = 'axis="0"') -> bytes:
-    """A TensorIterator over three rows; the ReLU inside declares `inner`, the layer around it `outer`."""
+def concatenating_loop(inner: tuple[int, ...], outer: tuple[int, ...], axis: str = 'axis="0"') -> bytes:
+    """A TensorIterator over three rows; the ReLU inside declares `inner`, the TensorIterator `outer`."""
     body_layers = [
         parameter(0, dims=(1, 2)),
         layer(1, "ReLU", inputs=[port(0, dims=(1, 2))], outputs=[port(1, dims=inner)]),
@@ -167,10 +167,10 @@ def joined(inner: tuple[int, ...], outer: tuple[int, ...], axis: str = 'axis="0"
 
 
 def test_joined_dims_declared_inside_of_a_loop() -> None:
-    assert found(joined((1, 2), (3, 2))) == []
-    assert found(joined((3, 2), (3, 2))) == [("warning", Code.declared_dims, "1")]
-    assert ("error", Code.declared_dims, "1") in found(joined((4, 2), (3, 2)))
-    assert ("error", Code.declared_dims, "1") in found(joined((3, 2), (3, 2), axis=""))
+    assert findings_of(concatenating_loop((1, 2), (3, 2))) == []
+    assert findings_of(concatenating_loop((3, 2), (3, 2))) == [("warning", Code.declared_dims, "1")]
+    assert ("error", Code.declared_dims, "1") in findings_of(concatenating_loop((4, 2), (3, 2)))
+    assert ("error", Code.declared_dims, "1") in findings_of(concatenating_loop((3, 2), (3, 2), axis=""))
 
 
 @pytest.mark.parametrize(("precision", "severity"), [("", "warning"), (' precision="FP32"', "error")])
@@ -178,16 +178,16 @@ def test_dims_at_a_result_without_a_precision(precision: str, severity: str) -> 
     odd = layer(2, "Result", inputs=[f'<port id="0"{precision}><dim>7</dim></port>'])
     relu = layer(1, "ReLU", inputs=[port(0, dims=(2, 3))], outputs=[port(1, dims=(2, 3))])
     xml = net([parameter(0, dims=(2, 3)), relu, odd], [(0, 0, 1, 0), (1, 1, 2, 0)])
-    assert found(xml) == [(severity, Code.declared_rank, "2")]
+    assert findings_of(xml) == [(severity, Code.declared_rank, "2")]
 
 
 def test_dims_at_another_layer_without_a_precision() -> None:
     odd = layer(1, "ReLU", inputs=['<port id="0"><dim>7</dim></port>'], outputs=[port(1, dims=(2, 3))])
     xml = net([parameter(0, dims=(2, 3)), odd, result(2, dims=(2, 3))], [(0, 0, 1, 0), (1, 1, 2, 0)])
-    assert ("error", Code.declared_rank, "1") in found(xml)
+    assert ("error", Code.declared_rank, "1") in findings_of(xml)
 
 
-def test_a_reader_with_an_error_says_nothing_about_a_scalar() -> None:
+def test_faulty_reader_gives_no_scalar_hint() -> None:
     """A sum to a scalar that reads itself: what its data was declared as is not what the others read."""
     total = layer(
         2, "ReduceSum", data='keep_dims="0"', inputs=[port(0, dims=(3, 8)), port(1, "i32", (2,))], outputs=[port(2)]
@@ -198,7 +198,7 @@ def test_a_reader_with_an_error_says_nothing_about_a_scalar() -> None:
     assert [error.code for error in report.errors] == [Code.cycle]
 
 
-def test_a_layer_that_reads_itself_says_nothing_about_its_output() -> None:
+def test_self_reading_layer_has_no_output_type() -> None:
     data = [port(0, dims=(3,)), port(1, "i32"), port(2, "i32")]
     gather = layer(3, "Gather", opset="opset8", inputs=data, outputs=[port(3)])
     unsqueeze = layer(4, "Unsqueeze", inputs=[port(0), port(1, "i32")], outputs=[port(2, dims=(1,))])
@@ -208,7 +208,7 @@ def test_a_layer_that_reads_itself_says_nothing_about_its_output() -> None:
     assert [error.code for error in report.errors] == [Code.cycle]
 
 
-def test_a_result_that_cannot_be_read_is_there() -> None:
+def test_unreadable_result_still_exists() -> None:
     relu = layer(1, "ReLU", inputs=[port(0, dims=(3,))], outputs=[port(1, dims=(3,))])
     xml = net([parameter(0, dims=(3,)), relu, result(2, dims=(3,))], [(0, 0, 1, 0), (1, 1, 2, 0)]).decode()
     report = check_model(xml.replace('type="Result" version="opset1"', 'type="Result"').encode())

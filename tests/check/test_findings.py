@@ -1,4 +1,4 @@
-"""What Model Optimizer always wrote is one info for a file; a misspelt attribute stays a warning."""
+"""Attributes that Model Optimizer always wrote are one info for a file; a misspelled attribute stays a warning."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def convolutions(first: str, second: str) -> bytes:
     return net(layers, [(0, 0, 2, 0), (1, 0, 2, 1), (2, 2, 3, 0), (1, 0, 3, 1), (3, 2, 4, 0)])
 
 
-def test_they_are_one_info() -> None:
+def test_unknown_attributes_are_one_info() -> None:
     raw = convolutions('output_padding="0,0" group="1"', 'output_padding="0,0"')
     (diagnostic,) = check_model(raw, weights=bytes(16)).diagnostics
     assert (diagnostic.code, diagnostic.severity, diagnostic.location.layer_id) == (Code.unknown_attribute, "info", "2")
@@ -42,17 +42,17 @@ def test_they_are_one_info() -> None:
 @pytest.mark.parametrize(
     ("first", "second", "told"), [('group="1"', "", "once"), ('group="1"', 'group="1"', "2 times")]
 )
-def test_they_are_counted(first: str, second: str, told: str) -> None:
+def test_unknown_attributes_are_counted(first: str, second: str, told: str) -> None:
     (diagnostic,) = check_model(convolutions(first, second), weights=bytes(16)).diagnostics
     assert f"({told}" in diagnostic.message
 
 
-def test_an_attribute_of_any_name_is_a_warning() -> None:
+def test_attribute_with_any_name_is_a_warning() -> None:
     (diagnostic,) = check_model(convolutions('a.b="1"', ""), weights=bytes(16)).diagnostics
     assert (diagnostic.code, diagnostic.severity) == (Code.unknown_attribute, "warning")
 
 
-def test_a_misspelt_attribute_is_a_warning() -> None:
+def test_a_misspelled_attribute_is_a_warning() -> None:
     report = check_model(convolutions('output_padding="0,0"', 'stridse="2,2"'), weights=bytes(16))
     assert [(diagnostic.severity, diagnostic.location.layer_id) for diagnostic in report.diagnostics] == [
         ("info", "2"),
@@ -71,8 +71,8 @@ def test_strict_passes(tmp_path: Path) -> None:
     assert CliRunner().invoke(main, ["check", str(path), "--strict"]).exit_code == 1
 
 
-def test_tensor_names_of_values_that_nobody_asks_for() -> None:
-    """Quantizing tools name FakeQuantize layers after what they quantize; only inputs and outputs are asked for."""
+def test_tensor_names_without_readers() -> None:
+    """Quantizing tools name FakeQuantize layers after their inputs; only names of inputs and outputs are looked up."""
     shape = (2, 3)
 
     def relu(id: int, names: str) -> str:

@@ -56,7 +56,7 @@ def test_files_with_other_errors_are_not_touched(name: str, reason: mentions) ->
     assert (result.has_changed, result.reason) == (False, reason)
 
 
-def test_what_can_be_fixed_is_and_the_rest_is_told() -> None:
+def test_fixable_faults_are_fixed_and_others_reported() -> None:
     path = BAD / "many-independent-faults.xml"
     result = fix(path)
     assert result.reason == mentions("IR116", "IR204", "IR503")
@@ -70,7 +70,7 @@ def test_what_can_be_fixed_is_and_the_rest_is_told() -> None:
 class TestDeclare:
     """An attribute was edited: everything below it declares what was true before."""
 
-    def edited(self, network: str, tmp_path: Path, *edits: tuple[bytes, bytes]) -> Path:
+    def write_edited(self, network: str, tmp_path: Path, *edits: tuple[bytes, bytes]) -> Path:
         raw = (NETWORKS / f"{network}.xml").read_bytes()
         for old, new in edits:
             assert old in raw
@@ -90,7 +90,7 @@ class TestDeclare:
         assert [line for line in result.after.split(b"\n") if b"<dim>" not in line] == unchanged
 
     def test_everything_below(self, tmp_path: Path) -> None:
-        path = self.edited("conv_zoo", tmp_path, (b'shape="1,4,9,10,8"', b'shape="1,4,9,12,8"'))
+        path = self.write_edited("conv_zoo", tmp_path, (b'shape="1,4,9,10,8"', b'shape="1,4,9,12,8"'))
         assert not check_model(path).ok
         result = fix(path, declare=True)
         assert result.reason is None
@@ -104,7 +104,7 @@ class TestDeclare:
         raw = (NETWORKS / f"{network}.xml").read_bytes()
         last = raw.rindex(b"<dim>")
         end = raw.index(b"</dim>", last)
-        path = self.edited(network, tmp_path)
+        path = self.write_edited(network, tmp_path)
         path.write_bytes(raw[:last] + b"<dim>-7" + raw[end:])
         once, again = fix(path), fix(path, declare=True)
         assert again.after == once.after
@@ -132,7 +132,7 @@ def test_a_path_that_does_not_exist() -> None:
 @pytest.mark.broad(keep=2)
 @pytest.mark.parametrize("network", ["index_ops", "script_loop_seq", "bert_tiny_fp16"])
 def test_broken_declarations_of_real_networks(network: str, tmp_path: Path) -> None:
-    """Dims that were changed come back, whatever the changes; the file then is what it was."""
+    """Changed dims are restored, and the file is then identical to the original."""
     original = (NETWORKS / f"{network}.xml").read_bytes()
     shutil.copy(NETWORKS / f"{network}.bin", tmp_path / "net.bin")
     path = tmp_path / "net.xml"
@@ -149,7 +149,7 @@ def test_broken_declarations_of_real_networks(network: str, tmp_path: Path) -> N
         assert result.reason is None
         assert check_model(result.after, weights=tmp_path / "net.bin").ok
         different = [(old, new) for old, new in zip(lines, result.after.split(b"\n"), strict=True) if old != new]
-        # A dim may come back as -1, where inference does not know what the writer of the file knew.
+        # A dim may come back as -1, where inference has less information than the writer of the file had.
         assert all(b"<dim>-1</dim>" in new for _, new in different)
 
 
@@ -171,7 +171,7 @@ def test_one_line_crlf_and_encodings(tmp_path: Path) -> None:
     assert fix(wide).reason == mentions("UTF", 8)
 
 
-def test_at_a_tie_what_the_layer_gives_is_declared(tmp_path: Path) -> None:
+def test_tie_is_declared_from_the_layer(tmp_path: Path) -> None:
     """One of two readers agrees with the port and one with the layer."""
 
     def relu(id: int, actual: int, declared: int) -> str:
@@ -198,7 +198,7 @@ class TestDeclareLeavesAlone:
     def relu(self, id: int, actual: int, declared: int) -> str:
         return layer(id, "ReLU", inputs=[port(0, "f32", (2, actual))], outputs=[port(1, "f32", (2, declared))])
 
-    def test_a_file_whose_layers_cannot_take_what_is_declared_again(self, tmp_path: Path) -> None:
+    def test_consumers_rejecting_the_new_declaration(self, tmp_path: Path) -> None:
         ends = [port(0, "f32", (2, 5)), port(1, "f32", (2, 5))]
         layers = [
             parameter(0, dims=(2, 3), name="x"),
@@ -213,7 +213,7 @@ class TestDeclareLeavesAlone:
         assert not done.has_changed
         assert done.reason == mentions("IR504")
 
-    def test_a_decompressed_constant_that_is_declared_as_it_is_stored(self, tmp_path: Path) -> None:
+    def test_decompressed_constant_declared_in_stored_type(self, tmp_path: Path) -> None:
         mark = '<rt_info><attribute name="decompression" version="0"/></rt_info>'
         ports = {"inputs": [port(0, "f16", (3,))], "outputs": [port(1, "f16", (3,))]}
         layers = [

@@ -1,4 +1,4 @@
-"""Which OpenVINO a file needs."""
+"""The OpenVINO release that a file needs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def relu(opset: str, *, version: str = "11", element_type: str = "f32") -> bytes
     return text.replace('"f32"', f'"{element_type}"').replace('"FP32"', f'"{precision}"').encode()
 
 
-# What the table of OpenVINO's documentation says of opsets 1 to 15.
+# The table of OpenVINO's documentation for opsets 1 to 15.
 @pytest.mark.parametrize(
     ("opset", "release"),
     [
@@ -61,7 +61,7 @@ def test_every_opset_has_a_release() -> None:
 
 
 def net(type_name: str, opset: int, attributes: str = "", inputs: int = 1, dim: int = 2) -> bytes:
-    """A layer with Parameters, which need not fit each other: what a file needs is told whatever else is wrong."""
+    """A layer with Parameters, which need not fit each other: the required release is reported for faulty files too."""
     port = f'precision="FP32"><dim>{dim}</dim></port>'
     layers = [
         f'<layer id="{i}" name="p{i}" type="Parameter" version="opset1"><data shape="{dim}" element_type="f32"/>'
@@ -80,7 +80,7 @@ def net(type_name: str, opset: int, attributes: str = "", inputs: int = 1, dim: 
     return f'<net name="net" version="11">{"".join(parts)}</net>'.encode()
 
 
-def needed(xml: bytes) -> tuple[str, list[str]]:
+def required_release(xml: bytes) -> tuple[str, list[str]]:
     requires = check_model(xml, weights=b"").requires
     assert requires is not None
     return requires.release, [demand.what for demand in requires.demands]
@@ -108,8 +108,8 @@ def needed(xml: bytes) -> tuple[str, list[str]]:
     ],
 )
 def test_opsets_grow_for_a_few_releases(type_name: str, opset: int, release: str) -> None:
-    assert needed(net(type_name, opset)) == (release, [mentions(type_name, f"opset{opset}")])
-    assert needed(net(type_name.swapcase(), opset))[0] == release
+    assert required_release(net(type_name, opset)) == (release, [mentions(type_name, f"opset{opset}")])
+    assert required_release(net(type_name.swapcase(), opset))[0] == release
 
 
 @pytest.mark.parametrize(
@@ -142,12 +142,12 @@ def test_opsets_grow_for_a_few_releases(type_name: str, opset: int, release: str
     ],
 )
 def test_attributes_and_inputs_demand_releases(xml: bytes, release: str, what: mentions) -> None:
-    actual, demands = needed(xml)
+    actual, demands = required_release(xml)
     assert actual == release
     assert what in demands
     lower = re.sub(rb'(name="layer" type=")(\w+)', lambda parts: parts[1] + parts[2].lower(), xml)
     assert lower != xml
-    assert needed(lower)[0] == release
+    assert required_release(lower)[0] == release
 
 
 def test_the_table_names_types_as_files_do() -> None:
@@ -184,7 +184,7 @@ def test_generations_of_operators_of_tokenizers(type_name: str, inputs: int, rel
     xml = net(type_name, 1, inputs=inputs).replace(
         f'type="{type_name}" version="opset1"'.encode(), f'type="{type_name}" version="extension"'.encode()
     )
-    assert needed(xml)[0] == release
+    assert required_release(xml)[0] == release
 
 
 def test_the_table_has_every_operator_of_tokenizers() -> None:
@@ -204,10 +204,10 @@ def test_empty_constants_were_always_read() -> None:
         '<data shape="0" element_type="f32" offset="0" size="1"/><output><port id="0" precision="FP32"><dim>0</dim>'
     )
     layer = f'<layer id="60" name="constant" type="Const" version="opset1">{constant}</port></output></layer>'
-    assert needed(xml.replace("<layers>", f"<layers>{layer}").encode()) == ("2022.1", [mentions("IR", 11)])
+    assert required_release(xml.replace("<layers>", f"<layers>{layer}").encode()) == ("2022.1", [mentions("IR", 11)])
 
 
-def test_what_the_table_names_is_in_its_opset() -> None:
+def test_tabled_operators_are_in_their_opset() -> None:
     tables = [
         json.loads((ROOT / "ir_exec" / name).read_text("utf-8"))
         for name in ("check/releases.json", "ops/base/opsets.json")
@@ -259,23 +259,23 @@ def test_a_target(target: str, is_read: bool) -> None:
         assert facts(report.errors[0].message) == ["2024.4", "2024.5", "OpenVINO", "ReLU", "opset15"]
 
 
-def test_a_target_that_is_none() -> None:
+def test_invalid_target() -> None:
     (error,) = check_model(relu("opset1"), target="latest").errors
     assert error == fault_with("latest", "OpenVINO")
 
 
-def test_a_file_that_cannot_be_read_needs_nothing() -> None:
+def test_unreadable_file_needs_no_release() -> None:
     assert check_model(b"no xml").requires is None
 
 
-def test_a_layer_that_is_too_new_twice_is_one_error() -> None:
+def test_layer_too_new_twice_is_one_error() -> None:
     report = check_model(net("MaxPool", 14, 'rounding_type="ceil_torch"'), target="2023.3")
     (error,) = [error for error in report.errors if error.code == Code.newer_than_target]
     assert facts(error.message) == ["2023.3", "2024.1", "MaxPool", "OpenVINO", "ceil_torch", "rounding_type"]
 
 
 @pytest.mark.parametrize("text", ["2030.9", "2024.7", "2017.1", "2026.99"])
-def test_a_target_that_is_no_release(text: str) -> None:
+def test_unknown_release_as_target(text: str) -> None:
     (error,) = check_model(relu("opset1"), target=text).errors
     assert error.code == Code.unknown_input
     assert error == fault_with(text, "2018.1", "2026.4")

@@ -24,7 +24,7 @@ def test_every_code_is_in_the_catalogue_once() -> None:
     assert sorted(rule.code for rule in CATALOGUE) == list(Code)
 
 
-def test_every_code_in_the_sources_is_in_the_catalogue() -> None:
+def test_codes_in_sources_are_in_the_catalog() -> None:
     files_by_code = {code: file for file in FILES for code in re.findall(r"\bIR\d{3}\b", file.read_text("utf-8"))}
     assert not {code: str(file) for code, file in files_by_code.items() if code not in RULES}
 
@@ -35,18 +35,18 @@ def test_every_rule_is_reported_somewhere() -> None:
     assert [code for code in Code if not re.search(rf"\bCode\.{code.name}\b", text)] == []
 
 
-def test_codes_are_named_where_they_are_raised() -> None:
+def test_codes_are_named_at_their_raise() -> None:
     assert not [str(file) for file in FILES if re.search(r"""["']IR\d{3}["']""", file.read_text("utf-8"))]
 
 
-def test_a_rule_has_the_name_of_its_code() -> None:
+def test_rule_has_the_name_of_its_code() -> None:
     for code, rule in RULES.items():
         assert rule.code is Code(code)
         assert rule.name.replace("-", "_") == rule.code.name
         assert re.fullmatch(r"\d+\.\d+\.\d+", rule.code.since)
 
 
-def test_names_are_unique_and_groups_are_known() -> None:
+def test_names_are_unique_and_groups_known() -> None:
     names = [rule.name for rule in RULES.values()]
     assert len(set(names)) == len(names)
     for rule in RULES.values():
@@ -69,7 +69,7 @@ def test_the_milder_severity_counts(code: str, raised: Severity, reported: Sever
     assert Diagnostic.of(IRError("text", code=code, severity=raised)).severity == reported
 
 
-def test_an_unknown_code_has_no_rule_of_its_own() -> None:
+def test_unknown_code_has_no_rule() -> None:
     assert rule_of("IR998").name == "unspecified"
 
 
@@ -117,7 +117,7 @@ def test_most_examples_are_markup() -> None:
 
 @pytest.mark.parametrize("code", EXAMPLES)
 def test_examples_break_the_rule_and_keep_it(code: str) -> None:
-    """The wrong example stands in a file that breaks the rule; with the right one in its place the file keeps it."""
+    """The wrong example is in a file that breaks the rule; with the right one in its place the file keeps it."""
     rule = RULES[code]
     pattern = re.compile(r"\s*".join(map(re.escape, rule.bad.split("\n"))).replace(r"\ ", r"\s*"))
     files = [path for path in sorted(BAD.glob(f"{code}-*.xml")) if pattern.search(path.read_text("utf-8"))]

@@ -1,4 +1,4 @@
-"""Which findings are reported, and what a baseline hides."""
+"""Selection of the reported findings, and findings hidden by a baseline."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ def test_what_means_nothing(text: str) -> None:
 
 
 def test_the_longest_prefix_decides() -> None:
-    def kept(select: set[str], ignore: set[str]) -> list[str]:
+    def selected_codes(select: set[str], ignore: set[str]) -> list[str]:
         return codes(Selection(select=frozenset(select), ignore=frozenset(ignore)).apply(MIXED))
 
     assert codes(MIXED) == ["IR603", "IR503", "IR601", "IR116", "IR204"]
-    assert kept({"IR"}, set()) == codes(MIXED)
-    assert kept({"IR6"}, set()) == ["IR603", "IR601"]
-    assert kept({"IR"}, {"IR6", "IR116"}) == ["IR503", "IR204"]
-    assert kept({"IR", "IR603"}, {"IR6"}) == ["IR603", "IR503", "IR116", "IR204"]
-    assert kept({"IR6"}, {"IR6"}) == []
+    assert selected_codes({"IR"}, set()) == codes(MIXED)
+    assert selected_codes({"IR6"}, set()) == ["IR603", "IR601"]
+    assert selected_codes({"IR"}, {"IR6", "IR116"}) == ["IR503", "IR204"]
+    assert selected_codes({"IR", "IR603"}, {"IR6"}) == ["IR603", "IR503", "IR116", "IR204"]
+    assert selected_codes({"IR6"}, {"IR6"}) == []
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_severities() -> None:
 
 
 class TestBaseline:
-    def test_what_is_known_is_hidden(self) -> None:
+    def test_baseline_hides_its_findings(self) -> None:
         baseline = Baseline.parse(Baseline.of([MIXED], str(BAD)).text(), str(BAD))
         assert baseline.new_in(MIXED).diagnostics == ()
         other = check_model(BAD / "IR107-cycle.xml")
@@ -111,6 +111,6 @@ class TestBaseline:
             Baseline.of([MIXED], ".").text().replace('"count": 1', '"count": 0'),
         ],
     )
-    def test_what_is_no_baseline(self, text: str) -> None:
+    def test_invalid_baseline(self, text: str) -> None:
         with pytest.raises(ValueError, match=r"."):
             Baseline.parse(text, ".")

@@ -1,4 +1,4 @@
-"""Names that OpenVINO refuses, each case asked of it: those that collide in version 10, and repeated rt_info; and odd
+"""Names that OpenVINO refuses, each case checked against it: collisions in version 10, and repeated rt_info; odd
 elements of constants."""
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def places(xml: bytes, code: Code) -> list[str | None]:
     return [error.location.layer_id for error in check_model(xml).errors if error.code == code]
 
 
-def given(id: int, name: str, names: str = "", element_type: str = "f32") -> str:
+def parameter_layer(id: int, name: str, names: str = "", element_type: str = "f32") -> str:
     data = f'shape="2,3" element_type="{element_type}"'
     return layer(id, "Parameter", name=name, data=data, outputs=[port(0, element_type, DIMS, names)])
 
@@ -46,31 +46,47 @@ IN, OUT = (0, 0, 1, 0), (1, 1, 2, 0)
 TWO_INPUTS = [(0, 0, 2, 0), (1, 0, 2, 1), (2, 2, 3, 0)]
 
 NAMED = {
-    "two outputs, one value": ([given(0, "x"), relu(1, "y"), result(2), result(3)], [IN, OUT, (1, 1, 3, 0)], []),
+    "two outputs, one value": (
+        [parameter_layer(0, "x"), relu(1, "y"), result(2), result(3)],
+        [IN, OUT, (1, 1, 3, 0)],
+        [],
+    ),
     "two outputs, one named value": (
-        [given(0, "x"), relu(1, "y", "t"), result(2), result(3)],
+        [parameter_layer(0, "x"), relu(1, "y", "t"), result(2), result(3)],
         [IN, OUT, (1, 1, 3, 0)],
         ["1"],
     ),
-    "an input that is an output": ([given(0, "x"), result(1)], [IN], []),
-    "a named input that is an output": ([given(0, "x", "t"), result(1)], [IN], ["0"]),
-    "a tensor named as its layer": ([given(0, "x", "x"), relu(1, "y", "y"), result(2)], [IN, OUT], []),
-    "an input's tensor, an output's layer": ([given(0, "x", "y"), relu(1, "y"), result(2)], [IN, OUT], ["1"]),
-    "an output's tensor, an input's layer": ([given(0, "x", "t"), relu(1, "y", "x"), result(2)], [IN, OUT], ["0"]),
+    "an input that is an output": ([parameter_layer(0, "x"), result(1)], [IN], []),
+    "a named input that is an output": ([parameter_layer(0, "x", "t"), result(1)], [IN], ["0"]),
+    "a tensor named as its layer": ([parameter_layer(0, "x", "x"), relu(1, "y", "y"), result(2)], [IN, OUT], []),
+    "an input's tensor, an output's layer": ([parameter_layer(0, "x", "y"), relu(1, "y"), result(2)], [IN, OUT], ["1"]),
+    "an output's tensor, an input's layer": (
+        [parameter_layer(0, "x", "t"), relu(1, "y", "x"), result(2)],
+        [IN, OUT],
+        ["0"],
+    ),
     "an inner tensor, an input's layer": (
-        [given(0, "x", "t"), relu(1, "y", "x"), relu(2, "z"), result(3)],
+        [parameter_layer(0, "x", "t"), relu(1, "y", "x"), relu(2, "z"), result(3)],
         [IN, OUT, (2, 1, 3, 0)],
         [],
     ),
-    "two inputs, one tensor name": ([given(0, "x", "t"), given(1, "y", "t"), add(2, "z"), result(3)], TWO_INPUTS, []),
-    "two inputs, one layer name": ([given(0, "x"), given(1, "x"), add(2, "z"), result(3)], TWO_INPUTS, ["1"]),
+    "two inputs, one tensor name": (
+        [parameter_layer(0, "x", "t"), parameter_layer(1, "y", "t"), add(2, "z"), result(3)],
+        TWO_INPUTS,
+        [],
+    ),
+    "two inputs, one layer name": (
+        [parameter_layer(0, "x"), parameter_layer(1, "x"), add(2, "z"), result(3)],
+        TWO_INPUTS,
+        ["1"],
+    ),
     "two inputs, names crossed": (
-        [given(0, "x", "y"), given(1, "y", "x"), add(2, "z"), result(3)],
+        [parameter_layer(0, "x", "y"), parameter_layer(1, "y", "x"), add(2, "z"), result(3)],
         TWO_INPUTS,
         ["0", "1"],
     ),
     "two outputs, one layer name": (
-        [given(0, "x"), relu(1, "y"), result(2), relu(4, "y"), result(3)],
+        [parameter_layer(0, "x"), relu(1, "y"), result(2), relu(4, "y"), result(3)],
         [IN, OUT, (0, 0, 4, 0), (4, 1, 3, 0)],
         ["4"],
     ),
@@ -92,30 +108,30 @@ KNOWN = ["decompression", "fused_names", "layout", "memory_type", "old_api_map_o
 FUSED = '<attribute name="fused_names" version="0" value="a"/>'
 
 
-def marked(marks: str, version: int = 11, anchor: bytes = b'type="ReLU" version="opset1">') -> bytes:
-    xml = net([given(0, "x"), relu(1, "y"), result(2)], [IN, OUT], version=version)
+def with_rt_info(marks: str, version: int = 11, anchor: bytes = b'type="ReLU" version="opset1">') -> bytes:
+    xml = net([parameter_layer(0, "x"), relu(1, "y"), result(2)], [IN, OUT], version=version)
     return xml.replace(anchor, anchor + f"<rt_info>{marks}</rt_info>".encode())
 
 
 @pytest.mark.parametrize("name", [*KNOWN, "primitives_priority", "our_own", "strides_prop", "fused_names_0"])
 def test_an_attribute_twice(oracle: Oracle, name: str) -> None:
-    twice = marked(f'<attribute name="{name}" version="0" value="1"/>' * 2)
+    twice = with_rt_info(f'<attribute name="{name}" version="0" value="1"/>' * 2)
     assert is_refused(oracle, twice) == (name in [*KNOWN, "primitives_priority"])
     assert places(twice, Code.repeated_rt_info) == (["1"] if is_refused(oracle, twice) else [])
 
 
 def test_an_element_type_twice(oracle: Oracle) -> None:
-    twice = marked('<attribute name="old_api_map_element_type" version="0" value="f16"/>' * 2)
+    twice = with_rt_info('<attribute name="old_api_map_element_type" version="0" value="f16"/>' * 2)
     assert is_refused(oracle, twice)
     assert places(twice, Code.repeated_rt_info) == ["1"]
 
 
 def test_at_a_port(oracle: Oracle) -> None:
     mark = '<attribute name="layout" version="0" layout="[N,C]"/>'
-    at_port = marked(mark * 2, anchor=b'<port id="1" precision="FP32">')
+    at_port = with_rt_info(mark * 2, anchor=b'<port id="1" precision="FP32">')
     assert is_refused(oracle, at_port)
     assert places(at_port, Code.repeated_rt_info) == ["1"]
-    assert not places(marked(mark, anchor=b'<port id="1" precision="FP32">'), Code.repeated_rt_info)
+    assert not places(with_rt_info(mark, anchor=b'<port id="1" precision="FP32">'), Code.repeated_rt_info)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +143,7 @@ def test_at_a_port(oracle: Oracle) -> None:
     ],
 )
 def test_what_may_stand_twice(oracle: Oracle, marks: str, version: int) -> None:
-    xml = marked(marks, version)
+    xml = with_rt_info(marks, version)
     assert not is_refused(oracle, xml)
     assert not places(xml, Code.repeated_rt_info)
 
@@ -181,7 +197,7 @@ def test_large_constants_are_looked_at_on_request() -> None:
     assert codes(check(array[1:])) == [Code.nan_in_weights]
 
 
-def test_no_more_than_64_mib_are_looked_at_unasked() -> None:
+def test_more_than_64_mib_require_consent() -> None:
     """Constants may overlap: a small .xml can name the bytes of the .bin as often as it likes."""
     size, count = LARGEST_BY_DEFAULT, 67
     weights = np.zeros(size // 4 + count, np.float32)
@@ -235,7 +251,7 @@ class TestOverlappingConstants:
     def test_the_smaller_one_is_reported(self, ranges: tuple[tuple[int, int], ...], ids: list[str]) -> None:
         assert constants(*ranges) == [("warning", id) for id in ids]
 
-    def test_it_is_an_error_before_the_axis_that_it_makes_absurd(self) -> None:
+    def test_overlap_is_reported_before_an_absurd_axis(self) -> None:
         """An edited offset in a sample: the axis is then part of the weights."""
         path = Path(__file__).parents[1] / "bad" / "IR213-overlapping-constants.xml"
         weights = bytearray(path.with_suffix(".bin").read_bytes())
@@ -257,9 +273,9 @@ TOKENIZER = "openvino_tokenizers_version"
         ("StringToHashBucket", True, False),
     ],
 )
-def test_operators_that_no_release_of_the_tokenizers_has(type_name: str, is_marked: bool, is_error: bool) -> None:
+def test_operators_missing_in_tokenizer_releases(type_name: str, is_marked: bool, is_error: bool) -> None:
     operator = layer(1, type_name, opset="extension", inputs=[port(0, "f32", DIMS)], outputs=[port(1, "f32", DIMS)])
     marks = f'<rt_info><{TOKENIZER} value="2026.4"/></rt_info>' if is_marked else ""
-    report = check_model(net([given(0, "x"), operator, result(2)], [IN, OUT], tail=marks))
+    report = check_model(net([parameter_layer(0, "x"), operator, result(2)], [IN, OUT], tail=marks))
     codes = [(error.code, error.location.layer_id) for error in report.errors]
     assert ((Code.unknown_type, "1") in codes) is is_error

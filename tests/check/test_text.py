@@ -22,7 +22,7 @@ from tests.report.test_html import texts
 BAD = Path(__file__).parents[1] / "bad"
 
 
-def found(severity: str, message: str, layer: str, **more: str) -> Diagnostic:
+def make_diagnostic(severity: str, message: str, layer: str, **more: str) -> Diagnostic:
     location = Location("m.xml", 7, layer, "name", "Type")
     return Diagnostic.model_validate(
         {
@@ -57,8 +57,8 @@ def test_a_block() -> None:
     assert last == ""
 
 
-def test_a_report_shows_its_counts_and_in_notebooks_its_findings() -> None:
-    report = report_of(found("error", "a < b", "1"), found("warning", "attribute c", "2"))
+def test_report_shows_counts_and_notebook_findings() -> None:
+    report = report_of(make_diagnostic("error", "a < b", "1"), make_diagnostic("warning", "attribute c", "2"))
     assert repr(report) == mentions("m.xml", 1, 0, 1, 1)
     assert repr(check_model(b"")) == mentions("bytes", 0)
     html = report._repr_html_()
@@ -68,7 +68,7 @@ def test_a_report_shows_its_counts_and_in_notebooks_its_findings() -> None:
     assert len(texts(html, "tr")) == 3
 
 
-def test_the_report_as_text_ends_with_the_summary() -> None:
+def test_text_report_ends_with_summary() -> None:
     text = str(check_model(BAD / "many-independent-faults.xml"))
     assert text.split("\n")[-1] == mentions(1, 7, 1, 5, 0)
     assert text.count("error[") == 5
@@ -80,25 +80,27 @@ def test_bytes_have_no_path() -> None:
 
 
 def test_summary() -> None:
-    report = report_of(found("warning", "a", "1"), found("error", "b", "1"), found("error", "c", "1"))
+    report = report_of(
+        make_diagnostic("warning", "a", "1"), make_diagnostic("error", "b", "1"), make_diagnostic("error", "c", "1")
+    )
     assert summary_line(Summary.of([report])) == mentions(1, 1, 0, 2, 1)
-    told = report_of(found("info", "a", "1"), found("info", "b", "1"))
+    told = report_of(make_diagnostic("info", "a", "1"), make_diagnostic("info", "b", "1"))
     assert summary_line(Summary.of([told])) == mentions(1, 1, 0, 0, 0, 2)
     assert summary_line(Summary.of([])) == mentions(0, 0, 0, 0, 0)
     big = Report(path=None, diagnostics=(), layers_checked=410, layers_not_checked=7)
     assert summary_line(Summary.of([report, report, big])) == mentions(3, 412, 7, 4, 2)
 
 
-def test_warnings_that_say_the_same_make_one_block() -> None:
-    same = [found("warning", "X has no attribute y; it is ignored", str(id)) for id in range(20)]
+def test_equal_warnings_are_one_block() -> None:
+    same = [make_diagnostic("warning", "X has no attribute y; it is ignored", str(id)) for id in range(20)]
     text = "\n".join(render(report_of(*same)))
     assert text.count("warning[") == 1
     assert mentions(19, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12) in text.splitlines()
 
 
-def test_twelve_layers_are_listed_and_the_rest_is_left_out() -> None:
+def test_list_is_shortened_after_twelve_layers() -> None:
     def also(*layers: str) -> str:
-        same = [found("warning", "same", layer) for layer in ("0", *layers)]
+        same = [make_diagnostic("warning", "same", layer) for layer in ("0", *layers)]
         (line,) = [line for line in render(report_of(*same)) if "also:" in line]
         return line.strip()
 
@@ -110,14 +112,20 @@ def test_twelve_layers_are_listed_and_the_rest_is_left_out() -> None:
 
 
 def test_every_error_has_its_block() -> None:
-    assert "\n".join(render(report_of(*[found("error", "same", str(id)) for id in range(3)]))).count("error[") == 3
+    assert (
+        "\n".join(render(report_of(*[make_diagnostic("error", "same", str(id)) for id in range(3)]))).count("error[")
+        == 3
+    )
 
 
 def test_errors_lead_then_warnings() -> None:
     text = "\n".join(
         render(
             report_of(
-                found("info", "a", "1"), found("error", "b", "2"), found("warning", "c", "3"), found("error", "d", "4")
+                make_diagnostic("info", "a", "1"),
+                make_diagnostic("error", "b", "2"),
+                make_diagnostic("warning", "c", "3"),
+                make_diagnostic("error", "d", "4"),
             )
         )
     )
@@ -126,17 +134,21 @@ def test_errors_lead_then_warnings() -> None:
     assert text.index(": b") < text.index(": d")
 
 
-def test_what_a_target_does_not_read_is_one_block() -> None:
-    newer = [found("error", "Gelu is of opset7", str(id), code="IR119", name="newer-than-target") for id in range(5)]
-    other = found("error", "Mish is of opset4", "9", code="IR119", name="newer-than-target")
+def test_layers_unread_by_target_are_one_block() -> None:
+    newer = [
+        make_diagnostic("error", "Gelu is of opset7", str(id), code="IR119", name="newer-than-target")
+        for id in range(5)
+    ]
+    other = make_diagnostic("error", "Mish is of opset4", "9", code="IR119", name="newer-than-target")
     text = "\n".join(render(report_of(*newer, other)))
     assert text.count("error[") == 2
     assert mentions(4, 1, 2, 3, 4) in text.splitlines()
 
 
-def test_tensor_names_that_repeat_are_one_block() -> None:
+def test_repeated_tensor_names_are_one_block() -> None:
     same = [
-        found("warning", f"tensor name {id}", str(id), code="IR111", name="duplicate-tensor-name") for id in range(5)
+        make_diagnostic("warning", f"tensor name {id}", str(id), code="IR111", name="duplicate-tensor-name")
+        for id in range(5)
     ]
     text = "\n".join(render(report_of(*same)))
     assert text.count("warning[") == 1
@@ -144,14 +156,14 @@ def test_tensor_names_that_repeat_are_one_block() -> None:
 
 
 def test_ids_cannot_speak_to_the_terminal() -> None:
-    same = [found("warning", "a", f"{id}\n::error::x\x1b") for id in range(3)]
+    same = [make_diagnostic("warning", "a", f"{id}\n::error::x\x1b") for id in range(3)]
     lines = list(render(report_of(*same)))
     assert not any(char in line for line in lines for char in "\x1b\n")
     assert any(r"(1\n::error::x\x1b, 2\n::error::x\x1b)" in line for line in lines)
 
 
 def test_names_cannot_speak_to_the_terminal() -> None:
-    evil = found("error", "layer \x1b[31mred\x1b[0m\nnext line", "1", hint="\x07")
+    evil = make_diagnostic("error", "layer \x1b[31mred\x1b[0m\nnext line", "1", hint="\x07")
     lines = list(render(report_of(evil)))
     assert not any(char in line for line in lines for char in "\x1b\x07\n")
     assert r"\x1b[31mred\x1b[0m\nnext line" in lines[0]
@@ -159,7 +171,7 @@ def test_names_cannot_speak_to_the_terminal() -> None:
 
 def test_long_lines_are_cut() -> None:
     lines = ["x" * 1000] * 9
-    text = list(render(report_of(found("error", "text", "1")), lines_of=lambda path: lines))
+    text = list(render(report_of(make_diagnostic("error", "text", "1")), lines_of=lambda path: lines))
     assert max(map(len, text)) < 200
 
 
@@ -175,9 +187,9 @@ def test_styles_are_the_callers() -> None:
     assert seen == {"error", "message", "frame", "hint", "source"}
 
 
-def marked(severity: str, code: str, message: str, line: str) -> str:
+def underlined_part(severity: str, code: str, message: str, line: str) -> str:
     """Return the underlined part of a line."""
-    diagnostic = found(severity, message, "1", code=code)
+    diagnostic = make_diagnostic(severity, message, "1", code=code)
     block = list(render(report_of(diagnostic), lines_of=lambda path: [""] * 6 + [line]))
     shown = next(text for text in block if line.strip() in text)
     underline = block[block.index(shown) + 1]
@@ -186,19 +198,22 @@ def marked(severity: str, code: str, message: str, line: str) -> str:
 
 def test_the_attribute_at_fault_is_marked() -> None:
     layer = '  <layer id="1" name="relu" type="Rellu" version="opset1">'
-    assert marked("error", Code.unknown_type, "unknown type", layer) == 'type="Rellu"'
-    assert marked("error", Code.unknown_opset, "unknown opset", layer) == 'version="opset1"'
+    assert underlined_part("error", Code.unknown_type, "unknown type", layer) == 'type="Rellu"'
+    assert underlined_part("error", Code.unknown_opset, "unknown opset", layer) == 'version="opset1"'
     assert (
-        marked("error", Code.invalid_attribute, "attribute axis='x': no", '<data other_axis="1" axis="x"/>')
+        underlined_part("error", Code.invalid_attribute, "attribute axis='x': no", '<data other_axis="1" axis="x"/>')
         == 'axis="x"'
     )
-    assert marked("error", Code.declared_dims, "dims differ", '<port id="1"><dim>2</dim></port>') == '<port id="1">'
-    assert marked("error", Code.not_well_formed, "not well-formed", "text") == "text"
+    assert (
+        underlined_part("error", Code.declared_dims, "dims differ", '<port id="1"><dim>2</dim></port>')
+        == '<port id="1">'
+    )
+    assert underlined_part("error", Code.not_well_formed, "not well-formed", "text") == "text"
 
 
 def excerpt(line: str, width: int | None, severity: str = "error") -> list[str]:
     """The line of the file and what is marked under it, without their margins."""
-    report = report_of(found(severity, "attribute mode='x': wrong", "1"))
+    report = report_of(make_diagnostic(severity, "attribute mode='x': wrong", "1"))
     block = list(render(report, lines_of=lambda path: [""] * 6 + [line], width=width))
     number_line = next(index for index, text in enumerate(block) if text.startswith(" 7 | "))
     return [block[number_line].removeprefix(" 7 | "), block[number_line + 1].removeprefix("   | ")]
@@ -214,7 +229,7 @@ def test_excerpts_fit_the_terminal() -> None:
         assert len(shown) <= max(width - 5, 30)
 
 
-def test_what_is_marked_is_shown_however_far_it_lies_to_the_right() -> None:
+def test_marked_text_is_shown_in_long_lines() -> None:
     line = f'<net name="{"n" * 500}"/><layer mode="{"x" * 20}"/>' + "<port/>" * 100
     for width in (None, 60):
         shown, marks = excerpt(line, width)
@@ -225,9 +240,9 @@ def test_what_is_marked_is_shown_however_far_it_lies_to_the_right() -> None:
     assert (len(shown), len(marks)) == (30, 27)
 
 
-def test_text_goes_on_below_where_the_terminal_ends() -> None:
+def test_text_wraps_at_terminal_width() -> None:
     words = "word " * 30
-    diagnostic = found("error", words, "1", hint=words)
+    diagnostic = make_diagnostic("error", words, "1", hint=words)
     lines = list(render(report_of(diagnostic), width=60))
     assert all(len(line) <= 60 for line in lines)
     assert sum(line.count("word") for line in lines) == 60
@@ -237,7 +252,7 @@ def test_text_goes_on_below_where_the_terminal_ends() -> None:
     first, second = next((line, lines[n + 1]) for n, line in enumerate(lines) if "-->" in line)
     assert len(second) - len(second.lstrip()) == first.index("-->") + 4
     name = "n" * 200
-    assert any(name in line for line in render(report_of(found("error", f"a {name} b", "1")), width=60))
+    assert any(name in line for line in render(report_of(make_diagnostic("error", f"a {name} b", "1")), width=60))
     assert len(list(render(report_of(diagnostic)))) == 4
 
 

@@ -49,7 +49,7 @@ class TestSyntax:
         assert parse_shapes(text) == {name: Shape.parse(f"[{dims}]") for name, dims in expected.items()}
 
     @pytest.mark.parametrize("text", ["x", "x2", "x2,3", "x[1", "x]1[", "x[1]y", "x[1],x[2]"])
-    def test_what_is_no_list_of_shapes(self, text: str) -> None:
+    def test_invalid_list_of_shapes(self, text: str) -> None:
         with pytest.raises(EvaluationError) as caught:
             parse_shapes(text)
         assert caught.value.code == Code.unknown_input
@@ -59,7 +59,7 @@ class TestSyntax:
         with pytest.raises(EvaluationError, match=naming("y")):
             join_shapes(["x[1],y[2]", "y[2]"])
 
-    def test_what_is_no_dim(self) -> None:
+    def test_invalid_dim(self) -> None:
         with pytest.raises(ShapeError):
             parse_shapes("x[1,two]")
 
@@ -70,7 +70,7 @@ def test_shapes_that_fit() -> None:
     assert not report.diagnostics  # every dim is bounded now
 
 
-def test_the_constant_that_fixed_the_dim_and_the_path_from_it() -> None:
+def test_blame_path_from_the_constant_that_fixed_the_dim() -> None:
     report = check_model(BERT, shapes={"input_ids": [1, 600], "attention_mask": "1,600", 2: "1,600"})
     (error,) = report.errors
     assert (error.code, error.location.layer_id) == (Code.no_broadcast, "28")
@@ -100,7 +100,7 @@ def test_the_outputs_with_other_shapes() -> None:
     assert batched[pooled] == "f32[3,128]"
 
 
-def test_the_shapes_of_the_file_itself_are_no_fault() -> None:
+def test_shapes_of_the_file_are_no_fault() -> None:
     assert check_model(CONV, shapes="a[2,4,20],b[2,4,14,15],c[1,4,9,10,8]").ok
 
 
@@ -122,7 +122,7 @@ def test_faults_of_the_file_are_not_reported_again() -> None:
 
 
 @pytest.mark.parametrize("shapes", ["nobody[1]", {7: [1]}, "[1,2]"])
-def test_inputs_that_there_are_not(shapes: str | dict[str | int, list[int]]) -> None:
+def test_missing_inputs_are_reported(shapes: str | dict[str | int, list[int]]) -> None:
     report = check_model(CONV, shapes=shapes)
     (error,) = report.errors
     assert error.code == Code.unknown_input
@@ -144,7 +144,7 @@ def test_batch_goes_by_the_layout_of_the_file() -> None:
 
 
 @pytest.mark.parametrize("layout", ["[C,H,W,N]", "[C,N,H]", "[N]", "[C,D]", ""])
-def test_a_layout_of_another_rank_or_without_n_gives_no_batch(layout: str) -> None:
+def test_unsuitable_layout_gives_no_batch(layout: str) -> None:
     text = (Path(__file__).parents[1] / "bad" / "IR508-unbounded-dim.xml").read_text("utf-8")
     told = f'<rt_info><attribute name="layout" version="0" layout="{layout}"/></rt_info><output>'
     report = check_model(text.replace("<output>", told, 1).encode(), batch=4)

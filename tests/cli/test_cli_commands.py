@@ -1,4 +1,4 @@
-"""Names of commands: suggestions for misspelt ones."""
+"""Names of commands: suggestions for misspelled ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SAMPLE = Path(__file__).parents[2] / "samples" / "gnn_step.xml"
         ("profil", "profile"),
     ],
 )
-def test_a_misspelt_command(name: str, command: str) -> None:
+def test_a_misspelled_command(name: str, command: str) -> None:
     result = CliRunner().invoke(main, [name, str(SAMPLE)])
     assert (result.exit_code, result.stdout) == (2, "")
     assert mentions(f"'{name}'", command) in result.stderr.splitlines()

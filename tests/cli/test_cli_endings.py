@@ -118,7 +118,7 @@ def test_interrupted(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="of signals as POSIX has them")
 def test_ctrl_c(tmp_path: Path) -> None:
-    # A FIFO that nobody reads keeps the command until the signal comes.
+    # A FIFO without a reader keeps the command until the signal comes.
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     command = [*IR_EXEC, "check", str(BAD / "IR601-declared-dims.xml"), str(GOOD), "--output", str(fifo), "--diff"]

@@ -185,7 +185,7 @@ def sample_with(name: bytes, folder: Path) -> str:
         ("shapes", "MODEL"),
     ],
 )
-def test_paths_that_are_not_utf8_in_json(command: tuple[str, ...], tmp_path: Path) -> None:
+def test_non_utf8_paths_in_json(command: tuple[str, ...], tmp_path: Path) -> None:
     path = sample_with(b"n\xffn.xml", tmp_path)
     target = tmp_path / "report.json"
     to_file = ["--output", str(target)] if command[0] in ("compare", "diff") else []
@@ -198,7 +198,7 @@ def test_paths_that_are_not_utf8_in_json(command: tuple[str, ...], tmp_path: Pat
 
 
 @pytest.mark.parametrize("is_file", [False, True])
-def test_paths_that_are_not_utf8_in_junit(is_file: bool, tmp_path: Path) -> None:
+def test_non_utf8_paths_in_junit(is_file: bool, tmp_path: Path) -> None:
     path = sample_with(b"n\xffn.xml", tmp_path)
     target = tmp_path / "report.xml"
     options = ["--output", str(target)] if is_file else []

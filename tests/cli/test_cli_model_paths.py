@@ -1,4 +1,4 @@
-"""Paths of networks on the command line: without their end, misspelt, and folders."""
+"""Paths of networks on the command line: without their end, misspelled, and folders."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_the_end_of_the_name_may_be_missing(arguments: tuple[str, ...]) -> None:
     assert result.exit_code == 0, result.stderr
 
 
-def test_where_two_files_are_meant() -> None:
+def test_ambiguous_path() -> None:
     Path("gnn_step.onnx").write_bytes(b"")
     result = run("run", "gnn_step")
     assert result.exit_code == 2
@@ -78,7 +78,7 @@ def test_the_network_itself_is_not_written_over() -> None:
         (("check", "gnn_step.xml", "--shape", "feature[2,4]"), "features"),
     ],
 )
-def test_what_is_misspelt(arguments: tuple[str, ...], hint: str) -> None:
+def test_misspelled_path(arguments: tuple[str, ...], hint: str) -> None:
     result = run(*arguments)
     assert result.exit_code in (1, 2)
     assert mentions(hint) in (result.stdout + result.stderr).splitlines() or f"it: {hint}" in result.stderr

@@ -40,7 +40,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 class TestFolders:
-    def test_onnx_files_are_found_and_faults_are_placed_at_their_nodes(self, folder: Path) -> None:
+    def test_onnx_files_are_found_with_faults_at_nodes(self, folder: Path) -> None:
         result = run("check", "models", "--level", "error")
         assert result.exit_code == 1
         assert 'models/bad.onnx  node 0 "dense" (MatMul)' in result.stdout
@@ -60,13 +60,13 @@ class TestFolders:
         assert again.exit_code == 0
         assert "0 errors" in again.stdout
 
-    def test_what_is_named_onnx_and_is_none_is_an_error(self, folder: Path) -> None:
+    def test_invalid_file_named_onnx_is_an_error(self, folder: Path) -> None:
         (folder / "models" / "pointer.onnx").write_text("version https://git-lfs.github.com/spec/v1\n")
         result = run("check", "models", "--select", "IR004")
         assert result.exit_code == 1
         assert "Git LFS pointer" in result.stdout
 
-    def test_without_the_package_they_are_skipped_and_counted(
+    def test_files_are_skipped_and_counted_without_the_package(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         (folder / "models" / "other.xml").write_text("<a/>")
@@ -95,7 +95,7 @@ def test_formats_name_the_node(folder: Path, output_format: str) -> None:
         assert 'node 0 "dense" (MatMul)' in result.stdout
 
 
-def test_fix_leaves_them_as_they_are(folder: Path) -> None:
+def test_fix_leaves_onnx_files_unchanged(folder: Path) -> None:
     before = Path("models/bad.onnx").read_bytes()
     result = run("check", "models", "--fix")
     assert result.exit_code == 1
@@ -125,7 +125,7 @@ def test_values_are_traced_and_timed(folder: Path) -> None:
     assert "MatMul" in profiled.stdout
 
 
-def test_a_part_is_cut_out_as_ir(folder: Path) -> None:
+def test_part_is_extracted_as_ir(folder: Path) -> None:
     result = run("extract", "models/good.onnx", "--from", "h", "--output", "cut.xml")
     assert result.exit_code == 0, result.output
     assert run("check", "cut.xml").exit_code == 0
@@ -153,7 +153,7 @@ class TestPartial:
         text = "g (float[N,3] x, int64 axis) => (float[N,3] y) { y = CumProd(x, axis) }"
         return write_model(folder, model(text, opset=26), "products.onnx")
 
-    def test_a_run_says_what_it_is_specialized_to(self, products: Path) -> None:
+    def test_run_prints_its_specialization(self, products: Path) -> None:
         result = run("run", products, "--inputs", "in.npz", "--format", "json")
         assert json.loads(result.stdout)["specialised"] == {"axis": "value 1"}
         assert json.loads(result.stdout)["outputs"][0]["values"] == [[2, 4, 8], [2, 4, 8]]
@@ -181,7 +181,7 @@ class TestPartial:
         result = run("run", products, "--inputs", "in*.npz", "-o", "out")
         assert result.exit_code == 0, result.output
 
-    def test_it_is_converted_for_a_value(self, products: Path) -> None:
+    def test_file_is_converted_for_a_value(self, products: Path) -> None:
         result = run("convert", products, "--input", "axis=axis.npy", "-o", "out.xml")
         assert result.exit_code == 0
         assert "axis" in result.stdout.splitlines()[-1]

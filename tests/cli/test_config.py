@@ -63,7 +63,7 @@ def test_faults_of_a_file(text: str, message: mentions, name: str, tmp_path: Pat
     assert "--" not in result.stderr
 
 
-def test_a_table_that_is_none(tmp_path: Path) -> None:
+def test_invalid_table(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("[tool]\nir-exec = 3")
     assert mentions("[tool.ir-exec]") in run(WARNED).stderr.splitlines()
 
@@ -104,7 +104,7 @@ class TestLevel:
         assert run(file).stdout.count("-->") == 1
         assert run(file, "--level", "info").stdout.count("-->") == 2
 
-    def test_strict_fails_on_what_is_not_shown(self, file: Path) -> None:
+    def test_strict_fails_on_hidden_findings(self, file: Path) -> None:
         assert run(file, "--level", "error", "--strict").exit_code == 1
 
     def test_severities_of_settings_come_first(self, file: Path, tmp_path: Path) -> None:

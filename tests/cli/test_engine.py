@@ -71,7 +71,7 @@ def test_run_tells_what_the_engine_runs() -> None:
         ("--engine", "onnxruntime", "--engine-option", "nope=1"),
     ],
 )
-def test_what_is_not_there(options: tuple[str, ...]) -> None:
+def test_missing_engine_is_reported(options: tuple[str, ...]) -> None:
     assert "IR704" in invoke("run", BERT, *options, code=1)
 
 

@@ -84,7 +84,7 @@ def test_settings_above_the_repository_are_not_sought(project: Project, command:
 
 
 @pytest.mark.parametrize("is_file", [True, False])
-def test_settings_in_the_root_of_the_repository_are_read(project: Project, is_file: bool) -> None:
+def test_settings_in_repository_root_are_read(project: Project, is_file: bool) -> None:
     root = project.root / "above" / "repository"
     (root / ".git").write_text("gitdir: x") if is_file else (root / ".git").mkdir()
     project.settings(root)
@@ -103,7 +103,7 @@ def test_the_search_ends_at_the_home_folder(
 
 
 @pytest.mark.skipif(os.name != "posix", reason="folders have no modes there")
-def test_the_search_ends_below_a_folder_in_which_everyone_may_write(project: Project) -> None:
+def test_search_stops_below_world_writable_folder(project: Project) -> None:
     project.settings(project.root / "above")
     (project.root / "above").chmod(0o777)
     call("check", "net.xml")
@@ -177,9 +177,7 @@ def test_own_settings_with_a_module_of_another_owner(
 
 @pytest.mark.skipif(os.name != "posix", reason="folders have no modes there")
 @pytest.mark.parametrize("home", ["", "/"])
-def test_the_root_of_the_file_system_is_no_home_folder(
-    project: Project, home: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_file_system_root_is_no_home_folder(project: Project, home: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", home)
     project.settings(project.root / "above")
     (project.root / "above").chmod(0o777)
@@ -197,13 +195,13 @@ def test_services_are_recognized_by_their_variables(
     assert not project.has_run
 
 
-def test_a_file_of_another_owner_that_the_command_line_names(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_named_settings_of_another_owner(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     give_away(project.settings(project.folder), monkeypatch)
     call("check", "net.xml", "--extension", "code.py")
     assert project.has_run
 
 
-def test_root_is_also_who_called_sudo(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_root_includes_sudo_caller(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     if not hasattr(os, "geteuid") or os.geteuid() != 0:
         pytest.skip("only root gives files away")
     monkeypatch.setenv("SUDO_UID", str(OTHER_USER))
@@ -213,7 +211,7 @@ def test_root_is_also_who_called_sudo(project: Project, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
-def test_they_are_listed_in_one_line(project: Project, command: list[str]) -> None:
+def test_ignored_extensions_are_listed_in_one_line(project: Project, command: list[str]) -> None:
     project.settings(project.folder)
     result = call(*command)
     assert project.has_run
@@ -268,23 +266,21 @@ def test_consent_to_one_is_no_consent_to_another(project: Project, monkeypatch: 
 
 
 @pytest.mark.parametrize("value", ["", "0", "false"])
-def test_where_ci_is_off(project: Project, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_disabled_ci_variable(project: Project, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CI", value)
     project.settings(project.folder)
     call("check", "net.xml")
     assert project.has_run
 
 
-def test_settings_that_the_command_line_names_need_consent_in_ci_too(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_named_settings_need_consent_in_ci(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CI", "1")
     path = project.settings(project.root / "above", "pyproject.toml")
     assert call("check", "net.xml", "--config", path).exit_code == 2
     assert not project.has_run
 
 
-def test_files_that_are_too_large(project: Project) -> None:
+def test_too_large_files(project: Project) -> None:
     with open(project.folder / "ir-exec.toml", "wb") as file:
         file.truncate(2**30)
     assert call("check", "net.xml").stderr == mentions("ir-exec.toml", f"{2**30:,}")
@@ -313,12 +309,12 @@ class TestFilesThatAreNamedLikeOptions:
         return path
 
     @pytest.mark.parametrize("command", ["check", "inspect", "run", "diff", "shapes", "convert"])
-    def test_they_are_refused_as_options(self, project: Project, evil: Path, command: str) -> None:
+    def test_extensions_are_refused_as_options(self, project: Project, evil: Path, command: str) -> None:
         result = call(command, evil.name, "net.xml")
         assert (result.exit_code, project.has_run) == (2, False)
         assert result.stderr == mentions(f"./{evil.name}", "--")
 
-    def test_they_are_paths_after_two_hyphens(self, project: Project, evil: Path) -> None:
+    def test_paths_after_two_hyphens(self, project: Project, evil: Path) -> None:
         result = call("check", "--", evil.name, "net.xml")
         assert (result.exit_code, project.has_run) == (0, False)
         assert mentions(2) in result.stdout.splitlines()

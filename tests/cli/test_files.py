@@ -48,7 +48,7 @@ def test_a_device_stays_one() -> None:
 
 
 @pytest.mark.parametrize("name", ["link", "chain"])
-def test_a_link_stays_one_and_its_target_is_written(name: str, tmp_path: Path) -> None:
+def test_link_is_kept_and_its_target_written(name: str, tmp_path: Path) -> None:
     (tmp_path / "to").mkdir()
     (tmp_path / "to" / "report.txt").write_text("old")
     (tmp_path / "link").symlink_to("to/report.txt")
@@ -109,7 +109,7 @@ def test_a_file_with_two_names_is_refused(broken: Path, tmp_path: Path) -> None:
     assert broken.read_bytes() == BAD.read_bytes()
 
 
-def test_a_file_that_is_read_only_is_refused(broken: Path) -> None:
+def test_read_only_file_is_refused(broken: Path) -> None:
     broken.chmod(0o444)
     result = run("check", broken, "--fix")
     assert result.exit_code == 2
@@ -117,7 +117,7 @@ def test_a_file_that_is_read_only_is_refused(broken: Path) -> None:
     assert broken.read_bytes() == BAD.read_bytes()
 
 
-def test_one_file_that_is_refused_keeps_no_other_from_being_fixed(broken: Path, tmp_path: Path) -> None:
+def test_refused_file_does_not_stop_other_fixes(broken: Path, tmp_path: Path) -> None:
     broken.chmod(0o444)
     other = shutil.copy(BAD, tmp_path / "other.xml")
     result = run("check", tmp_path, "--fix")
@@ -126,7 +126,7 @@ def test_one_file_that_is_refused_keeps_no_other_from_being_fixed(broken: Path, 
     assert "fixed 1 file" in result.stderr
 
 
-def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
+def test_failed_write_keeps_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "report.txt"
     path.write_text("old")
 

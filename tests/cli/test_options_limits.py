@@ -93,7 +93,7 @@ def test_shapes_of_many_dims(command: str, count: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "metric", ["os:popen", "os:getcwd", "os:nothing", "json:dumps", "this is:no name", "os:", ":x"]
 )
-def test_metrics_that_are_none(metric: str) -> None:
+def test_invalid_metrics(metric: str) -> None:
     result = invoke("compare", NETWORK, "--with", NETWORK, "--metric", metric)
     assert result.exit_code in (1, 2), result.output
     assert mentions(metric.rpartition(":")[2] or metric) == result.output

@@ -33,14 +33,14 @@ def test_the_collector_seldom_runs_in_a_command() -> None:
     assert gc.get_threshold() == before
 
 
-def test_a_collector_that_is_off_stays_off() -> None:
+def test_disabled_collector_stays_disabled() -> None:
     gc.set_threshold(0)
     with seldom_collected():
         assert gc.get_threshold()[0] == 0
 
 
 @pytest.mark.parametrize("arguments", [["ops", "Relu"], ["ops", "none-such"], ["check", "/no/such.xml"]])
-def test_the_collector_is_as_before_after_a_command(arguments: list[str]) -> None:
+def test_command_restores_the_collector(arguments: list[str]) -> None:
     before = gc.get_threshold()
     CliRunner().invoke(main, arguments)
     assert gc.get_threshold() == before

@@ -27,9 +27,9 @@ def main() -> int:
     rows = [case for family in _chosen(parser, options.family) for case in table(family) if options.k in str(case)]
     failed = 0
     with Oracle() as oracle:
-        # Asked all at once, the child need not wait for this process.
+        # Requested all at once, so that the child need not wait for this process.
         for _ in oracle.ask_all(
-            request for case in rows for request in requests(case) if _asked(request.mode, options.only)
+            request for case in rows for request in requests(case) if _is_requested(request.mode, options.only)
         ):
             pass
         for case in rows:
@@ -55,7 +55,7 @@ def _chosen(parser: argparse.ArgumentParser, prefixes: list[str]) -> list[str]:
     return chosen or families()
 
 
-def _asked(mode: str, only: str | None) -> bool:
+def _is_requested(mode: str, only: str | None) -> bool:
     return only is None or (mode == "types") == (only == "types")
 
 
@@ -80,7 +80,7 @@ def _trace(case: Case) -> None:
     try:
         ours.infer(case)
         ours.evaluate(case)
-    except Exception:  # whatever it is, its author wants to see it
+    except Exception:  # any exception, for its author to see
         traceback.print_exc()
 
 

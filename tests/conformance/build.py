@@ -14,7 +14,7 @@ from tests.conformance.packing import pack
 __all__ = ["FORMS", "Form", "IRFile", "build", "parameter_shape"]
 
 Form = Literal["static", "any dims", "any rank"]
-"""What the Parameters of a file tell of the shapes of the case's inputs."""
+"""Shapes that the Parameters of a file declare for the case's inputs."""
 
 FORMS: tuple[Form, ...] = ("static", "any dims", "any rank")
 

@@ -15,20 +15,20 @@ __all__ = ["Case"]
 class Case:
     """One row of a family's table.
 
-    type, opset: as a layer bears them. inputs: one array a port; the dtype tells the element type.
+    type, opset: as a layer bears them. inputs: one array a port; the dtype gives the element type.
     attributes: as `<data>` bears them; values are written as text (tuples as `1,2`, booleans as `true`).
     constants: the positions of inputs that the file holds as Const; the others are Parameters.
     outputs: how many output ports the layer has.
     expected: the outputs as the specification or another source gives them, with the source in `note`; where it is
         None, OpenVINO's answer is the expectation.
-    oracle: who answers for OpenVINO: its CPU plugin, its reference kernels (`Model.evaluate`), or nobody where both
-        are known to be wrong (then `expected` must be given, and `note` says what is wrong).
-    rtol, atol: for floating point outputs; zero asks for equality.
-    summed: for outputs that are long sums, what is added up without its signs, an array an output (of a product of
+    oracle: who answers for OpenVINO: its CPU plugin, its reference kernels (`Model.evaluate`), or none of them where
+        both are known to be wrong (then `expected` must be given, and `note` names the fault).
+    rtol, atol: for floating point outputs; zero requires equality.
+    summed: for outputs that are long sums, the sum of its terms without signs, an array an output (of a product of
         matrices |a| @ |b|): rounding grows with that, not with the sum, in which terms cancel.
-    wide_vectors: whether OpenVINO has to be asked on a processor with AVX-512: without, it is known to be wrong or to
-        refuse (its bf16 is cut off, not rounded), and is not asked about values.
-    dynamic: whether OpenVINO can be asked about this case with dynamic dims and unknown ranks too.
+    wide_vectors: whether OpenVINO needs a processor with AVX-512: without, it is known to be wrong or to
+        refuse (its bf16 is cut off, not rounded), and its values are not compared.
+    dynamic: whether OpenVINO answers this case with dynamic dims and unknown ranks too.
     """
 
     type: str
@@ -51,7 +51,7 @@ class Case:
         return {name: _text(value) for name, value in self.attributes.items()}
 
     def __str__(self) -> str:
-        """Short and telling: the id of the test."""
+        """Short description: the id of the test."""
         inputs = " ".join(f"{ElementType.of(array)}{list(array.shape)}".replace(" ", "") for array in self.inputs)
         attributes = " ".join(f"{name}={text}" for name, text in self.attribute_texts().items())
         return " ".join(part for part in (f"{self.type}-{self.opset}", inputs, attributes, self.note) if part)

@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 TOGETHER: Final = 32
-"""Rows of a table whose values are asked for at once: compiling takes long, even of one layer."""
+"""Rows of a table whose values are requested at once: compiling takes long, even of one layer."""
 
 _LAST_PLACE = {ElementType.f16: 2.0**-10, ElementType.bf16: 2.0**-7}
 
@@ -57,17 +57,17 @@ def table(family: str) -> list[Case]:
 
 
 def requests(case: Case) -> list[Request]:
-    """What OpenVINO will be asked about a case without others."""
+    """The requests to OpenVINO for a case without others."""
     asked = [Request("reference", build(case))] if case.oracle == "reference" else []
     return asked + [Request("types", build(case, form)) for form in FORMS if form == "static" or case.dynamic]
 
 
 @cache
-def neighbours() -> dict[Case, list[Case]]:
-    """The rows of all tables, each with those that the plugin is asked about at the same time."""
+def neighbors() -> dict[Case, list[Case]]:
+    """The rows of all tables, each with the rows of the same request to the plugin."""
     answers = {}
     for family in families():
-        asked = [case for case in table(family) if _has_neighbours(case)]
+        asked = [case for case in table(family) if _has_neighbors(case)]
         for start in range(0, len(asked), TOGETHER):
             answers |= dict.fromkeys(asked[start : start + TOGETHER], asked[start : start + TOGETHER])
     return answers
@@ -79,53 +79,53 @@ _ALONE: Final = {
 }
 
 
-def _has_neighbours(case: Case) -> bool:
+def _has_neighbors(case: Case) -> bool:
     has_strings = ElementType.string in map(ElementType.of, case.inputs)
     return case.oracle == "plugin" and not case.wide_vectors and not has_strings and case.type not in _ALONE
 
 
 def answer_of(case: Case, oracle: Oracle, *, alone: bool = False) -> tuple[Array, ...] | Refused:
-    """OpenVINO's values for a case of which it can be asked, and by the way for its neighbours.
+    """OpenVINO's values for a case that it supports, requested together with its neighbors.
 
-    alone: whether an answer that was given for its neighbours as well does not count.
+    alone: whether an answer that was given for its neighbors as well does not count.
     """
     assert case.oracle != "nobody"
     request = Request(case.oracle, build(case), alone=alone)
     if not alone and not oracle.knows(request):
-        oracle.ask_together(Request("plugin", build(row)) for row in neighbours().get(case, ()))
+        oracle.ask_together(Request("plugin", build(row)) for row in neighbors().get(case, ()))
     answer: tuple[Array, ...] | Refused = oracle.ask(request)
     return answer
 
 
 def can_be_asked(case: Case) -> bool:
-    """Whether OpenVINO is right about the values of a case on this processor."""
+    """Return True if OpenVINO is right about the values of a case on this processor."""
     return has_wide_vectors() or not case.wide_vectors
 
 
 def check_values(case: Case, oracle: Oracle) -> list[str]:
-    """Our outputs against the expected ones and OpenVINO's; inputs stay as they were, and how they lie in memory is
-    all the same."""
+    """Our outputs against the expected ones and OpenVINO's; inputs stay as they were, and their memory layout
+    makes no difference."""
     if case.oracle == "nobody" and case.expected is None:
         return ["nobody knows the answer: give `expected`"]
     try:
         actual, faults = _careful_outputs(case)
-    except Exception as error:  # the table goes on after any fault
-        return [_told("evaluate", error)]
+    except Exception as error:  # the table continues after any fault
+        return [_describe_error("evaluate", error)]
     if case.expected is not None:
-        faults += _prefixed(
+        faults += _add_prefix(
             "against `expected`", value_faults(actual, case.expected, case.rtol, case.atol, case.summed)
         )
     if case.oracle != "nobody" and can_be_asked(case):
-        faults += _prefixed(f"against OpenVINO ({case.oracle})", _openvino_faults(case, actual, oracle))
+        faults += _add_prefix(f"against OpenVINO ({case.oracle})", _openvino_faults(case, actual, oracle))
     if not faults:
-        faults += _prefixed("strided inputs", _strided_faults(case, actual))
+        faults += _add_prefix("strided inputs", _strided_faults(case, actual))
     return faults
 
 
 def _openvino_faults(case: Case, actual: Sequence[Array], oracle: Oracle) -> list[str]:
     faults: list[str] = []
     for alone in (False, True):
-        # Where outputs differ, no neighbour shall have to do with it.
+        # Where outputs differ, no neighbor shall have to do with it.
         answer = answer_of(case, oracle, alone=alone)
         if isinstance(answer, Refused):
             return [f"no answer: {answer.reason}"]
@@ -138,12 +138,12 @@ def _openvino_faults(case: Case, actual: Sequence[Array], oracle: Oracle) -> lis
 def check_types(case: Case, form: Form, oracle: Oracle) -> list[str]:
     """Our inferred types against OpenVINO's, and whether they hold the outputs that really come.
 
-    Where OpenVINO refuses a dynamic form, and where it cannot be asked, only the second is checked.
+    Where OpenVINO refuses a dynamic form, and for cases that it does not support, only the second is checked.
     """
     try:
         output_types = ours.infer(case, form)
-    except Exception as error:  # the table goes on after any fault
-        return [_told("infer", error)]
+    except Exception as error:  # the table continues after any fault
+        return [_describe_error("infer", error)]
     expected = None
     if form == "static" or case.dynamic:
         answer = oracle.types(build(case, form))
@@ -162,19 +162,19 @@ def check_file(case: Case, form: Form) -> list[str]:
     """
     try:
         alone = ours.evaluate(case)
-    except Exception:  # told by check_values
+    except Exception:  # reported by check_values
         return []
     file = build(case, form)
     try:
         model = ir_exec.read_model(file.xml, weights=file.weights)
         result = ir_exec.compile_model(model, precision="file")(file.inputs)
-    except Exception as error:  # the table goes on after any fault
-        return [_told("the file", error)]
-    return _prefixed("against the operator alone", value_faults([result[i] for i in range(len(result))], alone))
+    except Exception as error:  # the table continues after any fault
+        return [_describe_error("the file", error)]
+    return _add_prefix("against the operator alone", value_faults([result[i] for i in range(len(result))], alone))
 
 
 def check_in_f32(case: Case) -> list[str]:
-    """A case of 16-bit floats as a file that is computed in f32: the same outputs, but for the last place.
+    """A case of 16-bit floats as a file that is computed in f32: equal outputs except for the last place.
 
     No lines for other cases, and for random numbers: those of f32 are others.
     """
@@ -187,10 +187,10 @@ def check_in_f32(case: Case) -> list[str]:
     file = build(case)
     try:
         result = ir_exec.compile_model(ir_exec.read_model(file.xml, weights=file.weights))(file.inputs)
-    except Exception as error:  # the table goes on after any fault
-        return [_told("in f32", error)]
+    except Exception as error:  # the table continues after any fault
+        return [_describe_error("in f32", error)]
     rtol, atol = (max(tolerance, 2 * max(places)) for tolerance in (case.rtol, case.atol))
-    return _prefixed("in f32", value_faults([result[i] for i in range(len(result))], alone, rtol, atol))
+    return _add_prefix("in f32", value_faults([result[i] for i in range(len(result))], alone, rtol, atol))
 
 
 def _layer(nodes: Sequence[NodeTypes]) -> NodeTypes:
@@ -200,7 +200,7 @@ def _layer(nodes: Sequence[NodeTypes]) -> NodeTypes:
 def _actual(case: Case) -> Sequence[Array] | None:
     try:
         return ours.evaluate(case)
-    except Exception:  # told by check_values
+    except Exception:  # reported by check_values
         return case.expected
 
 
@@ -228,12 +228,12 @@ def _same_bits(left: Array, other: Array) -> bool:
 
 
 def _strided_faults(case: Case, actual: Sequence[Array]) -> list[str]:
-    """The same with inputs whose elements do not lie side by side; rounding may differ by the order of sums."""
-    again = ours.evaluate(case, [_strided(array) for array in case.inputs])
+    """Faults with inputs whose elements are not contiguous; rounding may differ by the order of sums."""
+    again = ours.evaluate(case, [_to_strides(array) for array in case.inputs])
     return value_faults(again, actual, max(case.rtol, 1e-6), max(case.atol, 1e-6))
 
 
-def _strided(array: Array) -> Array:
+def _to_strides(array: Array) -> Array:
     if array.ndim == 0:
         return array
     spaced = np.zeros((*array.shape[:-1], 2 * array.shape[-1]), array.dtype)[..., ::-2]
@@ -241,10 +241,10 @@ def _strided(array: Array) -> Array:
     return spaced
 
 
-def _told(method: str, error: Exception) -> str:
+def _describe_error(method: str, error: Exception) -> str:
     code = f" {error.code}" if isinstance(error, IRError) else ""
     return f"{method} raised {type(error).__name__}{code}: {error}"
 
 
-def _prefixed(prefix: str, faults: Sequence[str]) -> list[str]:
+def _add_prefix(prefix: str, faults: Sequence[str]) -> list[str]:
     return [f"{prefix}: {fault}" for fault in faults]

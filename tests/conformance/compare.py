@@ -1,4 +1,4 @@
-"""What is wrong with our answers, as lines of text; no lines: nothing."""
+"""Faults of our answers, as lines of text; no lines for correct answers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ir_exec.types import Array, ElementType, TensorType
 __all__ = ["SUM_ROUNDING", "type_faults", "value_faults"]
 
 SUM_ROUNDING = 2.0**-22
-"""How far two sums in f32 of the same terms may be apart, as a part of the sum of the terms without their signs.
+"""The largest relative difference of two sums in f32 of the same terms, as a part of the sum of their magnitudes.
 
 Each addition rounds by up to 2^-24 of its result. BLAS and OpenVINO add in blocks and by vectors, in different orders:
 of a thousand roundings about as much remains as of four. One term in a thousand that is left out or taken twice changes
@@ -26,7 +26,7 @@ def value_faults(
     atol: float = 0.0,
     summed: Sequence[Array] | None = None,
 ) -> list[str]:
-    """Where arrays differ in count, element type, shape or value; NaN equals NaN, and 0 equals -0.
+    """Differences of arrays in count, element type, shape or value; NaN equals NaN, and 0 equals -0.
 
     summed: for outputs that are long sums, the sums of their terms without signs; SUM_ROUNDING of them is allowed too.
     """
@@ -82,7 +82,7 @@ def _first(actual: Array, expected: Array, differs: Array) -> str | None:
 def type_faults(
     inferred: Sequence[TensorType], expected: Sequence[TensorType] | None, actual: Sequence[Array] | None
 ) -> list[str]:
-    """Where our types contradict OpenVINO's, are wider than they are, or leave out the outputs that really come."""
+    """Contradictions of our types to OpenVINO's: types wider than OpenVINO's, or that exclude actual outputs."""
     faults = []
     if expected is not None and len(inferred) != len(expected):
         return [f"{len(inferred)} outputs, OpenVINO has {len(expected)}"]

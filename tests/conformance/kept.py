@@ -1,6 +1,6 @@
-"""OpenVINO's answers in the user's cache folder, so that a question is put to it once on a machine.
+"""OpenVINO's answers in the user's cache folder, so that each request is answered once on a machine.
 
-An answer lies in a file of its own, named by the digest of the request, in a folder named after OpenVINO's version.
+An answer is in a separate file, named by the digest of the request, in a folder named after OpenVINO's version.
 `IR_EXEC_ORACLE_CACHE` names another folder, or is `off`. The folder may be deleted at any time.
 """
 
@@ -29,7 +29,7 @@ _DIGEST_BYTES: Final = 32
 
 
 def cache_folder() -> Path | None:
-    """Where answers are kept; None where they are not."""
+    """The folder of stored answers; None without one."""
     told = os.environ.get(VARIABLE)
     if told is not None:
         return None if told.lower() in ("", "0", "off") else Path(told)
@@ -56,13 +56,13 @@ def _extensions() -> tuple[str, ...]:
 
 
 def has_wide_vectors() -> bool:
-    """Whether this processor has AVX-512, of which much in OpenVINO's CPU plugin depends. NumPy has renamed it once."""
+    """Return True if this processor has AVX-512, on which OpenVINO's CPU plugin depends. NumPy has renamed it once."""
     return not {"AVX512_SKX", "AVX512F", "X86_V4"}.isdisjoint(_extensions())
 
 
 @cache
 def asked_how() -> str:
-    """What answers depend on besides the request: OpenVINO's version, the processor, and how the worker asks."""
+    """The context of answers in addition to the request: OpenVINO's version, processor, and code of the worker."""
     worker = Path(__file__).with_name("worker.py").read_bytes()
     asked = hashlib.sha256(worker + repr(_extensions()).encode())
     return f"{metadata.version('openvino')}-{platform.machine()}-{asked.hexdigest()[:12]}"
@@ -117,7 +117,7 @@ class KeptAnswers:
 
 
 class _PlainUnpickler(pickle.Unpickler):
-    """Reads plain data; a file that asks for anything else is refused."""
+    """Reads plain data; a file with any other reference is refused."""
 
     def find_class(self, module: str, name: str) -> Any:
         raise pickle.UnpicklingError(f"{module}.{name} is no plain data")

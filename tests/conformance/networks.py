@@ -15,7 +15,7 @@ __all__ = ["COLLECTION", "COPIES", "RUNNABLE", "arrays", "ir_file", "missing_ope
 COPIES = Path(__file__).parents[1] / "networks"
 
 COLLECTION = Path(__file__).parents[3] / "shared" / "models"
-"""A folder beside the repository; a clone that stands alone has none."""
+"""A folder next to the repository; a single clone has none."""
 
 RUNNABLE = frozenset(
     {

@@ -1,4 +1,4 @@
-"""Other numbers than those of `ir_exec.tuning.thresholds` for kernels to choose by: small cases go all their ways."""
+"""Numbers that replace those of `ir_exec.tuning.thresholds`: small cases take all paths of kernels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from functools import cache
 import ir_exec.runtime  # noqa: F401  # imports every kernel
 from ir_exec.tuning import thresholds
 
-__all__ = ["NUMBERS", "cut", "mixed", "replaced", "whole"]
+__all__ = ["NUMBERS", "cut", "mix", "replace_thresholds", "without_cuts"]
 
 NUMBERS: dict[str, float] = {name: number for name, number in vars(thresholds).items() if name.isupper()}
 
@@ -19,21 +19,21 @@ HUGE = 2**40
 
 
 def cut(least: int) -> dict[str, float]:
-    """All work is cut into pieces of so many elements, which threads share, and nothing is few.
+    """All work is cut into blocks of so many elements, which threads share, and nothing is few.
 
-    Of the times only those of pieces and of work that is worth sharing change, which are whole numbers: 1.7 ns for an
+    Of the times only those of blocks and of work that is worth sharing change, which are whole numbers: 1.7 ns for an
     element stay.
     """
     return {name: _other(name, least, HUGE) for name in NUMBERS}
 
 
-def whole() -> dict[str, float]:
+def without_cuts() -> dict[str, float]:
     """All work is done at once, by the calling thread, and nothing is many."""
     return {name: _other(name, HUGE, 2) for name in NUMBERS}
 
 
-def mixed(seed: str) -> dict[str, float]:
-    """Each number is small, moderate or huge, whatever the others are."""
+def mix(seed: str) -> dict[str, float]:
+    """Each number is small, moderate or huge, independent of the others."""
     chosen = random.Random(seed)
     return {name: _other(name, *chosen.choices((2, 3, 7, 50, HUGE), k=2)) for name in NUMBERS}
 
@@ -48,7 +48,7 @@ def _other(name: str, number: int, most: int) -> float:
 
 
 @contextmanager
-def replaced(numbers: Mapping[str, float]) -> Iterator[None]:
+def replace_thresholds(numbers: Mapping[str, float]) -> Iterator[None]:
     """Kernels read these numbers, and forget what they have decided and kept by others."""
     try:
         _set(numbers)
@@ -65,7 +65,7 @@ def _set(numbers: Mapping[str, float]) -> None:
 
 @cache
 def _forgetting(modules: int) -> list[Callable[[], None]]:
-    """What empties the caches of kernels, while there are so many modules."""
+    """The functions that clear the caches of kernels."""
     kernels = [module for name, module in sys.modules.items() if name.startswith("ir_exec.kernels.")]
     members = [member for module in kernels for member in vars(module).values()]
     return [member.cache_clear for member in members if hasattr(member, "cache_clear")]

@@ -1,4 +1,4 @@
-"""What OpenVINO answers: values from its CPU plugin or its reference kernels, and the types of every node.
+"""Answers of OpenVINO: values from its CPU plugin or its reference kernels, and the types of every node.
 
 OpenVINO lives in a child process, which is started again when it dies. Answers are kept as long as the oracle lives,
 and those that OpenVINO gave itself on disk too (`kept`): crashes and timeouts may have to do with the machine.
@@ -53,7 +53,7 @@ class Request:
         return pickle.dumps(self.body())
 
     def digest(self) -> bytes:
-        """The same for equal requests in every process, which their pickles need not be."""
+        """A digest that is equal for equal requests in every process, which their pickles need not be."""
         inputs = [] if self.mode in ("types", "attributes") else [_parts(array) for array in self.file.inputs]
         data = [content if isinstance(content, bytes) else repr(content).encode() for *_, content in inputs]
         told = repr((self.mode, self.shapes, [(element_type, tuple(shape)) for element_type, shape, _ in inputs]))
@@ -73,8 +73,8 @@ class Refused:
 
 @dataclass(frozen=True)
 class NodeTypes:
-    """What OpenVINO infers for one node; `type` is spelled as its class is (Constant, Relu), `version` is the opset
-    that OpenVINO names the class after."""
+    """The inference of OpenVINO for one node; `type` is spelled as its class is (Constant, Relu), `version` is
+    the opset that OpenVINO names the class after."""
 
     name: str
     type: str
@@ -140,10 +140,10 @@ class Oracle:
         for request, key in zip(requests, keys, strict=True):
             while key not in self.kept:
                 self._keep(*next(answers))
-            yield _decoded(request.mode, self.kept[key])
+            yield _decode_answer(request.mode, self.kept[key])
 
     def ask_together(self, requests: Iterable[Request]) -> None:
-        """Ask for the values of several files at once, as one network, so that each is answered by then.
+        """Request the values of several files at once, as one network, so that each is answered by then.
 
         They are independent parts of the network, so that each gets the values that it has alone. Where that
         network ends the child, nothing is answered.
@@ -157,7 +157,7 @@ class Oracle:
                     self._keep(key, answer)
 
     def knows(self, request: Request) -> bool:
-        """Whether a request is answered without asking."""
+        """Return True if a request is answered without the child."""
         return self._knows(request.digest())
 
     def _knows(self, key: bytes) -> bool:
@@ -184,14 +184,14 @@ class Oracle:
                         yield answer
             finally:
                 if done < len(messages):
-                    # The child died, or nobody wants the other answers: requests still in the pipe must not stay.
+                    # The child died, or the other answers are not needed: requests still in the pipe must not stay.
                     self.close()
                 sender.join()
 
     def start(self) -> subprocess.Popen[bytes]:
         script = Path(__file__).with_name("worker.py")
         self._fresh = True
-        # -P: the script's folder must not stand before the installed packages.
+        # -P: the script's folder must not precede the installed packages.
         self._child = subprocess.Popen(
             [sys.executable, "-P", str(script)],
             stdin=subprocess.PIPE,
@@ -202,9 +202,9 @@ class Oracle:
         return self._child
 
     def _receive(self, child: subprocess.Popen[bytes]) -> tuple[str, Any] | None:
-        """The next answer; None where the same question must be put to a new child.
+        """The next answer; None if the request must be repeated in a new child.
 
-        An earlier question may have damaged the memory of a child that dies, so only a fresh one's death is an answer.
+        An earlier request may have damaged the memory of a child that dies: only the death of a new one is an answer.
         """
         try:
             length = int.from_bytes(self._read(child, 8), "little")
@@ -248,7 +248,7 @@ def _parts(array: Array) -> tuple[str, tuple[int, ...], bytes | list[str]]:
     return element_type.name, array.shape, pack(array)
 
 
-def _decoded(mode: Mode, answer: tuple[str, Any]) -> Any:
+def _decode_answer(mode: Mode, answer: tuple[str, Any]) -> Any:
     verdict, body = answer
     if verdict == "refused":
         return Refused(body)

@@ -26,12 +26,12 @@ def operator(case: Case) -> Op:
 
 
 def infer(case: Case, form: Form = "static") -> tuple[TensorType, ...]:
-    """The types of the outputs; constants are known, of Parameters only what the form tells."""
+    """The types of the outputs; constants are known, Parameters have the types of the form."""
     layer = operator(case)
     types = [_input_type(case, position, form) for position in range(len(case.inputs))]
     assert layer.check_inputs(types, raise_error)
     inferred = _several(layer.infer(*types))
-    # The last type stands for all further outputs where an operator cannot tell their number.
+    # The last type stands for all further outputs where an operator does not declare their number.
     return inferred + inferred[-1:] * (case.outputs - len(inferred))
 
 
@@ -42,7 +42,7 @@ def evaluate(case: Case, inputs: Sequence[Array] | None = None) -> tuple[Array, 
 
 
 def requests(case: Case) -> Iterator[KernelRequest]:
-    """What kernels of the case may be chosen for: with and without the values of its inputs, with all outputs read and
+    """Requests for kernels of the case: with and without the values of its inputs, with all outputs read and
     with the first one alone."""
     layer = operator(case)
     constants = [TensorType.of(array) for array in case.inputs]

@@ -1,4 +1,4 @@
-"""How the .bin holds elements, written a second time so that a mistake in ir_exec's own codec is not believed."""
+"""The layout of elements in the .bin, written a second time as a check of ir_exec's codec."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which rows of the tables the plain command replays in every form; `--rest` and `--complete` replay the others.
+"""Selection of the rows that the plain command replays in every form; `--rest` and `--complete` replay the others.
 
 A row is in the sample of its table if it has a feature that no earlier row of the sample has: a version of an operator,
 an attribute with a text, the element type of an input, a rank, the inputs that are constants, who answers for OpenVINO.
@@ -27,7 +27,7 @@ Feature = tuple[object, ...]
 
 
 def features(case: Case) -> Iterator[Feature]:
-    """What rows of one operator differ in; numbers in attributes are all the same."""
+    """Features in which rows of one operator differ; numbers in attributes count as equal."""
     operator = resolve(case.type, f"opset{case.opset}")
     version = (operator.type_name, operator.since)
     yield version
@@ -57,7 +57,7 @@ def sample(family: str) -> frozenset[int]:
 
 
 def each_chunk() -> list[ParameterSet]:
-    """All rows of all tables, some neighbours at a time, as parameters of a test."""
+    """All rows of all tables, some neighbors at a time, as parameters of a test."""
     return [
         pytest.param(rows, id=f"{family}-{number}")
         for family in families()
@@ -66,7 +66,7 @@ def each_chunk() -> list[ParameterSet]:
 
 
 def each_chunk_of_a_part() -> list[ParameterSet]:
-    """The same, of which the plain command runs the samples of the tables."""
+    """Chunks of the samples, which the plain command runs."""
     return [
         pytest.param(rows, id=f"{part_of.id}-{number}", marks=part_of.marks)
         for part_of in each_part()
@@ -79,7 +79,7 @@ def _chunks(rows: list[Case]) -> list[list[Case]]:
 
 
 def found_in(rows: list[Case], check: Callable[[Case], list[str]]) -> str:
-    """What is wrong with which rows; empty where nothing is."""
+    """Faults of the rows; empty without faults."""
     return "\n".join("\n    ".join([str(case), *faults]) for case in rows if (faults := check(case)))
 
 

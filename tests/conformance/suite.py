@@ -13,7 +13,7 @@ from ir_exec.debug.device.tables.running import OperatorCase, pack_cases
 from tests.conformance.case import Case
 from tests.conformance.checks import families, table
 
-__all__ = ["PATH", "shipped"]
+__all__ = ["PATH", "shipped_cases"]
 
 PATH = Path(ir_exec.__file__).parent / "debug" / "device" / "tables" / "cases.xz"
 
@@ -21,13 +21,13 @@ _MOST_BYTES = 20_000
 """Of the inputs of a row."""
 
 
-def shipped() -> list[OperatorCase]:
+def shipped_cases() -> list[OperatorCase]:
     """The rows of all tables that the package ships."""
-    rows = [_shipped(case) for family in families() for case in table(family)]
+    rows = [_to_operator_case(case) for family in families() for case in table(family)]
     return [case for case in rows if case.size <= _MOST_BYTES]
 
 
-def _shipped(case: Case) -> OperatorCase:
+def _to_operator_case(case: Case) -> OperatorCase:
     return OperatorCase(
         case.type,
         case.opset,
@@ -44,4 +44,4 @@ def _shipped(case: Case) -> OperatorCase:
 
 
 if __name__ == "__main__":
-    PATH.write_bytes(lzma.compress(pack_cases(shipped()), preset=9 | lzma.PRESET_EXTREME))
+    PATH.write_bytes(lzma.compress(pack_cases(shipped_cases()), preset=9 | lzma.PRESET_EXTREME))

@@ -1,4 +1,4 @@
-"""Every version of every operator made by the builder, saved, and read by OpenVINO: the same types and values as of a
+"""Every version of every operator made by the builder, saved, and read by OpenVINO: types and values equal those of a
 file that is written out by hand."""
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def cases() -> dict[str, Case]:
 VERSIONS = sorted(f"{cls.type_name}-{cls.since}" for cls in registered() if cls.type_name not in STRUCTURAL)
 
 
-def built(case: Case, folder: Path) -> tuple[ir_exec.Model, IRFile, list[TensorType]]:
+def build_case(case: Case, folder: Path) -> tuple[ir_exec.Model, IRFile, list[TensorType]]:
     """The network of a case, its file, and the types of the layer's outputs."""
     inputs = []
     for position, array in enumerate(case.inputs):
@@ -70,11 +70,11 @@ def test_every_operator_has_a_row() -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_what_is_built_is_what_openvino_reads(version: str, oracle: Oracle, tmp_path: Path) -> None:
+def test_built_layer_equals_openvino_reading(version: str, oracle: Oracle, tmp_path: Path) -> None:
     case = cases().get(version)
     if case is None:
         pytest.skip("no table has a row: tests/build has tests of it")
-    model, file, types = built(case, tmp_path)
+    model, file, types = build_case(case, tmp_path)
     again = ir_exec.read_model(file.xml, weights=file.weights)
     assert [str(port) for port in again.outputs] == [str(port) for port in model.outputs]
     report = ir_exec.check_model(file.xml, weights=file.weights)
@@ -94,7 +94,7 @@ def test_what_is_built_is_what_openvino_reads(version: str, oracle: Oracle, tmp_
 
 
 @pytest.mark.parametrize("function", sorted(function_names()))
-def test_the_function_makes_the_layer_that_op_makes(function: str) -> None:
+def test_function_equals_op(function: str) -> None:
     """Inputs by position, attributes by name."""
     newest = max(
         (cls for cls in registered() if cls.type_name == function_names()[function]), key=lambda cls: cls.since

@@ -1,5 +1,5 @@
-"""Element types that must agree: where an input has another type than the one it stands to, we refuse it as IR402 if
-and only if OpenVINO's inference refuses it.
+"""Element types that must agree: an input of another type than the input it is paired with is refused as IR402 if and
+only if OpenVINO's inference refuses it.
 
 The rows are made from the tables: of each operator the first small case with most inputs, in which one of the inputs
 that are held against an earlier one is given every other element type that its port takes.
@@ -25,7 +25,7 @@ from tests.conformance.checks import families, table
 from tests.conformance.oracle import Oracle, Refused, Request
 
 LARGEST = 5000
-"""Elements of all inputs: where types alone count, small cases tell as much."""
+"""Elements of all inputs: for comparisons of types, small cases suffice."""
 
 TAKES_ANOTHER = {
     "CTCGreedyDecoder-1": {"sequence_mask"},
@@ -46,7 +46,7 @@ def name_of(operator: type[Op]) -> str:
 
 
 def is_paired(operator: type[Op], position: int) -> bool:
-    """Whether the type of this input is, or by the specification ought to be, that of an earlier one."""
+    """Return True if the type of this input is, or by the specification ought to be, that of an earlier one."""
     declared = operator.inputs[min(position, len(operator.inputs) - 1)]
     is_further = declared.variadic and not declared.mixed and position >= len(operator.inputs)
     return bool(declared.like) or is_further or declared.name in TAKES_ANOTHER.get(name_of(operator), ())
@@ -83,7 +83,7 @@ def others(operator: type[Op], position: int, array: Array, *, is_constant: bool
 
 
 def variants(operator: type[Op], case: Case) -> Iterator[tuple[str, Case]]:
-    """The case with one input of another type; the text says which."""
+    """The case with one input of another type, and the text that names it."""
     for position, array in enumerate(case.inputs):
         if not is_paired(operator, position):
             continue

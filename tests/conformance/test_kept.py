@@ -49,7 +49,7 @@ def test_a_damaged_answer_is_none(damage: str, tmp_path: Path) -> None:
     assert answers.get(KEY) == ANSWER
 
 
-def test_an_answer_in_the_place_of_another_is_none(tmp_path: Path) -> None:
+def test_swapped_answer_is_rejected(tmp_path: Path) -> None:
     answers = KeptAnswers(tmp_path)
     answers.put(KEY, ANSWER)
     answers.put(KEY[::-1], ("answer", []))
@@ -58,7 +58,7 @@ def test_an_answer_in_the_place_of_another_is_none(tmp_path: Path) -> None:
     assert sorted([answers.get(KEY) is None, answers.get(KEY[::-1]) is None]) == [False, True]
 
 
-def test_a_file_that_would_run_code_is_not_loaded(tmp_path: Path) -> None:
+def test_file_with_code_is_not_loaded(tmp_path: Path) -> None:
     marker = tmp_path / "ran"
 
     class Harmful:
@@ -80,7 +80,7 @@ def test_other_versions_of_openvino_have_other_answers(tmp_path: Path, monkeypat
     assert KeptAnswers(tmp_path).get(KEY) is None
 
 
-def test_a_folder_that_cannot_be_written_keeps_nothing(tmp_path: Path) -> None:
+def test_unwritable_folder_stores_nothing(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     answers = KeptAnswers(tmp_path / "file")
     answers.put(KEY, ANSWER)
@@ -155,7 +155,7 @@ def test_it_can_be_switched_off(told: str, monkeypatch: pytest.MonkeyPatch) -> N
     assert cache_folder() is None
 
 
-def test_where_it_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cache_location(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, str(tmp_path))
     assert cache_folder() == tmp_path
     monkeypatch.delenv(VARIABLE)

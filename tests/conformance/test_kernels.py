@@ -1,4 +1,4 @@
-"""What a plan calls instead of `evaluate` gives the same, for every case of the conformance tables."""
+"""The calls of a plan in place of `evaluate` give equal results, for every case of the conformance tables."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def _compare(case: Case) -> None:
                 assert not any(np.may_share_memory(output, array) for output in outputs for array in case.inputs), case
             for actual, other in zip(result if isinstance(result, tuple) else (result,), expected, strict=True):
                 if case.type == "NonMaxSuppression" and case.opset < 5:
-                    # A static number of rows is filled up with -1; `evaluate` alone knows no types.
+                    # A static number of rows is filled up with -1; `evaluate` alone has no types.
                     assert len(actual) >= len(other)
                     other = np.pad(other, ((0, len(actual) - len(other)), (0, 0)), constant_values=-1)
                 assert (actual.dtype, actual.shape) == (other.dtype, other.shape), case
-                # NumPy knows no NaN of the types that it does not have itself.
+                # NumPy has no NaN of the types that it does not define itself.
                 same = actual.dtype.kind == "V" and actual.tobytes() == other.tobytes()
                 assert same or np.array_equal(actual, other, equal_nan=actual.dtype.kind == "f"), case

@@ -53,7 +53,7 @@ def test_types_of_every_node(path: Path, oracle: Oracle) -> None:
     answer = oracle.types(ir_file(path))
     assert not isinstance(answer, Refused), answer.reason
     faults = []
-    for node, theirs in matched(model.graph.nodes, answer):
+    for node, theirs in match_nodes(model.graph.nodes, answer):
         inferred = [model.types[value.number] for value in node.outputs]
         if node.type != "Result":
             faults += [
@@ -74,7 +74,7 @@ def test_outputs(path: Path) -> None:
             assert not any(faults), f"call {call or '1'}: {faults}"
 
 
-@pytest.mark.parametrize("name", sorted(set(NETWORKS) - {"bert_tiny_fp16"}))  # it has f16 beside f32 already
+@pytest.mark.parametrize("name", sorted(set(NETWORKS) - {"bert_tiny_fp16"}))  # it has f16 and f32 already
 def test_outputs_of_a_network_in_f16_are_openvinos(path: Path, oracle: Oracle) -> None:
     """Both compute in f32, so that outputs differ by their last place; computed in f16 they differ by 1e-3 and more."""
     file, _ = in_short_floats(path, "f16")
@@ -115,7 +115,7 @@ def test_every_value_is_of_its_inferred_type(path: Path) -> None:
 
 @each_network
 def test_static_inputs_give_openvinos_static_types(path: Path, oracle: Oracle) -> None:
-    """The same comparison with every input shape fixed to that of the sample inputs."""
+    """The comparison with every input shape fixed to that of the sample inputs."""
     model = read(path)
     inputs = arrays(path, "inputs")
     assert inputs is not None
@@ -124,7 +124,7 @@ def test_static_inputs_give_openvinos_static_types(path: Path, oracle: Oracle) -
     model.reshape({position: array.shape for position, array in enumerate(inputs)})
     faults = []
     # When it reshapes, OpenVINO replaces some nodes that have become constant.
-    for node, theirs in matched(model.graph.nodes, answer, at_least=0.8):
+    for node, theirs in match_nodes(model.graph.nodes, answer, at_least=0.8):
         inferred = [model.types[value.number] for value in node.outputs]
         if node.type != "Result":
             faults += [
@@ -133,7 +133,7 @@ def test_static_inputs_give_openvinos_static_types(path: Path, oracle: Oracle) -
     assert not faults, f"{len(faults)} faults\n" + "\n".join(faults[:20])
 
 
-def matched(ours: list[Node], theirs: list[NodeTypes], at_least: float = 1.0) -> list[tuple[Node, NodeTypes]]:
+def match_nodes(ours: list[Node], theirs: list[NodeTypes], at_least: float = 1.0) -> list[tuple[Node, NodeTypes]]:
     """Each of our nodes with OpenVINO's, by name and type; nodes of one name in their order.
 
     Of our nodes, `at_least` this part must have a counterpart.

@@ -1,6 +1,6 @@
 """Every case once more, with the numbers replaced by which kernels choose how to work: the answers stay.
 
-The tensors of the tables are small: with the numbers as they are, kernels do not cut them into pieces, nor take the
+The tensors of the tables are small: with the numbers as they are, kernels do not split them, nor take the
 ways for many elements.
 """
 
@@ -21,7 +21,7 @@ from tests.conformance.case import Case
 from tests.conformance.checks import answer_of, can_be_asked
 from tests.conformance.compare import value_faults
 from tests.conformance.networks import arrays, missing_operators, networks
-from tests.conformance.numbers import NUMBERS, cut, mixed, replaced, whole
+from tests.conformance.numbers import NUMBERS, cut, mix, replace_thresholds, without_cuts
 from tests.conformance.oracle import Oracle, Refused
 from tests.conformance.ours import operator
 from tests.conformance.sample import each_part, part
@@ -33,7 +33,7 @@ each_part_of_a_table = pytest.mark.parametrize(("family", "is_sampled"), each_pa
 @each_part_of_a_table
 def test_work_in_the_smallest_pieces_on_any_number_of_threads(family: str, is_sampled: bool, oracle: Oracle) -> None:
     for case in part(family, is_sampled):
-        # Large ones would be thousands of pieces.
+        # Large ones would be thousands of blocks.
         numbers = cut(max(2, _size(case, oracle) // 100))
         serial = _check(case, oracle, numbers, threads=1)
         shared = _check(case, oracle, numbers, threads=3)
@@ -43,14 +43,14 @@ def test_work_in_the_smallest_pieces_on_any_number_of_threads(family: str, is_sa
 @each_part_of_a_table
 def test_all_work_at_once(family: str, is_sampled: bool, oracle: Oracle) -> None:
     for case in part(family, is_sampled):
-        _check(case, oracle, whole(), threads=2)
+        _check(case, oracle, without_cuts(), threads=2)
 
 
 @each_part_of_a_table
 def test_any_mixture(family: str, is_sampled: bool, oracle: Oracle) -> None:
     for case in part(family, is_sampled):
         if _size(case, oracle) <= 2000:
-            _check(case, oracle, mixed(f"{family} {case}"), threads=2)
+            _check(case, oracle, mix(f"{family} {case}"), threads=2)
 
 
 @pytest.mark.parametrize("name", networks())
@@ -64,8 +64,8 @@ def test_networks(name: str) -> None:
     assert inputs is not None
     assert expected is not None
     results = []
-    for numbers, threads in ((whole(), 2), (cut(1000), 1), (cut(1000), 3)):
-        with replaced(numbers):
+    for numbers, threads in ((without_cuts(), 2), (cut(1000), 1), (cut(1000), 3)):
+        with replace_thresholds(numbers):
             result = ir_exec.compile_model(model, weight_mode="keep", threads=threads)(inputs)
         results.append(tuple(result[number] for number in range(len(expected))))
         faults = [output_fault(*pair) for pair in zip(results[-1], expected, strict=True)]
@@ -75,10 +75,10 @@ def test_networks(name: str) -> None:
 
 def _check(case: Case, oracle: Oracle, numbers: Mapping[str, float], threads: int) -> list[tuple[Array, ...]]:
     """All outputs with these numbers, which are the expected ones."""
-    with replaced(numbers), RunThreads(threads), np.errstate(all="ignore"):
+    with replace_thresholds(numbers), RunThreads(threads), np.errstate(all="ignore"):
         runs = list(_outputs(case))
     for outputs in runs:
-        # Where they differ, no neighbour shall have to do with it.
+        # Where they differ, no neighbor shall have to do with it.
         faults = _faults(case, outputs, _answers(case, oracle))
         faults = faults and _faults(case, outputs, _answers(case, oracle, alone=True))
         changed = {name: number for name, number in numbers.items() if number != NUMBERS[name]}
@@ -98,7 +98,7 @@ def _answers(case: Case, oracle: Oracle, *, alone: bool = False) -> list[tuple[A
     answers = [] if case.expected is None else [case.expected]
     if case.oracle != "nobody" and can_be_asked(case):
         answer = answer_of(case, oracle, alone=alone)
-        if not isinstance(answer, Refused):  # told by test_values
+        if not isinstance(answer, Refused):  # reported by test_values
             answers.append(answer)
     return answers
 
@@ -137,10 +137,10 @@ def _bits(actual: list[tuple[Array, ...]]) -> list[list[object]]:
 def test_numbers_are_replaced_for_a_while() -> None:
     before = dict(vars(thresholds))
     assert tile_size(8, 768, 3072, is_transposed=False) is not None
-    with replaced(cut(2)):
+    with replace_thresholds(cut(2)):
         assert thresholds.CHUNK_ELEMENTS == 2
         assert thresholds.MOST_CHUNKS == 2**40
-    with replaced(whole()):
+    with replace_thresholds(without_cuts()):
         assert tile_size(8, 768, 3072, is_transposed=False) is None
     assert vars(thresholds) == before
     assert tile_size(8, 768, 3072, is_transposed=False) is not None

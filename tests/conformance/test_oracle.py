@@ -36,7 +36,7 @@ CODES = {
 
 @pytest.fixture(scope="module")
 def oracle() -> Iterator[Oracle]:
-    """One that asks: what earlier processes were answered says nothing about how it asks."""
+    """An oracle that sends requests: answers of earlier processes do not show its requests."""
     with Oracle(disk=KeptAnswers(None)) as oracle:
         yield oracle
 
@@ -87,7 +87,7 @@ def test_forms_reach_openvino(oracle: Oracle) -> None:
     assert [str(data_shape(form)) for form in ("static", "any dims", "any rank")] == ["[2,3]", "[?,?]", "[...]"]
 
 
-def test_crash_is_an_answer_and_the_next_one_comes(oracle: Oracle) -> None:
+def test_answer_follows_a_crash(oracle: Oracle) -> None:
     crashing = build(Case("MaxPool", 1, (), {"kernel": (2, 2), "strides": (1, 1)}))
     sound = build(GATHER)
     requests = [Request("plugin", sound), Request("types", crashing), Request("types", sound)]
@@ -101,7 +101,7 @@ def sound(operator_type: str) -> Case:
     return Case(operator_type, 1, (DATA,), {})
 
 
-def test_files_that_are_asked_about_together_get_the_answers_that_they_get_alone() -> None:
+def test_batched_requests_get_the_same_answers() -> None:
     cases = [sound("Sin"), GATHER, Case("Split", 1, (DATA, np.array(1)), {"num_splits": 3}, {1}, 3), sound("Cos")]
     refused = Case("GatherElements", 6, (DATA, INDICES[0]), {"axis": 0})
     for group in (cases, [*cases[:2], refused, *cases[2:]]):
@@ -116,7 +116,7 @@ def test_files_that_are_asked_about_together_get_the_answers_that_they_get_alone
                 assert isinstance(together, Refused) or value_faults(together, alone) == []
 
 
-def test_where_files_together_end_the_child_each_is_asked_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requests_are_retried_alone_after_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
     with Oracle(disk=KeptAnswers(None)) as oracle:
         asked = [Request("plugin", build(case)) for case in (sound("Sin"), GATHER)]
         monkeypatch.setattr(oracle, "timeout", 0.0)
@@ -126,8 +126,8 @@ def test_where_files_together_end_the_child_each_is_asked_alone(monkeypatch: pyt
         assert oracle.ask(asked[1])[0].tolist() == [[0.0, 4.0, 2.0]]
 
 
-def test_what_differs_is_asked_again_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.conformance.checks.neighbours", lambda: {GATHER: [GATHER, sound("Sin")]})
+def test_differing_answers_are_repeated_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.conformance.checks.neighbors", lambda: {GATHER: [GATHER, sound("Sin")]})
     with Oracle(disk=KeptAnswers(None)) as oracle:
         assert check_values(GATHER, oracle) == []
         key = Request("plugin", build(GATHER)).digest()
@@ -135,7 +135,7 @@ def test_what_differs_is_asked_again_alone(monkeypatch: pytest.MonkeyPatch) -> N
         oracle.kept[key] = ("answer", [(element_type, shape, bytes(len(data)))])
         assert check_values(GATHER, oracle) == []
         wrong = dataclasses.replace(GATHER, attributes={"axis": 1})
-        monkeypatch.setattr("tests.conformance.checks.neighbours", lambda: {wrong: [wrong, GATHER]})
+        monkeypatch.setattr("tests.conformance.checks.neighbors", lambda: {wrong: [wrong, GATHER]})
         monkeypatch.setattr(ours, "evaluate", lambda case, inputs=None: (DATA[:1],))
         assert any("against OpenVINO (plugin)" in fault for fault in check_values(wrong, oracle))
 
@@ -212,13 +212,13 @@ def test_wider_types_are_seen(ours: Shape, theirs: Shape, sound: bool) -> None:
     assert (faults == []) is sound
 
 
-def test_types_that_leave_out_the_output_are_seen() -> None:
+def test_types_excluding_the_output_are_detected() -> None:
     assert type_faults([TensorType(ElementType.f32, Shape([3]))], None, [np.zeros(3, np.float32)]) == []
     assert type_faults([TensorType(ElementType.f32, Shape([3]))], None, [np.zeros(4, np.float32)]) != []
     assert type_faults([TensorType(ElementType.f32, Shape([3]))], None, [np.zeros(3, np.int32)]) != []
 
 
-def test_operators_that_misbehave_are_seen(monkeypatch: pytest.MonkeyPatch, oracle: Oracle) -> None:
+def test_misbehaving_operators_are_detected(monkeypatch: pytest.MonkeyPatch, oracle: Oracle) -> None:
     def writes(case: Case, inputs: tuple[np.ndarray, ...] | None = None) -> tuple[np.ndarray, ...]:
         data = (inputs or case.inputs)[0]
         data.flags.writeable = True
@@ -239,6 +239,6 @@ def test_cases_that_want_a_newer_processor(has: bool, asked: bool, monkeypatch: 
     assert can_be_asked(wants) is asked
     assert can_be_asked(GATHER)
     with Oracle(disk=KeptAnswers(None)) as nobody:
-        nobody.values = pytest.fail  # type: ignore[method-assign]  # must not be asked
+        nobody.values = pytest.fail  # type: ignore[method-assign]  # must not be used
         if not asked:
             assert check_values(wants, nobody) == []

@@ -57,13 +57,13 @@ def test_every_version_has_cases(cls: type[Op]) -> None:
 
 
 @pytest.mark.parametrize("cls", registered(), ids=name_of)
-def test_every_version_says_what_it_does(cls: type[Op]) -> None:
+def test_versions_are_documented(cls: type[Op]) -> None:
     assert (cls.__dict__.get("__doc__") or "").strip(), f"{name_of(cls)} has no docstring"
 
 
 @pytest.mark.parametrize("cls", registered(), ids=name_of)
 def test_every_version_tells_shapes_and_types_of_its_ports(cls: type[Op]) -> None:
-    sentences = re.split(r"(?<=\.)\s+(?=[A-Za-z`])|\n\n", told(cls, frozenset()))
+    sentences = re.split(r"(?<=\.)\s+(?=[A-Za-z`])|\n\n", full_docstring(cls, frozenset()))
     ports = [*(port.name.rstrip("_") for port in cls.inputs), *cls.outputs]
     assert not [
         port
@@ -77,19 +77,19 @@ SHAPE_OR_TYPE = re.compile(
     r"\b(any|same|like|as `?\w+|types?|shapes?|rank|scalar|vector|integers?|float\w*|booleans?|numeric|one)\b",
     re.IGNORECASE,
 )
-"""What a sentence about a port says of it: `[N, C]`, any type, the shape of another, one integer."""
+"""Patterns of a sentence about a port: `[N, C]`, any type, the shape of another, one integer."""
 
 
-def told(cls: type[Op], without: frozenset[str]) -> str:
-    """What a class says, and the versions that it names: Proposal-1 is "Proposal-4 without scores"."""
+def full_docstring(cls: type[Op], without: frozenset[str]) -> str:
+    """The docstring of a class, and the versions that it names: Proposal-1 is "Proposal-4 without scores"."""
     text = description_of(cls)
     named = {name_of(other): other for other in registered()}
     others = sorted({*re.findall(r"\b[A-Z]\w*-\d+\b", text)} & (named.keys() - without - {name_of(cls)}))
-    return "\n\n".join([text, *(told(named[name], without | {name_of(cls), *others}) for name in others)])
+    return "\n\n".join([text, *(full_docstring(named[name], without | {name_of(cls), *others}) for name in others)])
 
 
 @pytest.mark.parametrize("cls", [cls for cls in registered() if cls.is_data_movement], ids=name_of)
-def test_an_operator_that_only_moves_gives_elements_of_its_inputs(cls: type[Op]) -> None:
+def test_data_movement_outputs_input_elements(cls: type[Op]) -> None:
     if cls.type_name in NEED_A_NETWORK:
         return
     tried = 0
@@ -123,7 +123,7 @@ def bits_of(array: Array) -> set[int]:
 
 
 @pytest.mark.parametrize("cls", [cls for cls in registered() if not cls.is_discontinuous], ids=name_of)
-def test_an_operator_without_jumps_makes_small_differences_of_small_ones(cls: type[Op]) -> None:
+def test_continuous_operator_keeps_small_differences(cls: type[Op]) -> None:
     if cls.type_name in NEED_A_NETWORK or not cls.deterministic:
         return
     for case in cases_by_class()[cls]:
@@ -154,7 +154,7 @@ def next_floats(array: Array, direction: float) -> Array:
 
 
 @pytest.mark.parametrize("cls", registered(), ids=name_of)
-def test_since_is_an_opset_that_holds_the_type(cls: type[Op]) -> None:
+def test_since_is_an_opset_with_the_type(cls: type[Op]) -> None:
     assert cls.since in held_by(cls.type_name)
     assert resolve(cls.type_name, f"opset{cls.since}") is cls
 
@@ -187,7 +187,7 @@ def test_versions_change_where_openvinos_do(type_name: str, oracle: Oracle) -> N
 
 
 @pytest.mark.parametrize("cls", [cls for cls in registered() if cls.type_name not in NEED_A_NETWORK], ids=name_of)
-def test_every_attribute_that_openvino_has_is_a_field(cls: type[Op], oracle: Oracle) -> None:
+def test_attributes_of_openvino_are_fields(cls: type[Op], oracle: Oracle) -> None:
     answers = (oracle.attributes(build(case)) for case in cases_by_class()[cls])
     names = next(answer["layer"] for answer in answers if not isinstance(answer, Refused))
     assert cls.unknown_attributes(dict.fromkeys(names, "")) == []
@@ -261,7 +261,7 @@ def test_wrong_signatures_of_families_are_refused(
     assert all(operator.type_name != "Wrong" for operator in registered())
 
 
-def test_members_of_a_family_get_their_inputs_by_name_in_any_order() -> None:
+def test_family_members_get_inputs_by_name_in_any_order() -> None:
     class Scaling(Family):
         def infer_inputs(self, *, data: TensorType, **others: TensorType) -> TensorType:
             return data
@@ -283,7 +283,7 @@ def test_members_of_a_family_get_their_inputs_by_name_in_any_order() -> None:
 
 
 @pytest.mark.parametrize("cls", registered(), ids=name_of)
-def test_what_a_class_says_of_its_inputs_fits_them(cls: type[Op]) -> None:
+def test_declared_input_facts_hold(cls: type[Op]) -> None:
     names = {declared.name for declared in cls.inputs}
     assert {*cls.monotone, *cls.inplace_inputs} <= names
     assert cls.counts_outputs in {"", *names}
@@ -319,7 +319,7 @@ SpaceToDepth.data SparseFillEmptyRows.default_value SparseFillEmptyRows.values S
 StridedSlice.data StringTensorUnpack.data TensorIterator.values Tile.data Transpose.arg Unique.data Unsqueeze.data
 VariadicSplit.data
 """
-"""The inputs that say nothing of what their elements are, or mean strings."""
+"""The inputs that do not describe their elements, or take strings."""
 
 
 def test_only_inputs_of_any_type_take_strings() -> None:
@@ -396,7 +396,7 @@ def test_look_up(type_name: str, version: str, answer: str) -> None:
     assert resolves(type_name, version) == answer
 
 
-def test_unknown_type_is_told_its_neighbour() -> None:
+def test_unknown_type_is_told_its_neighbor() -> None:
     with pytest.raises(GraphError) as caught:
         resolve("GatherElement", "opset6")
     assert facts(caught.value.hint) == ["GatherElements"]

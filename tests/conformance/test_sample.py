@@ -12,7 +12,7 @@ from tests.conformance.sample import each_chunk, each_chunk_of_a_part, features,
 
 
 @pytest.mark.parametrize("family", families())
-def test_every_feature_is_in_it(family: str) -> None:
+def test_sample_has_every_feature(family: str) -> None:
     sampled, others = part(family, True), part(family, False)
     assert sampled
     assert len(sampled) == len(sample(family))
@@ -20,7 +20,7 @@ def test_every_feature_is_in_it(family: str) -> None:
     assert set(chain(*map(features, others))) <= set(chain(*map(features, sampled)))
 
 
-def test_it_is_less_than_half() -> None:
+def test_sample_is_less_than_half() -> None:
     assert sum(len(sample(family)) for family in families()) < sum(len(table(family)) for family in families()) / 2
 
 
@@ -32,7 +32,7 @@ def test_every_row_is_in_one_chunk() -> None:
         assert set(case_ids) == rows
 
 
-def test_of_a_chunk_the_rows_with_faults_are_told() -> None:
+def test_faulty_rows_of_chunk_are_reported() -> None:
     rows = [Case("Abs", 1, ()), Case("Exp", 1, ()), Case("Log", 1, ())]
     assert found_in(rows, lambda case: []) == ""
     told = found_in(rows, lambda case: ["first", "second"] if case.type == "Exp" else [])

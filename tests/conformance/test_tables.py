@@ -1,4 +1,4 @@
-"""The tables themselves: the same rows in every process, or parallel runs of the tests could not share them."""
+"""The tables themselves: equal rows in every process, as parallel runs of the tests require."""
 
 from __future__ import annotations
 

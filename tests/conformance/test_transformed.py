@@ -12,13 +12,13 @@ from tests.conformance.build import FORMS, Form, build
 from tests.conformance.case import Case
 from tests.conformance.checks import can_be_asked
 from tests.conformance.compare import value_faults
-from tests.conformance.numbers import replaced as with_thresholds
+from tests.conformance.numbers import replace_thresholds as with_thresholds
 from tests.conformance.oracle import Oracle, Refused
 from tests.conformance.ours import evaluate
 
 
 def _is_transformed(case: Case) -> bool:
-    """Whether it is done where the numbers of channels and windows do not matter."""
+    """Return True if the layout is transformed for any numbers of channels and windows."""
     data, filters = case.inputs
     kernel = filters.shape[2 - data.ndim :]
     steps = {step for name in ("strides", "dilations") for step in case.attributes.get(name, ())}

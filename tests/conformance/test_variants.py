@@ -60,21 +60,21 @@ def cases(*types: str) -> list[tuple[Case, Op, tuple[Array, ...]]]:
 def same(actual: Any, expected: tuple[Array, ...]) -> Iterator[bool]:
     for output, other in zip(actual if isinstance(actual, tuple) else (actual,), expected, strict=False):
         yield output.dtype == other.dtype and output.shape == other.shape
-        # NumPy knows no NaN of the types that it does not have itself.
+        # NumPy has no NaN of the types that it does not define itself.
         is_same = output.dtype.kind == "V" and output.tobytes() == other.tobytes()
         yield is_same or np.array_equal(output, other, equal_nan=output.dtype.kind == "f")
 
 
 @pytest.mark.parametrize("type_name", sorted(TYPES))
 def test_variants_give_what_evaluate_gives(type_name: str) -> None:
-    assert applied(type_name) == set(TYPES[type_name])
+    assert apply_variants(type_name) == set(TYPES[type_name])
 
 
 def test_variants_of_binary_operators() -> None:
-    assert applied(*BINARY) == {"scalars", "ufunc"}
+    assert apply_variants(*BINARY) == {"scalars", "ufunc"}
 
 
-def applied(*types: str) -> set[str]:
+def apply_variants(*types: str) -> set[str]:
     """The variants that some case has run, with the results of `evaluate`."""
     names: Counter[str] = Counter()
     for case, layer, expected in cases(*types):
@@ -159,7 +159,7 @@ def test_algorithms_of_convolutions(name: str) -> None:
     assert count
 
 
-def test_the_cheapest_that_applies_is_taken() -> None:
+def test_cheapest_applicable_variant_is_taken() -> None:
     case, layer, _ = next(case for case in cases("Select") if len(list(variants_of(case[1]))) == 2)
     request = next(requests(case))
     able = [variant for variant in variants_of(layer) if variant.applies(layer, request)]

@@ -72,9 +72,9 @@ def _run(core: ov.Core, model: ov.Model, tensors: list[ov.Tensor]) -> list[Any]:
 
 
 def _together(core: ov.Core, parts: list[dict[str, Any]]) -> list[tuple[str, Any]]:
-    """The answer to each of several requests for values, from one network that holds all of theirs.
+    """The answer to each of several requests for values, from one network with all of their layers.
 
-    To compile a network takes 20 ms, however small it is. If one of them is refused, each is asked alone.
+    To compile a network takes 20 ms, however small it is. If one of them is refused, each is repeated alone.
     """
     try:
         models = [core.read_model(part["xml"], part["weights"]) for part in parts]
@@ -86,7 +86,7 @@ def _together(core: ov.Core, parts: list[dict[str, Any]]) -> list[tuple[str, Any
         tensors = [_tensor(*tensor) for part in parts for tensor in part["inputs"]]
         outputs = iter(_run(core, ov.Model(results, parameters, "together"), tensors))
         return [("answer", [next(outputs) for _ in model.outputs]) for model in models]
-    except Exception:  # the guilty one is told below
+    except Exception:  # the layer at fault is reported below
         return [_verdict(core, part) for part in parts]
 
 

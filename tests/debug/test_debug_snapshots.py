@@ -1,4 +1,4 @@
-"""What comparisons, traces and cuts report is as recorded; `python -m tests.debug.snapshots` records it anew."""
+"""Comparisons, traces and cuts report as recorded; `python -m tests.debug.snapshots` records anew."""
 
 from __future__ import annotations
 

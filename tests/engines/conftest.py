@@ -21,8 +21,8 @@ class _Entry:
 
 @pytest.fixture
 def register(monkeypatch: pytest.MonkeyPatch) -> Callable[[OtherEngine], OtherEngine]:
-    def registered(engine: OtherEngine) -> OtherEngine:
+    def register_engine(engine: OtherEngine) -> OtherEngine:
         monkeypatch.setattr(registry, "registered_engines", lambda: [_Entry(engine)])
         return engine
 
-    return registered
+    return register_engine

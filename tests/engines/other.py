@@ -1,4 +1,4 @@
-"""An engine for tests: it interprets its parts too, and refuses the types of layers that it is told to."""
+"""An engine for tests: it interprets its parts too, and refuses the layer types passed to it."""
 
 from __future__ import annotations
 

@@ -30,16 +30,16 @@ def network() -> Model:
     return build.model([build.result(last, name="y"), build.result(middle, name="m")])
 
 
-def compiled(model: Model | str | Path, **options: object) -> EngineModel:
+def compile_for_engine(model: Model | str | Path, **options: object) -> EngineModel:
     engine_model = compile_model(model, engine="other", **options)  # type: ignore[arg-type]  # options of compile_model
     assert isinstance(engine_model, EngineModel)
     return engine_model
 
 
 @pytest.mark.parametrize("refuses", [(), ("Tanh",), ("Exp", "Cos")])
-def test_the_outputs_are_those_of_the_interpreter(register: Register, refuses: tuple[str, ...]) -> None:
+def test_outputs_equal_the_interpreter(register: Register, refuses: tuple[str, ...]) -> None:
     engine = register(OtherEngine(refuses=refuses))
-    actual, expected = compiled(network())([X]), compile_model(network())([X])
+    actual, expected = compile_for_engine(network())([X]), compile_model(network())([X])
     for name in ("y", "m"):
         np.testing.assert_allclose(actual[name], expected[name], rtol=1e-6)
         actual[name][...] = 0  # it is the caller's
@@ -48,15 +48,15 @@ def test_the_outputs_are_those_of_the_interpreter(register: Register, refuses: t
 
 def test_parts_run_once_in_a_call_for_any_shape(register: Register) -> None:
     engine = register(OtherEngine(refuses=["Tanh"]))
-    model = compiled(network())
+    model = compile_for_engine(network())
     for rows in (1, 3, 2):
         assert model([X[:rows]])["y"].shape == (rows, 4)
     assert [part.runs for part in engine.parts] == [3, 3]
 
 
-def test_the_partition_says_who_runs_what(register: Register) -> None:
+def test_partition_names_engine_of_each_layer(register: Register) -> None:
     register(OtherEngine(refuses=["Tanh"]))
-    report = compiled(network()).partition
+    report = compile_for_engine(network()).partition
     assert (report.engine, report.layers, report.on_engine, report.crossings) == ("other 1.0", 7, 6, 3)
     assert [part.engine for part in report.parts] == [True, False, True]
     assert report.parts[1].layers == ("middle",)
@@ -65,22 +65,22 @@ def test_the_partition_says_who_runs_what(register: Register) -> None:
 
 
 @pytest.mark.parametrize("names", [True, False])
-def test_what_turns_out_to_be_refused_is_interpreted(register: Register, names: bool) -> None:
+def test_late_refusals_are_interpreted(register: Register, names: bool) -> None:
     register(OtherEngine(late=["Tanh"], names=names))
-    model = compiled(network())
+    model = compile_for_engine(network())
     np.testing.assert_allclose(model([X])["y"], compile_model(network())([X])["y"], rtol=1e-6)
     assert "Tanh" in {layer.type for layer in model.partition.interpreted}
     assert model.partition.on_engine == (6 if names else 0)
 
 
-def test_constants_that_are_refused_are_computed_once(register: Register) -> None:
+def test_refused_constants_are_computed_once(register: Register) -> None:
     x = build.parameter([4], name="x")
     scale = build.tanh(build.constant(np.full(4, 0.5, np.float32)))
     model = build.model(
         build.result(build.abs(build.sqrt(build.multiply(x, build.exp(scale, name="raised")))), name="y")
     )
     engine = register(OtherEngine(refuses=["Tanh"]))
-    actual = compiled(model)([X[0]])["y"]
+    actual = compile_for_engine(model)([X[0]])["y"]
     np.testing.assert_allclose(actual, np.sqrt(X[0] * np.exp(np.tanh(np.float32(0.5)))), rtol=1e-6)
     assert len(engine.parts) == 1
     assert "raised" in engine.parts[0].layers
@@ -98,7 +98,7 @@ def stateful() -> Model:
 @pytest.mark.parametrize("refuses", [(), ("Sqrt",)])
 def test_variables_live_between_calls(register: Register, refuses: tuple[str, ...]) -> None:
     register(OtherEngine(refuses=refuses))
-    model = compiled(stateful())
+    model = compile_for_engine(stateful())
     x = np.array([2, 3], np.float32)
     assert model([x])["y"].tolist() == [6, 12]
     assert model([x])["y"].tolist() == [8, 15]
@@ -120,32 +120,32 @@ def test_variables_live_between_calls(register: Register, refuses: tuple[str, ..
 def test_observers_see_every_layer_of_the_interpreter(register: Register) -> None:
     engine = register(OtherEngine())
     seen = []
-    compiled(network())([X], observe=lambda node, *_: seen.append(node.type))
+    compile_for_engine(network())([X], observe=lambda node, *_: seen.append(node.type))
     assert seen == ["Abs", "Exp", "Sqrt", "Tanh", "Add", "Cos", "Abs"]
     assert [part.runs for part in engine.parts] == [0]
 
 
-def test_what_fails_on_the_engine_is_interpreted_and_told(register: Register) -> None:
+def test_failures_of_engine_are_interpreted_and_reported(register: Register) -> None:
     register(OtherEngine(fails=True))
-    model = compiled(network())
+    model = compile_for_engine(network())
     for _ in range(2):
         np.testing.assert_allclose(model([X])["y"], compile_model(network())([X])["y"], rtol=1e-6)
     assert model.partition.failures == ("other-engine-fails",)
 
 
-def test_an_error_is_that_of_the_layer(register: Register) -> None:
+def test_error_names_its_layer(register: Register) -> None:
     table, indices = build.parameter([5], name="table"), build.parameter([None], "i64", name="indices")
     picked = build.gather_elements(table, indices, axis=0, name="pick")
     model = build.model(build.result(build.abs(build.sqrt(picked))))
     register(OtherEngine(fails=True))
     with pytest.raises(IRError) as caught:
-        compiled(model)([np.ones(5, np.float32), np.array([9])])
+        compile_for_engine(model)([np.ones(5, np.float32), np.array([9])])
     assert caught.value.location.layer_name == "pick"
 
 
-def test_the_budget_is_looked_at_before_the_engine_runs(register: Register) -> None:
+def test_budget_is_checked_before_the_engine_runs(register: Register) -> None:
     engine = register(OtherEngine())
-    model = compiled(network(), max_memory=100_000)
+    model = compile_for_engine(network(), max_memory=100_000)
     model([X])
     runs = engine.parts[0].runs
     with pytest.raises(ResourceError):
@@ -153,9 +153,9 @@ def test_the_budget_is_looked_at_before_the_engine_runs(register: Register) -> N
     assert engine.parts[0].runs == runs
 
 
-def test_a_copy_is_compiled_with_the_same_engine(register: Register) -> None:
+def test_copy_is_compiled_with_the_same_engine(register: Register) -> None:
     engine = register(OtherEngine(refuses=["Tanh"]))
-    model = pickle.loads(pickle.dumps(compiled(network(), providers=["A"], options={"b": 1}, threads=1)))
+    model = pickle.loads(pickle.dumps(compile_for_engine(network(), providers=["A"], options={"b": 1}, threads=1)))
     assert isinstance(model, EngineModel)
     assert engine.setting is not None
     assert (engine.setting.providers, engine.setting.options, engine.setting.threads) == (("A",), {"b": 1}, 1)
@@ -164,19 +164,19 @@ def test_a_copy_is_compiled_with_the_same_engine(register: Register) -> None:
 
 def test_a_closed_model_runs_no_more(register: Register) -> None:
     engine = register(OtherEngine())
-    with compiled(network()) as model:
+    with compile_for_engine(network()) as model:
         model([X])
     assert engine.parts[0].is_closed
     with pytest.raises(EvaluationError):
         model([X])
 
 
-def test_outputs_that_are_inputs_and_constants(register: Register) -> None:
+def test_inputs_and_constants_as_outputs(register: Register) -> None:
     register(OtherEngine())
     x = build.parameter([4], name="x")
     constant = build.result(build.constant(np.arange(3, dtype=np.int32)), name="c")
     model = build.model([build.result(x, name="same"), constant, build.result(build.abs(x), name="y")])
-    outputs = compiled(model)([X[0]])
+    outputs = compile_for_engine(model)([X[0]])
     assert outputs["c"].tolist() == [0, 1, 2]
     np.testing.assert_array_equal(outputs["same"], X[0])
     assert not np.may_share_memory(outputs["same"], X)
@@ -195,7 +195,7 @@ def test_networks_in_many_parts(register: Register, name: str, refuses: tuple[st
     register(OtherEngine(refuses=refuses))
     with np.load(NETWORKS / f"{name}.inputs.npz") as stored:
         inputs = dict(stored)
-    actual = compiled(NETWORKS / f"{name}.xml")(inputs)
+    actual = compile_for_engine(NETWORKS / f"{name}.xml")(inputs)
     expected = ir_exec.compile_model(NETWORKS / f"{name}.xml")(inputs)
     for key in expected:
         if expected[key].dtype.kind == "f":
@@ -217,13 +217,13 @@ class OneByOne(OtherEngine):
 
 
 @pytest.mark.parametrize("names_layers", [True, False])
-def test_a_model_whose_layers_are_rejected_one_by_one_is_interpreted(names_layers: bool, register: Register) -> None:
+def test_model_rejected_layer_by_layer_is_interpreted(names_layers: bool, register: Register) -> None:
     register(OneByOne(names_layers=names_layers))
     value = x = build.parameter([3, 4], name="x")
     for _ in range(100):
         value = build.tanh(value)
     chain = build.model([build.result(value, name="y"), build.result(build.abs(x), name="z")])
-    model = compiled(chain)
+    model = compile_for_engine(chain)
     np.testing.assert_array_equal(model([X])["y"], compile_model(chain, optimize=False)([X])["y"])
     assert model.partition.on_engine == 0
     assert len(model.partition.interpreted) == 101

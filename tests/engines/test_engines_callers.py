@@ -1,4 +1,4 @@
-"""Who passes an engine on: batches, in processes too, and Dask."""
+"""Callers that pass an engine on: batches, in processes too, and Dask."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_batch(jobs: int | None) -> None:
     assert isinstance(results[2].error, EvaluationError)
 
 
-def test_batch_with_an_engine_that_is_not_there() -> None:
+def test_batch_with_missing_engine() -> None:
     with pytest.raises(EvaluationError):
         ir_exec.batch.run(SAMPLE, [inputs()], engine="nothing")
 
@@ -76,12 +76,12 @@ def test_the_plan_shows_the_partition(register: Callable[[OtherEngine], OtherEng
     assert all(name in text for part in partition["parts"] for name in part["layers"])
 
 
-def test_the_plan_of_an_engine_that_is_not_there() -> None:
+def test_plan_of_missing_engine() -> None:
     assert CliRunner().invoke(main, ["profile", NETWORK, "--plan", "--engine", "nothing"]).exit_code == 1
 
 
 @pytest.mark.parametrize("command", ["run", "profile"])
-def test_a_provider_that_is_not_there_is_one_message(command: str, tmp_path: Path) -> None:
+def test_missing_provider_is_one_message(command: str, tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")
     out = tmp_path / "out.npz"
     arguments = [command, NETWORK, "--engine", "onnxruntime", "--provider", "Nope", "-o", str(out)]

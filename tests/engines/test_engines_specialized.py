@@ -71,7 +71,7 @@ def engine_model(proto: onnx.ModelProto, engine: str, **options: Any) -> EngineM
 
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("engine", ["other", "onnxruntime"])
-def test_an_engine_runs_what_the_interpreter_runs(
+def test_engine_runs_models_of_the_interpreter(
     name: str, engine: str, register: Callable[[OtherEngine], OtherEngine]
 ) -> None:
     if engine == "other":
@@ -86,7 +86,7 @@ def test_an_engine_runs_what_the_interpreter_runs(
     assert compiled.partition.failures == ()
 
 
-def test_inputs_that_contradict_the_assumptions_have_another_model() -> None:
+def test_inputs_contradicting_assumptions_get_another_model() -> None:
     """Elements of a list with different sizes cannot be joined."""
     proto, inputs = MODELS["SequenceAt"]
     compiled = engine_model(proto, "onnxruntime")
@@ -97,7 +97,7 @@ def test_inputs_that_contradict_the_assumptions_have_another_model() -> None:
     assert len(compiled.specializations) == 1
 
 
-def test_a_partial_model_has_a_partition_after_its_first_call(
+def test_partial_model_has_partition_after_first_call(
     register: Callable[[OtherEngine], OtherEngine],
 ) -> None:
     engine = register(OtherEngine())
@@ -129,6 +129,6 @@ def test_a_closed_model_makes_no_further_models(name: str, register: Callable[[O
         compiled({key: value[:1] if value.ndim else value for key, value in inputs.items()})
 
 
-def test_invalid_options_of_a_partial_model_are_reported_before_a_call() -> None:
+def test_partial_model_options_are_validated_before_a_call() -> None:
     with pytest.raises(EvaluationError):
         engine_model(MODELS["SplitToSequence"][0], "nothing")

@@ -32,7 +32,7 @@ X = np.linspace(0.1, 2, 12, dtype=np.float32).reshape(3, 4)
 RANDOM = np.random.default_rng(0)
 
 
-def compiled(model: Model | Path, **options: Any) -> EngineModel:
+def compile_for_engine(model: Model | Path, **options: Any) -> EngineModel:
     engine_model = compile_model(model, engine="onnxruntime", **options)
     assert isinstance(engine_model, EngineModel)
     return engine_model
@@ -55,7 +55,7 @@ def assert_close(actual: Array, expected: Array) -> None:
 @pytest.mark.parametrize("path", NETWORKS, ids=lambda path: path.stem)
 def test_networks(path: Path) -> None:
     inputs = inputs_of(path)
-    ours, engine = compile_model(path), compiled(path)
+    ours, engine = compile_model(path), compile_for_engine(path)
     for _ in range(2):
         for actual, expected in zip(engine(inputs).to_tuple(), ours(inputs).to_tuple(), strict=True):
             assert_close(actual, expected)
@@ -65,7 +65,7 @@ def test_networks(path: Path) -> None:
 
 
 def test_most_layers_are_on_the_engine() -> None:
-    reports = [compiled(path).partition for path in NETWORKS]
+    reports = [compile_for_engine(path).partition for path in NETWORKS]
     assert sum(report.on_engine for report in reports) > 0.8 * sum(report.layers for report in reports)
 
 
@@ -77,7 +77,7 @@ def linear(element_type: str = "f32") -> Model:
 
 
 def test_any_size_runs_in_the_same_session(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = compiled(linear())
+    model = compile_for_engine(linear())
     monkeypatch.setattr(module.OnnxRuntime, "compile", lambda *_: pytest.fail("another session"))
     for rows in (1, 3, 0):
         assert model([X[:rows]])["y"].shape == (rows, 64)
@@ -91,13 +91,13 @@ def test_short_floats_are_computed_in_f32(element_type: str) -> None:
     square = build.multiply(large, large)
     model = build.model(build.result(build.divide(square, build.multiply(large, x)), name="y"))
     values = np.array([1, 2], np.float32)
-    actual, expected = compiled(model)([values])["y"], compile_model(model)([values])["y"]
+    actual, expected = compile_for_engine(model)([values])["y"], compile_model(model)([values])["y"]
     assert actual.dtype == expected.dtype
     assert actual.astype(np.float32).tolist() == expected.astype(np.float32).tolist() == [300, 300]
 
 
 def test_outputs_are_the_callers() -> None:
-    model = compiled(linear())
+    model = compile_for_engine(linear())
     first, second = model([X])["y"], model([X])["y"]
     assert first.flags.writeable
     first[...] = 0
@@ -118,18 +118,18 @@ def accumulating(shape: list[int | None], *, initial: bool) -> Model:
 
 
 def test_variables() -> None:
-    model, x = compiled(accumulating([None], initial=True)), np.array([2, 3], np.float32)
+    model, x = compile_for_engine(accumulating([None], initial=True)), np.array([2, 3], np.float32)
     assert [model([x])["y"].tolist() for _ in range(3)] == [[36, 144], [64, 225], [100, 324]]
     session = model.session()
     assert session([x])["y"].tolist() == [36, 144]
     model.reset_state()
     assert model([x])["y"].tolist() == [36, 144]
-    other = compiled(accumulating([2], initial=False))
+    other = compile_for_engine(accumulating([2], initial=False))
     assert [other([x])["y"].tolist() for _ in range(2)] == [[4, 9], [16, 36]]
 
 
-def test_the_state_of_a_failed_call_is_that_before_it() -> None:
-    model, x = compiled(accumulating([2], initial=False)), np.array([2, 3], np.float32)
+def test_failed_call_restores_state() -> None:
+    model, x = compile_for_engine(accumulating([2], initial=False)), np.array([2, 3], np.float32)
     model([x])
     with pytest.raises(IRError):
         model([np.ones(3, np.float32)])
@@ -158,9 +158,9 @@ def gathering(function: str) -> Model:
     ["gather", "gather_elements", "gather_nd", "scatter_update", "scatter_elements_update", "scatter_nd_update"],
 )
 @pytest.mark.parametrize("index", [5, -6, 2**31, -(2**62)])
-def test_indices_out_of_range_are_as_the_interpreter_has_them(function: str, index: int) -> None:
+def test_out_of_range_indices_match_interpreter(function: str, index: int) -> None:
     model, arguments = gathering(function), [np.arange(1, 6, dtype=np.float32), np.array([index])]
-    expected, actual = [outcome(network, arguments) for network in (compile_model(model), compiled(model))]
+    expected, actual = [outcome(network, arguments) for network in (compile_model(model), compile_for_engine(model))]
     assert actual == expected
 
 
@@ -175,24 +175,24 @@ def outcome(model: CompiledModel, arguments: list[Array]) -> object:
 
 @pytest.mark.parametrize("function", ["divide", "mod", "floor_mod"])
 @pytest.mark.parametrize("element_type", ["i32", "u8", "i64"])
-def test_integers_divided_by_what_may_be_zero_are_interpreted(function: str, element_type: str) -> None:
+def test_integer_division_by_possible_zero_is_interpreted(function: str, element_type: str) -> None:
     x, y = build.parameter([None], element_type, name="x"), build.parameter([None], element_type, name="y")
     model = build.model(build.result(getattr(build, function)(x, y, name="quotient"), name="z"))
-    engine_model = compiled(model)
+    engine_model = compile_for_engine(model)
     assert [layer.name for layer in engine_model.partition.interpreted] == ["quotient"]
     with pytest.raises(IRError):
         engine_model([[1], [0]])
     quotient = build.abs(
         build.convert(getattr(build, function)(x, build.constant([3], element_type)), destination_type="f32")
     )
-    partition = compiled(build.model(build.result(build.relu(quotient)))).partition
+    partition = compile_for_engine(build.model(build.result(build.relu(quotient)))).partition
     assert partition.on_engine == partition.layers
 
 
-def test_a_size_that_follows_from_values_is_interpreted() -> None:
+def test_value_dependent_size_is_interpreted() -> None:
     x, sizes = build.parameter([1], name="x"), build.parameter([1], "i64", name="sizes")
     model = build.model(build.result(build.abs(build.relu(build.tile(x, sizes, name="large"))), name="y"))
-    engine_model = compiled(model, max_memory=10**8)
+    engine_model = compile_for_engine(model, max_memory=10**8)
     assert "large" in [layer.name for layer in engine_model.partition.interpreted]
     with pytest.raises(ResourceError):
         engine_model([X[0, :1], np.array([2**40])])
@@ -223,10 +223,10 @@ SIZED: dict[str, Callable[[Value, Value], Value]] = {
 
 
 @pytest.mark.parametrize("build_layer", SIZED.values(), ids=SIZED)
-def test_outputs_whose_sizes_are_values_are_limited(build_layer: Callable[[Value, Value], Value]) -> None:
+def test_value_dependent_outputs_are_limited(build_layer: Callable[[Value, Value], Value]) -> None:
     x, sizes = build.parameter([1, 1, 4, 2], name="x"), build.parameter([4], "i64", name="sizes")
     output = build.result(build.abs(build_layer(x, sizes)), name="y")
-    model = compiled(build.model(output, [x, sizes]), max_memory=10**8)
+    model = compile_for_engine(build.model(output, [x, sizes]), max_memory=10**8)
     data = np.ones((1, 1, 4, 2), np.float32)
     with pytest.raises(ResourceError):
         model([data, np.array([2**13] * 4)])
@@ -246,13 +246,13 @@ def test_the_time_is_limited() -> None:
             pads_end=[2, 2],
             dilations=[1, 1],
         )
-    model = compiled(build.model(build.result(value)), max_seconds=0.01, threads=1)
+    model = compile_for_engine(build.model(build.result(value)), max_seconds=0.01, threads=1)
     with pytest.raises(ResourceError):
         model([np.ones((1, 8, 512, 512), np.float32)])
 
 
 def test_threads_share_a_model() -> None:
-    model = compiled(linear())
+    model = compile_for_engine(linear())
     inputs = [RANDOM.normal(size=(rows, 4)).astype(np.float32) for rows in range(1, 30)]
     alone = [model([x])["y"] for x in inputs]
     with ThreadPoolExecutor(4) as pool:
@@ -269,13 +269,13 @@ def test_compressed_weights() -> None:
     model = build.model(build.result(build.matmul(x, decoded, transpose_b=True), name="y"))
     values = RANDOM.normal(size=(2, 64)).astype(np.float32)
     for mode in ("expand", "keep"):
-        actual = compiled(model, weight_mode=mode)([values])["y"]
+        actual = compile_for_engine(model, weight_mode=mode)([values])["y"]
         np.testing.assert_allclose(actual, values @ ((codes.astype(np.float32) - 8) * scale).T, rtol=1e-4, atol=1e-4)
 
 
-def test_its_own_times_have_the_names_of_the_layers() -> None:
+def test_engine_times_have_layer_names() -> None:
     path = next(path for path in NETWORKS if path.stem == "conv_zoo")
-    model = compiled(path, options={"profile": True})
+    model = compile_for_engine(path, options={"profile": True})
     model(inputs_of(path))
     names = {node.name for node in read_model(path).graph.nodes}
     times = model.engine_times()
@@ -285,19 +285,19 @@ def test_its_own_times_have_the_names_of_the_layers() -> None:
 
 
 def test_providers_and_options() -> None:
-    assert "CPUExecutionProvider" in compiled(linear(), providers=["cpu"]).engine
+    assert "CPUExecutionProvider" in compile_for_engine(linear(), providers=["cpu"]).engine
     for options in ({"providers": ["Nope"]}, {"options": {"nope": 1}}, {"options": {"execution_mode": "x"}}):
         with pytest.raises(EvaluationError) as caught:
-            compiled(linear(), **options)
+            compile_for_engine(linear(), **options)
         assert caught.value.code == "IR704"
     settings = {"spinning": False, "prepack": False, "graph_optimization_level": "basic", "inter_op_num_threads": 2}
-    assert compiled(linear(), options=settings)([X])["y"].shape == (3, 64)
+    assert compile_for_engine(linear(), options=settings)([X])["y"].shape == (3, 64)
 
 
-def test_without_the_package_one_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_package_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "find_spec", lambda name: None)
     with pytest.raises(EvaluationError) as caught:
-        compiled(linear())
+        compile_for_engine(linear())
     assert caught.value.hint == mentions(".[onnxruntime]")
 
 
@@ -323,11 +323,11 @@ def summing() -> Model:
     return build.model(build.result(build.sqrt(build.abs(total)), name="y"))
 
 
-def test_a_session_that_fails_is_told_with_its_layer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_session_failure_names_the_layer(monkeypatch: pytest.MonkeyPatch) -> None:
     import onnxruntime
 
     monkeypatch.setattr(onnxruntime, "InferenceSession", Session)
-    model = compiled(summing())
+    model = compile_for_engine(summing())
     for _ in range(2):
         np.testing.assert_array_equal(model([X])["y"], compile_model(summing())([X])["y"])
     (failure,) = model.partition.failures
@@ -335,38 +335,36 @@ def test_a_session_that_fails_is_told_with_its_layer(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("message", ["no kernel: Add node (total)", "no kernel"])
-def test_a_session_that_cannot_be_made_is_interpreted_with_the_reason(
-    monkeypatch: pytest.MonkeyPatch, message: str
-) -> None:
+def test_session_failure_falls_back_with_reason(monkeypatch: pytest.MonkeyPatch, message: str) -> None:
     import onnxruntime
 
     monkeypatch.setattr(Session, "refuses", message)
     monkeypatch.setattr(onnxruntime, "InferenceSession", Session)
-    model = compiled(summing())
+    model = compile_for_engine(summing())
     np.testing.assert_array_equal(model([X])["y"], compile_model(summing())([X])["y"])
     assert model.partition.on_engine == 0
     assert any(message in layer.reason for layer in model.partition.interpreted if layer.name == "total")
 
 
-def test_a_folder_for_the_profile_that_cannot_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_profile_folder_that_cannot_be_created(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(**_: Any) -> str:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(module.tempfile, "mkdtemp", full)
     with pytest.raises(EvaluationError):
-        compiled(linear(), options={"profile": True})
+        compile_for_engine(linear(), options={"profile": True})
 
 
 def test_the_folder_of_a_profile_is_deleted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(module.tempfile, "tempdir", str(tmp_path))
-    model = compiled(linear(), options={"profile": True})
+    model = compile_for_engine(linear(), options={"profile": True})
     model([X])
     assert len(list(tmp_path.iterdir())) == 1
     assert model.engine_times()
     assert not list(tmp_path.iterdir())
     # An unread profile is deleted with its model.
     for ends_by_closing in (True, False):
-        model = compiled(linear(), options={"profile": True})
+        model = compile_for_engine(linear(), options={"profile": True})
         model([X])
         assert len(list(tmp_path.iterdir())) == 1
         if ends_by_closing:
@@ -376,7 +374,7 @@ def test_the_folder_of_a_profile_is_deleted(monkeypatch: pytest.MonkeyPatch, tmp
         assert not list(tmp_path.iterdir())
 
 
-def test_the_folder_of_a_refused_session_is_deleted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_folder_of_refused_session_is_deleted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     import onnxruntime
 
     def refuse(*arguments: Any, **options: Any) -> None:
@@ -384,12 +382,12 @@ def test_the_folder_of_a_refused_session_is_deleted(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(module.tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(onnxruntime, "InferenceSession", refuse)
-    assert compiled(linear(), options={"profile": True}).partition.on_engine == 0
+    assert compile_for_engine(linear(), options={"profile": True}).partition.on_engine == 0
     assert not list(tmp_path.iterdir())
 
 
-def test_a_profile_that_is_cut_off_is_one_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = compiled(linear(), options={"profile": True})
+def test_truncated_profile_is_one_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = compile_for_engine(linear(), options={"profile": True})
     model([X])
 
     def cut_off(text: str) -> Any:

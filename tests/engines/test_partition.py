@@ -15,7 +15,7 @@ from ir_exec.ops.infrastructure.values import Const, Parameter
 NETWORKS = sorted((Path(__file__).parents[1] / "networks").glob("*.xml"))
 
 
-def refused(model: Model, *types: str) -> Partition:
+def partition_without(model: Model, *types: str) -> Partition:
     return divide(model.graph, {node: "no" for node in model.graph.nodes if node.type in types})
 
 
@@ -31,13 +31,13 @@ def chain(*functions: str) -> Model:
 
 
 def test_all_on_the_engine_is_one_part() -> None:
-    partition = refused(chain("abs", "exp"))
+    partition = partition_without(chain("abs", "exp"))
     assert names(partition) == [(True, ["Abs", "Exp"])]
     assert partition.crossings == 0
 
 
-def test_what_is_refused_is_interpreted_between() -> None:
-    partition = refused(chain("abs", "exp", "sqrt", "tanh", "sin", "cos", "abs"), "Tanh")
+def test_refused_layers_split_the_graph() -> None:
+    partition = partition_without(chain("abs", "exp", "sqrt", "tanh", "sin", "cos", "abs"), "Tanh")
     assert names(partition) == [
         (True, ["Abs", "Exp", "Sqrt"]),
         (False, ["Tanh"]),
@@ -48,28 +48,28 @@ def test_what_is_refused_is_interpreted_between() -> None:
 
 
 def test_a_small_part_is_interpreted_too() -> None:
-    partition = refused(chain("abs", "exp", "sqrt", "tanh", "sin", "tanh"), "Tanh")
+    partition = partition_without(chain("abs", "exp", "sqrt", "tanh", "sin", "tanh"), "Tanh")
     assert names(partition) == [(True, ["Abs", "Exp", "Sqrt"]), (False, ["Tanh", "Sin", "Tanh"])]
     assert {node.type for node in partition.reasons} == {"Tanh", "Sin"}
 
 
-def test_a_branch_around_a_refused_layer_goes_to_the_later_part() -> None:
+def test_branch_around_refused_layer_goes_to_later_part() -> None:
     # abs -> tanh -> +, and abs -> + : the sum needs tanh, and is not in the part of abs.
     x = build.parameter([4], name="x")
     a = build.sqrt(build.exp(build.abs(x)))
     total = build.add(build.tanh(a), a)
     model = build.model(build.result(build.sin(build.cos(total))))
-    partition = refused(model, "Tanh")
+    partition = partition_without(model, "Tanh")
     assert names(partition) == [(True, ["Abs", "Exp", "Sqrt"]), (False, ["Tanh"]), (True, ["Add", "Cos", "Sin"])]
     assert [value.node.type for value in partition.parts[2].inputs] == ["Tanh", "Sqrt"]
 
 
-def test_layers_on_constants_are_in_every_part_that_reads_them() -> None:
+def test_constant_layers_are_in_each_reading_part() -> None:
     x = build.parameter([4], name="x")
     scale = build.exp(build.constant(np.ones(4, np.float32)))
     first = build.multiply(build.abs(build.sqrt(x)), scale)
     last = build.multiply(build.tanh(first), scale)
-    partition = refused(build.model(build.result(build.sin(build.cos(last)))), "Tanh")
+    partition = partition_without(build.model(build.result(build.sin(build.cos(last)))), "Tanh")
     assert [[node.type for node in part.constants] for part in partition.parts] == [["Exp"], [], ["Exp"]]
     assert [[value.node.type for value in part.inputs] for part in partition.parts] == [
         ["Parameter"],
@@ -80,9 +80,9 @@ def test_layers_on_constants_are_in_every_part_that_reads_them() -> None:
 
 @pytest.mark.parametrize("path", NETWORKS, ids=lambda path: path.stem)
 @pytest.mark.parametrize("types", [("MatMul", "Convolution"), ("Add", "ShapeOf"), ("Multiply", "Convert", "Gather")])
-def test_every_part_reads_what_is_there(path: Path, types: tuple[str, ...]) -> None:
+def test_parts_read_available_values(path: Path, types: tuple[str, ...]) -> None:
     model = read_model(path)
-    partition = refused(model, *types)
+    partition = partition_without(model, *types)
     available = {
         value for node in model.graph.nodes if isinstance(node.op, Parameter | Const) for value in node.outputs
     }

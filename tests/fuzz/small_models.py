@@ -46,7 +46,7 @@ def _constant(random: Random) -> Model:
     return build.model([build.result(random.choice([value, build.relu(value)]), name="y")])
 
 
-def _moved(random: Random) -> Model:
+def _identity_model(random: Random) -> Model:
     """An input that is an output."""
     x = build.parameter(random.choice([[], [0], [2, 0], [2, 3], "..."]), random.choice(_TYPES), name="x")
     return build.model([build.result(x, name="y")])
@@ -78,7 +78,7 @@ def _network(random: Random) -> Model:
     return build.model([build.result(values, name="values"), build.result(indices, name="indices")])
 
 
-def _quantized(random: Random) -> Model:
+def _quantized_model(random: Random) -> Model:
     """Compressed weights, and activations with levels."""
     x = build.parameter([random.choice([None, 2]), 4], "f32", name="x")
     stored = build.constant(np.arange(12, dtype=np.uint8).reshape(3, 4), name="stored")
@@ -125,11 +125,11 @@ MAKERS: tuple[Callable[[Random], Model], ...] = (
     _elementwise,
     _decoder,
     _constant,
-    _moved,
+    _identity_model,
     _strings,
     _state,
     _network,
-    _quantized,
+    _quantized_model,
     _loop,
     _random_numbers,
 )

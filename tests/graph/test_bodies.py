@@ -35,15 +35,15 @@ def iterator(port_map: str) -> bytes:
     return net(layers, [(0, 0, 2, 0), (1, 0, 2, 1), (2, 2, 8, 0), (2, 3, 9, 0)])
 
 
-def built(raw: bytes) -> tuple[Graph, list[IRError]]:
+def build(raw: bytes) -> tuple[Graph, list[IRError]]:
     faults: list[IRError] = []
     document = read_document(raw, report=faults.append)
     assert document is not None
     return build_graph(document, None, report=faults.append), faults
 
 
-def test_what_a_sound_port_map_ties_together() -> None:
-    graph, faults = built(iterator(MAP))
+def test_ties_of_a_sound_port_map() -> None:
+    graph, faults = build(iterator(MAP))
     assert faults == []
     (body,) = next(node for node in graph.nodes if node.type == "TensorIterator").bodies
     assert body.ties is not None
@@ -80,9 +80,9 @@ def test_what_a_sound_port_map_ties_together() -> None:
         ('to-layer="4"', 'to-layer="5"', fault_with(actual=5, expected="a Parameter of body")),
     ],
 )  # fmt: skip
-def test_a_fault_is_told_once_and_at_its_line(before: str, after: str, message: fault_with) -> None:
+def test_fault_is_reported_once_at_its_line(before: str, after: str, message: fault_with) -> None:
     broken = iterator(MAP.replace(before, after, 1))
-    _, faults = built(broken)
+    _, faults = build(broken)
     line = next(number for number, text in enumerate(broken.decode().splitlines(), 1) if after in text and number > 1)
     of_map = [fault for fault in faults if fault.code == Code.body_port_map]
     assert message in list(of_map)
@@ -101,7 +101,7 @@ def test_a_fault_is_told_once_and_at_its_line(before: str, after: str, message: 
 def test_ports_without_an_entry(line: int, message: fault_with, told_at: str) -> None:
     lines = MAP.splitlines(keepends=True)
     broken = iterator("".join([*lines[:line], *lines[line + 1 :]]))
-    _, faults = built(broken)
+    _, faults = build(broken)
     (fault,) = [fault for fault in faults if fault == message]
     assert told_at in broken.decode().splitlines()[(fault.location.line or 0) - 1]
 
@@ -115,20 +115,20 @@ def test_ports_without_an_entry(line: int, message: fault_with, told_at: str) ->
 )
 def test_entries_that_stand_twice(line: int, message: fault_with) -> None:
     lines = MAP.splitlines(keepends=True)
-    _, faults = built(iterator("".join([*lines[:line], lines[line], *lines[line:]])))
+    _, faults = build(iterator("".join([*lines[:line], lines[line], *lines[line:]])))
     assert list(faults) == [message]
 
 
 def test_a_parameter_that_nothing_feeds() -> None:
     spare = parameter(10, name="spare")
-    _, faults = built(iterator(MAP).replace(b'<layer id="5"', f'{spare}<layer id="5"'.encode()))
+    _, faults = build(iterator(MAP).replace(b'<layer id="5"', f'{spare}<layer id="5"'.encode()))
     expected = fault_with("Parameter", 10, "spare")
     assert list(faults) == [expected]
 
 
 def test_scopes_and_paths() -> None:
     """Outer graphs come first; each body adds the names of its layer and of itself."""
-    graph, _ = built(iterator(MAP))
+    graph, _ = build(iterator(MAP))
     (holder,) = [node for node in graph.nodes if node.bodies]
     (body,) = holder.bodies
     assert list(graph.scopes()) == [((), graph), ((holder.name, body.name), body.graph)]

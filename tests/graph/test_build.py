@@ -46,7 +46,7 @@ def test_a_topological_file_keeps_its_order():
     assert [node.id for node in graph.nodes] == ["4", "2", "8", "3", "1"]
 
 
-def test_ports_count_by_their_place_whatever_their_ids():
+def test_ports_count_by_position():
     swapped = layer(2, "Subtract", inputs=[port(7), port(3)], outputs=[port(40)])
     xml = net(
         [parameter(0, name="a"), parameter(1, name="b"), swapped, result(3)],
@@ -65,7 +65,7 @@ def test_one_value_may_feed_both_inputs():
     assert first is second
 
 
-def test_layers_that_reach_no_result_are_set_aside():
+def test_layers_without_result_are_set_aside():
     graph, faults = graph_of(
         net([parameter(0), unary(1), unary(2), result(3)], [(0, 0, 1, 0), (0, 0, 2, 0), (1, 1, 3, 0)])
     )
@@ -174,7 +174,7 @@ def test_a_cycle_is_shown_whole_and_once():
     assert 'layer 1 "a" -> layer 2 "b" -> layer 3 "c" -> layer 1 "a"' in faults[0].message
 
 
-def test_a_layer_that_feeds_itself_is_a_cycle():
+def test_self_feeding_layer_is_a_cycle():
     _, faults = graph_of(net([parameter(0), add(1), result(2)], [(0, 0, 1, 0), (1, 2, 1, 1), (1, 2, 2, 0)]))
     assert [fault.code for fault in faults] == [Code.cycle]
 
@@ -236,10 +236,10 @@ def test_a_renamed_variable_is_one_fault(read, assigned, expected):
     [
         ("0 1 2 1 4", "d"),
         ("0 3 2 3 4", "b"),
-        # The first and the last layer have one neighbour.
+        # The first and the last layer have one neighbor.
         ("2 1 2 3", "a"),
         ("0 5 1 2 5", "b"),
-        # The one before a layer counts as the one behind it does, and those further away do not.
+        # The one before a layer counts as the one after it does, and those further away do not.
         ("5 2 6 1 2 3", "b"),
         ("3 4 5 1 2 4 7", "f"),
         ("8 3 4 5 2 4 7", "f"),
@@ -249,12 +249,12 @@ def test_a_renamed_variable_is_one_fault(read, assigned, expected):
         ("0 1 1 2", "c"),
         ("3 1 2 0 1 0", "e"),
         ("0 1 2 5 6 2 9", "f"),
-        # Ids that are no numbers are no neighbours.
+        # Ids that are no numbers are no neighbors.
         ("5 3 x 2 3 y 4", "b"),
         ("0 1 x 2 1 4", "e"),
     ],
 )
-def test_of_two_layers_with_one_id_the_one_out_of_order_is_named(ids, odd):
+def test_duplicate_id_out_of_order_is_named(ids, odd):
     """Whichever of the two comes first in the file."""
     layers = zip("abcdefgh", ids.split(), strict=False)
     text = "".join(f'<layer id="{id}" name="{name}" type="Parameter" version="opset1"/>' for name, id in layers)
@@ -267,7 +267,7 @@ def test_of_two_layers_with_one_id_the_one_out_of_order_is_named(ids, odd):
 
 
 @pytest.mark.parametrize("element_type", ["dynamic", "undefined"])
-def test_a_constant_says_how_its_elements_are_stored(element_type):
+def test_constant_declares_its_storage(element_type):
     xml = net([const(0, element_type, [1], 0, 4), result(1)], [(0, 0, 1, 0)])
     faults: list[IRError] = []
     build_graph(read_document(xml), Weights.of_bytes(b"abcd"), report=faults.append)
@@ -275,7 +275,7 @@ def test_a_constant_says_how_its_elements_are_stored(element_type):
     assert faults[0].severity == "error"
 
 
-def test_layers_with_equal_attributes_share_an_operator_unless_it_draws():
+def test_layers_with_equal_attributes_share_operator_unless_random():
     softmax = [
         unary(id, type="Softmax", opset="opset8", inner=f'<data axis="{axis}"/>')
         for id, axis in ((1, 0), (2, 0), (3, 1))

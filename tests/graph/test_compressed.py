@@ -116,7 +116,7 @@ def test_groups_that_a_reshape_of_codes_makes() -> None:
 
 
 @pytest.mark.parametrize("swapped", [False, True])
-def test_a_scale_as_large_as_the_codes_is_no_constant_of_codes(swapped: bool) -> None:
+def test_scale_as_large_as_codes_is_not_compressed(swapped: bool) -> None:
     scales = build.constant(np.full((16, 32), 0.5, np.float32))
     inputs = (scales, floats(CODES)) if swapped else (floats(CODES), scales)
     weight = weight_of(build.multiply(*inputs))
@@ -151,7 +151,7 @@ MISMATCHES = {
 
 
 @pytest.mark.parametrize("name", MISMATCHES)
-def test_the_first_layer_that_does_not_fit(name: str) -> None:
+def test_first_unfitting_layer(name: str) -> None:
     mismatch = weight_of(MISMATCHES[name]())
     assert isinstance(mismatch, WeightMismatch)
     assert mismatch.node.name == ("scale" if name == "activation" else "wrong")

@@ -55,7 +55,7 @@ def test_every_constant_can_be_read(path: Path) -> None:
             assert model.constants[node.name].tobytes() == expected.tobytes()
 
 
-def test_names_that_are_not_there() -> None:
+def test_missing_names_are_reported() -> None:
     model = ir_exec.read_model(NETWORKS / "script_if.xml")
     with pytest.raises(KeyError) as caught:
         model.constants["self.a.wieght"]

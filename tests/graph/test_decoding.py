@@ -94,7 +94,7 @@ def assert_same_bits(actual: Array, expected: Array) -> None:
 @pytest.mark.parametrize("real", ["f16", "bf16", "f32"])
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_decoded_weights_are_those_of_a_run(layout: Callable[[str, str], Value], name: str, real: str) -> None:
+def test_decoded_weights_equal_those_of_a_run(layout: Callable[[str, str], Value], name: str, real: str) -> None:
     weight, model, expected = weight_and_run(layout(name, real))
     assert model.weights is not None
     assert_same_bits(decode_weight(weight, model.weights), expected)

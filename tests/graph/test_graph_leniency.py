@@ -1,4 +1,4 @@
-"""What OpenVINO reads although it is odd: read here as well, with a warning, and to OpenVINO's numbers."""
+"""Odd files that OpenVINO reads: read here as well, with a warning, and with OpenVINO's values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.helpers.ir_text import const, layer, net, parameter, port, result
 DIMS = (2, 3)
 
 
-def found(xml: bytes, weights: bytes = b"") -> list[tuple[str, Code, str | None]]:
+def findings_of(xml: bytes, weights: bytes = b"") -> list[tuple[str, Code, str | None]]:
     report = ir_exec.check_model(xml, weights=weights)
     return [(diagnostic.severity, diagnostic.code, diagnostic.location.layer_id) for diagnostic in report.diagnostics]
 
@@ -33,7 +33,7 @@ def assert_runs_as_in_openvino(oracle: Oracle, xml: bytes, weights: bytes, *inpu
 
 
 def choice(then_ids: tuple[int, int], else_ids: tuple[int, int], port_ids: tuple[int, int] = (2, 3)) -> bytes:
-    """An If of the outputs x+x, x*x or x*x, x+x; the Results of its bodies stand in an order of their own."""
+    """An If of the outputs x+x, x*x or x*x, x+x; the Results of its bodies are in a different order."""
 
     def body(name: str, first: str, second: str, ids: tuple[int, int]) -> str:
         layers = [
@@ -80,13 +80,13 @@ class TestOutputsCountedFrom0:
     ) -> None:
         xml = choice(then_ids, else_ids, port_ids)
         odd = [ids for ids in (then_ids, else_ids) if set(ids) != set(port_ids)]
-        assert found(xml) == [("warning", Code.body_port_map, "2")] * len(odd)
+        assert findings_of(xml) == [("warning", Code.body_port_map, "2")] * len(odd)
         image = np.arange(6, dtype=np.float32).reshape(DIMS)
         assert_runs_as_in_openvino(oracle, xml, b"", np.array(condition), image)
 
     @pytest.mark.parametrize("ids", [(0, 0), (0, 2), (0, 9)])
     def test_other_ids_are_wrong(self, ids: tuple[int, int]) -> None:
-        assert ("error", Code.body_port_map, "2") in found(choice(ids, (0, 1)))
+        assert ("error", Code.body_port_map, "2") in findings_of(choice(ids, (0, 1)))
 
 
 def variable(data: str) -> bytes:
@@ -100,20 +100,20 @@ def variable(data: str) -> bytes:
 
 
 class TestVariables:
-    def test_type_and_shape_are_those_of_the_first_value(self, oracle: Oracle) -> None:
+    def test_type_and_shape_come_from_first_value(self, oracle: Oracle) -> None:
         xml = variable('variable_id="v"')
-        assert found(xml) == [("warning", Code.missing_attribute, "1")] * 2
+        assert findings_of(xml) == [("warning", Code.missing_attribute, "1")] * 2
         assert_runs_as_in_openvino(oracle, xml, b"", np.arange(6, dtype=np.float32).reshape(DIMS))
         assert str(ir_exec.read_model(xml).outputs[0].shape) == "[2,3]"
 
-    def test_the_layer_that_assigns_needs_no_output_port(self, oracle: Oracle) -> None:
+    def test_assign_needs_no_output_port(self, oracle: Oracle) -> None:
         xml = variable('variable_id="v" variable_type="f32" variable_shape="2,3"')
         start = xml.index(b"<output>", xml.index(b'type="Assign"'))
         xml = xml[:start] + xml[xml.index(b"</output>", start) + len(b"</output>") :]
-        assert not found(xml)
+        assert not findings_of(xml)
         assert_runs_as_in_openvino(oracle, xml, b"", np.arange(6, dtype=np.float32).reshape(DIMS))
 
-    def test_a_variable_without_type_and_first_value_cannot_be_read(self) -> None:
+    def test_variable_without_type_and_first_value_is_refused(self) -> None:
         xml = variable('variable_id="v"')
         start, end = xml.index(b"<input>"), xml.index(b"</input>") + len(b"</input>")
         xml = (xml[:start] + xml[end:]).replace(b'<edge from-layer="0" from-port="0" to-layer="1" to-port="0"/>', b"")
@@ -127,16 +127,16 @@ class TestVariables:
             ('variable_type="f32" variable_shape="2,3"', Code.missing_attribute),
         ],
     )
-    def test_a_reader_with_another_fault_is_still_a_reader(self, data: str, code: Code) -> None:
-        assert found(variable(data)) == [("error", code, "1")]
+    def test_reader_with_another_fault_is_still_a_reader(self, data: str, code: Code) -> None:
+        assert findings_of(variable(data)) == [("error", code, "1")]
 
-    def test_a_reader_whose_type_is_misspelt_is_still_a_reader(self) -> None:
+    def test_misspelled_reader_is_still_a_reader(self) -> None:
         xml = variable('variable_id="v"').replace(b'"ReadValue"', b'"ReadValu"')
-        assert found(xml) == [("error", Code.unknown_type, "1")]
+        assert findings_of(xml) == [("error", Code.unknown_type, "1")]
 
     def test_of_other_variables_the_pair_is_missed(self) -> None:
         xml = variable('variable_id="w" variable_type="flt" variable_shape="2,3"')
-        assert ("error", Code.variable_without_pair, "3") in found(xml)
+        assert ("error", Code.variable_without_pair, "3") in findings_of(xml)
 
 
 class TestSpareBytes:
@@ -154,17 +154,17 @@ class TestSpareBytes:
     @pytest.mark.parametrize(("element_type", "dims", "size"), [("i32", (3,), 16), ("i4", (3,), 4), ("i32", (), 6)])
     def test_they_are_not_read(self, oracle: Oracle, element_type: str, dims: tuple[int, ...], size: int) -> None:
         xml, weights = self.network(element_type, dims, size), bytes(range(40))
-        assert ("warning", Code.constant_size, "0") in found(xml, weights)
+        assert ("warning", Code.constant_size, "0") in findings_of(xml, weights)
         assert_runs_as_in_openvino(oracle, xml, weights)
 
-    def test_behind_the_end_of_the_weights_they_are_a_fault(self, oracle: Oracle) -> None:
+    def test_spare_bytes_beyond_weights_are_a_fault(self, oracle: Oracle) -> None:
         xml, weights = self.network("i32", (3,), 16), bytes(16)
-        assert found(xml, weights) == [("error", Code.constant_size, "0")]
+        assert findings_of(xml, weights) == [("error", Code.constant_size, "0")]
         assert isinstance(oracle.values(IRFile(xml, weights, ())), Refused)
 
 
 class TestLastInput:
-    def padded(self, edges: tuple[int, ...]) -> tuple[bytes, bytes]:
+    def net_with_open_ports(self, edges: tuple[int, ...]) -> tuple[bytes, bytes]:
         inputs = [port(0, dims=DIMS), port(1, "i64", (2,)), port(2, "i64", (2,)), port(3)]
         pad = layer(2, "Pad", data='pad_mode="constant"', inputs=inputs, outputs=[port(4, dims=(4, 5))])
         layers = [parameter(0, dims=DIMS), const(1, "i64", (2,), 0, 16), pad, result(3, dims=(4, 5))]
@@ -173,23 +173,23 @@ class TestLastInput:
         return net(layers, [*ends, (2, 4, 3, 0)]), struct.pack("2q", 1, 1)
 
     def test_an_optional_one_needs_no_edge(self, oracle: Oracle) -> None:
-        xml, weights = self.padded((0, 1, 2))
-        assert found(xml, weights) == [("warning", Code.input_without_edge, "2")]
+        xml, weights = self.net_with_open_ports((0, 1, 2))
+        assert findings_of(xml, weights) == [("warning", Code.input_without_edge, "2")]
         assert_runs_as_in_openvino(oracle, xml, weights, np.ones(DIMS, np.float32))
 
-    def test_the_layer_has_the_inputs_that_have_edges(self) -> None:
-        xml, weights = self.padded((0, 1, 2))
+    def test_layer_inputs_follow_edges(self) -> None:
+        xml, weights = self.net_with_open_ports((0, 1, 2))
         (pad,) = [node for node in ir_exec.read_model(xml, weights).graph.nodes if node.type == "Pad"]
         assert [port.id for port in pad.layer.inputs] == ["0", "1", "2"]
         assert len(pad.inputs) == len(pad.declared_inputs) == 3
 
     @pytest.mark.parametrize("edges", [(0, 1), (1, 2), (0, 2)])
     def test_others_do(self, oracle: Oracle, edges: tuple[int, ...]) -> None:
-        xml, weights = self.padded(edges)
-        assert {*found(xml, weights)} == {("error", Code.input_without_edge, "2")}
+        xml, weights = self.net_with_open_ports(edges)
+        assert {*findings_of(xml, weights)} == {("error", Code.input_without_edge, "2")}
         assert isinstance(oracle.values(IRFile(xml, weights, (np.ones(DIMS, np.float32),))), Refused)
 
-    def test_an_edge_that_leads_to_another_layer_was_meant_for_it(self) -> None:
-        xml, weights = self.padded((0, 1, 2))
+    def test_dangling_edge_counts_as_missing_input(self) -> None:
+        xml, weights = self.net_with_open_ports((0, 1, 2))
         xml = xml.replace(b"</edges>", b'<edge from-layer="1" from-port="0" to-layer="9" to-port="3"/></edges>')
-        assert found(xml, weights) == [("error", Code.dangling_edge, "2")]
+        assert findings_of(xml, weights) == [("error", Code.dangling_edge, "2")]

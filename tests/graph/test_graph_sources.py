@@ -23,7 +23,7 @@ def modules(model: Model) -> dict[str, str | None]:
     return {node.name: source.module for node, source in model.sources.items()}
 
 
-def test_a_layer_gets_the_module_that_contains_its_readers() -> None:
+def test_layer_gets_module_containing_its_readers() -> None:
     x = build.parameter([2], "f32", name="x")
     shared = build.abs(x, name="shared")
     ends = [of_module(module, shared, module) for module in ("a.b.c", "a.b.d")]
@@ -31,7 +31,7 @@ def test_a_layer_gets_the_module_that_contains_its_readers() -> None:
     assert modules(model) == {"a.b.c": "a.b.c", "a.b.d": "a.b.d", "shared": "a.b"}
 
 
-def test_a_layer_without_readers_gets_the_source_of_its_input() -> None:
+def test_layer_without_readers_gets_source_of_its_input() -> None:
     x = build.parameter([2], "f32", name="x")
     end = build.abs(build.abs(of_module("a.b", x, "a"), name="after"), name="last")
     assert modules(build.model([end], [x])) == {"a": "a.b", "after": "a.b", "last": "a.b"}
@@ -42,7 +42,7 @@ def test_a_model_without_sources_has_none() -> None:
     assert build.model([build.abs(x)], [x]).sources == {}
 
 
-def test_layers_of_a_branch_are_of_the_module_of_the_branch() -> None:
+def test_branch_layers_belong_to_branch_module() -> None:
     model = read_model(EXPORTS / "choice.onnx")
     line = find_line("chosen = torch.cond(x.sum() > 0, self.if_positive, self.if_negative, (x,))")
     for scope, graph in model.graph.scopes():

@@ -22,7 +22,7 @@ def split(id: int, parts: int) -> str:
     return layer(id, "Split", data=f'num_splits="{parts}"', inputs=inputs, outputs=outputs)
 
 
-def test_each_value_dies_at_the_last_node_that_reads_it() -> None:
+def test_value_dies_at_last_reader() -> None:
     add = layer(3, "Add", inputs=[port(0), port(1)], outputs=[port(2)])
     relu = layer(2, "ReLU", inputs=[port(0)], outputs=[port(1)])
     layers = [parameter(0, dims=(2,)), relu, add, result(4)]
@@ -32,7 +32,7 @@ def test_each_value_dies_at_the_last_node_that_reads_it() -> None:
     assert dying == [[], [], ["Parameter", "ReLU"], ["Add"]]
 
 
-def test_outputs_that_no_node_reads_die_where_they_are_made() -> None:
+def test_unread_outputs_die_at_their_node() -> None:
     layers = [parameter(0, dims=(6,)), parameter(1, "i64"), split(2, 3), result(3)]
     graph = graph_of(net(layers, [(0, 0, 2, 0), (1, 0, 2, 1), (2, 3, 3, 0)]))
     places = {value.number: (value.node.type, value.position) for value in graph.values}
@@ -49,7 +49,7 @@ def cyclic(count: int, first: int = 0) -> bytes:
 
 
 @pytest.mark.parametrize("count", [1, 2, 12, 13, 20])
-def test_a_cycle_is_told_from_its_first_layer_on(count: int) -> None:
+def test_cycle_is_reported_from_its_first_layer(count: int) -> None:
     """Of more than twelve layers the first six and the last five."""
     document = read_document(cyclic(count, first=3))
     assert document is not None
@@ -64,7 +64,7 @@ def test_a_cycle_is_told_from_its_first_layer_on(count: int) -> None:
     assert fault.location.layer_id == "3"
 
 
-def test_layers_run_in_the_order_of_the_file_as_far_as_their_inputs_allow() -> None:
+def test_layers_run_in_file_order_if_inputs_allow() -> None:
     relus = [layer(id, "ReLU", inputs=[port(0)], outputs=[port(1)]) for id in (6, 5, 4, 3)]
     results = [result(id) for id in (9, 8)]
     # 6 waits for 3; 5 and 4 need the Parameter alone.

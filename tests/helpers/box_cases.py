@@ -22,6 +22,6 @@ def boxes(shape: tuple[int, ...], seed: int, reach: float = 40.0, size: float = 
 
 
 def cast(case: Case, element_type: str, tolerance: float) -> Case:
-    """The same with inputs of another floating type."""
+    """The case with inputs of another floating type."""
     inputs = tuple(array.astype(ElementType[element_type].dtype) for array in case.inputs)
     return Case(case.type, case.opset, inputs, case.attributes, (), case.outputs, rtol=tolerance, atol=tolerance)

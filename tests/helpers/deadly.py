@@ -1,4 +1,4 @@
-"""Items that their workers die of, and others that say where they are read. Workers import this module."""
+"""Items that kill their workers, and others that report where they are read. Workers import this module."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Counted:
 
 
 def end() -> None:
-    """What a worker does that cannot even begin."""
+    """The exit of a worker that cannot even begin."""
     os._exit(3)
 
 

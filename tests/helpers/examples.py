@@ -1,4 +1,4 @@
-"""Examples of documents: taken out of the Markdown, run, and compared with what they say they print."""
+"""Examples of documents: extracted from the Markdown, run, and compared with the output that they show."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def blocks_of(text: str, language: str) -> list[str]:
 
 
 def check_console(block: str) -> None:
-    """Each `$ ir-exec` line prints what stands below it; `...` stands for anything."""
+    """Each `$ ir-exec` line prints the lines below it; `...` matches anything."""
     for example in re.split(r"^\$ ir-exec ", block, flags=re.MULTILINE)[1:]:
         arguments, _, shown = example.partition("\n")
         result = CliRunner().invoke(main, shlex.split(arguments))
@@ -38,7 +38,7 @@ def check_console(block: str) -> None:
 
 
 def run_example(block: str, names: dict[str, Any]) -> tuple[list[str], list[str]]:
-    """What the comments behind a block's prints say, and the lines that it prints; `names` holds its variables."""
+    """The comments after a block's prints, and the lines that it prints; `names` holds its variables."""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(compile(block, "example", "exec"), names)

@@ -98,7 +98,7 @@ LOOP = """<net name="loop" version="11">
 	<edges />
 </net>
 """
-"""A Loop whose parts stand in an unusual order."""
+"""A Loop whose parts are in an unusual order."""
 
 
 def constant(element_type: str, precision: str, shape: str, size: int, offset: int = 0) -> str:

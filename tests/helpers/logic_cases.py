@@ -1,4 +1,4 @@
-"""What tables of logical and bitwise operators share."""
+"""Shared parts of the tables of logical and bitwise operators."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Output:
 
 
 class NetworkText:
-    """A network that grows by a layer with each call; bodies share the weights of the network around them."""
+    """A network that grows by a layer with each call; bodies share the weights of their network."""
 
     def __init__(self, outer: NetworkText | None = None) -> None:
         self.weights: bytearray = outer.weights if outer else bytearray()
@@ -78,7 +78,7 @@ class NetworkText:
     ) -> Sequence[Output]:
         """A Loop or TensorIterator; `ties` are made by `tied_input` and `tied_output`.
 
-        A back edge goes from a Result to a Parameter. Input ports count from 0, output ports go on behind them.
+        A back edge goes from a Result to a Parameter. Input ports count from 0, output ports follow them.
         """
         ends = "".join(f'<edge from-layer="{a}" to-layer="{b.layer}"/>' for a, b in back_edges)
         port_map = f"<port_map>{''.join(ties)}</port_map>"
@@ -119,8 +119,8 @@ class NetworkText:
     ) -> Sequence[Output]:
         id, self._count = self._count, self._count + 1
         ports = "".join(f'<port id="{i}" precision="UNSPECIFIED"/>' for i in range(len(inputs)))
-        made = [Output(id, len(inputs) + i) for i in range(outputs)]
-        out_ports = "".join(f'<port id="{output.port}" precision="UNSPECIFIED"/>' for output in made)
+        created = [Output(id, len(inputs) + i) for i in range(outputs)]
+        out_ports = "".join(f'<port id="{output.port}" precision="UNSPECIFIED"/>' for output in created)
         data = "".join(f" {key}={quoteattr(str(value))}" for key, value in attributes.items())
         version = opset if isinstance(opset, str) else f"opset{opset}"
         self._layers.append(
@@ -134,7 +134,7 @@ class NetworkText:
             f'<edge from-layer="{source.layer}" from-port="{source.port}" to-layer="{id}" to-port="{i}"/>'
             for i, source in enumerate(inputs)
         ]
-        return made
+        return created
 
 
 def tied_input(port: int, parameter: Output, **part: object) -> str:

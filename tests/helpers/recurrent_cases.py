@@ -1,4 +1,4 @@
-"""What tables of recurrent cells and sequences share."""
+"""Shared parts of the tables of recurrent cells and sequences."""
 
 from __future__ import annotations
 

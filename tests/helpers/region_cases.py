@@ -1,4 +1,4 @@
-"""What tables of regions of images share: random images, and cases with the tolerance of their type."""
+"""Shared parts of the tables of regions of images: random images, and cases with the tolerance of their type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tables of segments and bags share."""
+"""Shared parts of the tables of segments and bags."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much work Python does, counted instead of timed."""
+"""The work of Python, counted instead of timed."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class _TooManyStepsError(Exception):
 
 
 def steps_of(call: Callable[[], object], limit: int) -> int:
-    """How many lines of Python `call` runs, calls and returns included. Fails where there are more than `limit`.
+    """Return the number of lines of Python that `call` runs, calls and returns included. Fails above `limit`.
 
-    What NumPy and other extensions do within a line counts for nothing.
+    The work of NumPy and other extensions within a line is not counted.
     """
     steps = 0
 

@@ -1,4 +1,4 @@
-"""What counts steps counts them."""
+"""Tests of the counter of steps."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
-__all__ = ["array", "between", "floats", "ints", "known", "numbered", "of_kind", "scalar", "typed", "uniform"]
+__all__ = ["array", "array_of", "between", "constant", "floats", "ints", "iota", "make_type", "scalar", "uniform"]
 
 
 def array(element_type: str, *values: float) -> Array:
@@ -31,12 +31,12 @@ def scalar(value: float, element_type: str = "i64") -> Array:
     return np.array(value).astype(ElementType[element_type].dtype)
 
 
-def of_kind(values: object, element_type: str) -> Array:
+def array_of(values: object, element_type: str) -> Array:
     """An array of these values, converted as NumPy does."""
     return np.asarray(values).astype(ElementType[element_type].dtype)
 
 
-def numbered(*shape: int, element_type: str = "f32", start: int = 0) -> Array:
+def iota(*shape: int, element_type: str = "f32", start: int = 0) -> Array:
     """Every element the next number, from `start` on."""
     return np.arange(start, start + prod(shape)).reshape(shape).astype(ElementType[element_type].dtype)
 
@@ -46,13 +46,13 @@ def uniform(shape: tuple[int, ...], low: float, high: float, seed: int = 0, elem
     return np.random.default_rng(seed).uniform(low, high, shape).astype(ElementType[element_type].dtype)
 
 
-def typed(shape: str, element_type: ElementType | str = "f32") -> TensorType:
+def make_type(shape: str, element_type: ElementType | str = "f32") -> TensorType:
     """The type of a tensor of which no values are known; the shape as an IR file spells it."""
     resolved = ElementType[element_type] if isinstance(element_type, str) else element_type
     return TensorType(resolved, Shape.parse(shape))
 
 
-def known(value: object, element_type: str = "i64") -> TensorType:
+def constant(value: object, element_type: str = "i64") -> TensorType:
     """The type of a tensor whose values are known."""
     return TensorType.of(np.array(value, ElementType[element_type].dtype))
 

@@ -1,4 +1,4 @@
-"""What tables of convolutions and pooling share: random data, and attributes of windows."""
+"""Shared parts of the tables of convolutions and pooling: random data, and attributes of windows."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def graph() -> Graph:
     return build_graph(document, None)
 
 
-def test_settle_is_called_after_each_node_with_its_own_faults() -> None:
+def test_settle_is_called_per_node_with_its_faults() -> None:
     calls: list[tuple[str, bool, list[str]]] = []
 
     def settle(node: Node, inferred: list[TensorType] | None, faults: list[IRError]) -> list[TensorType]:
@@ -44,7 +44,7 @@ def test_settle_is_called_after_each_node_with_its_own_faults() -> None:
     ]
 
 
-def test_layers_below_go_on_with_what_settle_returns() -> None:
+def test_later_layers_use_settled_types() -> None:
     def settle(node: Node, inferred: list[TensorType] | None, faults: list[IRError]) -> list[TensorType]:
         if node.type == "Add":
             return [TensorType(ElementType.f16, Shape([7]))]
@@ -62,13 +62,13 @@ def test_faults_may_be_ignored() -> None:
     assert [str(types[value.number]) for node in network.nodes for value in node.outputs][2:4] == ["f32[2,5]"] * 2
 
 
-def test_the_first_error_is_raised_where_nothing_else_is_asked_for() -> None:
+def test_first_error_is_raised_by_default() -> None:
     with pytest.raises(ShapeError) as caught:
         infer_types(graph())
     assert (caught.value.code, caught.value.location.layer_name) == (Code.no_broadcast, "sum")
 
 
-def test_known_types_are_taken_where_inputs_are_the_same() -> None:
+def test_known_types_are_reused_for_equal_inputs() -> None:
     network = graph()
     earlier = infer_types(network, settle=inferred_or_declared)
     x, w = (node.outputs[0] for node in network.parameters)

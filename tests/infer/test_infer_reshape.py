@@ -34,7 +34,7 @@ def test_intervals_are_carried_on():
     assert str(network.outputs[0].shape) == "[4..8,3]"
 
 
-def test_a_contradiction_names_the_layer_and_leaves_the_model_as_it_was():
+def test_contradiction_names_layer_and_keeps_model():
     network = model()
     with pytest.raises(ir_exec.ShapeError) as caught:
         network.reshape({"x": [2, 3], "w": [2, 4]})
@@ -53,7 +53,7 @@ def test_a_contradiction_names_the_layer_and_leaves_the_model_as_it_was():
         ({"x": [-7]}, ir_exec.ShapeError, naming("[-7]")),
     ],
 )
-def test_what_makes_no_sense_is_refused(shapes, error, words):
+def test_senseless_shapes_are_refused(shapes, error, words):
     with pytest.raises(error, match=words):
         model().reshape(shapes)
 

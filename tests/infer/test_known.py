@@ -1,4 +1,4 @@
-"""What inference knows of values: through the operators' own evaluate, when a rule asks."""
+"""Values known to inference: through the operators' own evaluate, when a rule requests them."""
 
 import numpy as np
 import pytest
@@ -43,7 +43,7 @@ def int64(*values):
     return np.array(values, np.int64)
 
 
-def test_the_pattern_of_a_reshape_is_followed_through_shape_arithmetic():
+def test_reshape_pattern_is_traced_through_shape_arithmetic():
     """ShapeOf -> Gather -> Multiply -> Concat -> Reshape, as exporters write it."""
     net = Chain((-1, 8, 4))
     shape = net.add("ShapeOf", (0, 0), opset="opset3", data='output_type="i64"')
@@ -104,7 +104,7 @@ def test_long_chains_of_known_values_do_not_recurse():
     assert net.shape_after(wide) == [3002]
 
 
-def test_values_that_cannot_be_computed_are_not_known_and_no_error():
+def test_incomputable_values_are_unknown_without_error():
     net = Chain((2,))
     quotient = net.add("Divide", net.const(int64(4)), net.const(int64(0)))
     wide = net.add("Broadcast", net.const(np.float32(1)), quotient, opset="opset3", data='mode="numpy"')
@@ -133,13 +133,13 @@ def test_known_vectors_up_to_the_largest(size: int) -> None:
 
 
 HUGE = 2**48
-"""From here on a bound means nothing."""
+"""The limit of meaningful bounds."""
 
 
 @pytest.mark.parametrize(
     ("element_type", "type", "a", "b", "expected"),
     [
-        # The end of an element type's range stays it, whatever is added and however many bits it has.
+        # The end of an element type's range is kept under any addition and in any width.
         ("i64", "Add", (1, 2**63 - 1), (5, 5), (6, 2**63 - 1)),
         ("i64", "Subtract", (-(2**63), 3), (5, 5), (-(2**63), -2)),
         ("i32", "Add", (1, 2**31 - 1), (5, 5), (6, 2**31 - 1)),
@@ -175,8 +175,8 @@ def test_one_input_without_bounds_leaves_the_output_without():
         assert output.bounds is None
 
 
-def test_an_input_whose_bounds_turn_out_to_be_unknown():
-    """That a value has a source is known beforehand, and what it is only when somebody asks."""
+def test_input_with_late_unknown_bounds():
+    """A source of a value is known in advance, and its value only on request."""
     constant, other = TensorType.of(int64(3)), TensorType.of(int64(3))
     late = TensorType(other.element_type, other.shape, lambda: None)
     for inputs in ([constant, late], [late, constant], [late, late]):
@@ -185,7 +185,7 @@ def test_an_input_whose_bounds_turn_out_to_be_unknown():
 
 
 @pytest.mark.parametrize("sizes", [(2, 3), (3, 2), (3, 3)])
-def test_values_that_do_not_have_the_type_that_was_inferred_are_not_known(sizes):
+def test_values_contradicting_inferred_type_are_unknown(sizes):
     """Of one output or of all: an operator that contradicts itself is believed in nothing."""
     data, axis = TensorType.of(int64(1, 2, 3, 4)), TensorType.of(np.array(0))
     operator = make("Split", 1, num_splits=2)

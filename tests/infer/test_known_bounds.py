@@ -48,7 +48,7 @@ def test_bounds_hold_every_result(type_name: str, a: tuple[int, int], b: tuple[i
 
 @pytest.mark.parametrize("type_name", UNARY)
 @given(a=INTERVALS)
-def test_bounds_of_one_operand_are_the_least_and_the_greatest_result(type_name: str, a: tuple[int, int]) -> None:
+def test_bounds_of_one_operand_are_extreme_results(type_name: str, a: tuple[int, int]) -> None:
     operator = make(type_name)
     limits = bounds_of(operator, bounds(a))
     if limits is not None:

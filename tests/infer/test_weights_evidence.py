@@ -1,4 +1,4 @@
-"""Weights of another network are recognised by what they hold, and weights with other faults are not."""
+"""Weights of another network are recognized by what they hold, and weights with other faults are not."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def codes(path: Path, weights: bytes) -> list[str]:
     return [diagnostic.code for diagnostic in check_model(path, weights=weights).diagnostics]
 
 
-def stored(name: str) -> bytes:
+def read_weights(name: str) -> bytes:
     return (NETWORKS / f"{name}.bin").read_bytes()
 
 
@@ -31,7 +31,7 @@ def stored(name: str) -> bytes:
 def test_weights_of_another_network(name: str, other: str) -> None:
     if name == other:
         return
-    report = check_model(NETWORKS / f"{name}.xml", weights=stored(other))
+    report = check_model(NETWORKS / f"{name}.xml", weights=read_weights(other))
     assert report.errors[0].code in (Code.foreign_weights, Code.weights_short)
     assert report.errors[0].hint is not None
     if report.errors[0].code == Code.foreign_weights:
@@ -40,13 +40,13 @@ def test_weights_of_another_network(name: str, other: str) -> None:
             diagnostic.code for diagnostic in report.diagnostics
         }
     with pytest.raises(IRError) as caught:
-        read_model(NETWORKS / f"{name}.xml", weights=stored(other))
+        read_model(NETWORKS / f"{name}.xml", weights=read_weights(other))
     assert caught.value.code in (Code.foreign_weights, Code.weights_short)
     assert caught.value.hint is not None
 
 
 @pytest.mark.parametrize("name", [path.stem for path in sorted(NETWORKS.glob("*.xml"))])
-def test_right_weights_whatever_is_appended_or_cut_off(name: str) -> None:
+def test_right_weights_with_appended_or_missing_bytes(name: str) -> None:
     path = NETWORKS / f"{name}.xml"
     right = path.with_suffix(".bin").read_bytes()
     model = read_model(path)
@@ -82,7 +82,7 @@ def gathers(tmp_path: Path) -> Saved:
     return Saved(build.model(build.result(product, name="y")), tmp_path)
 
 
-def test_an_impossible_index_that_only_a_run_reads(gathers: Saved) -> None:
+def test_impossible_index_read_at_run_time(gathers: Saved) -> None:
     assert np.frombuffer(gathers.right[:24], np.int64).tolist() == [1, 0, 1]
     wrong = np.linspace(3, 4, 6, dtype=np.float32).tobytes() + gathers.right[24:] + bytes(4)
     with pytest.raises(WeightsError) as caught:
@@ -91,14 +91,14 @@ def test_an_impossible_index_that_only_a_run_reads(gathers: Saved) -> None:
     assert [location.layer_type for location in caught.value.related] == ["GatherND"]
 
 
-def test_an_index_of_the_caller_is_no_fault_of_the_weights(gathers: Saved) -> None:
+def test_index_of_caller_is_no_fault_of_weights(gathers: Saved) -> None:
     with pytest.raises(EvaluationError) as caught:
         compile_model(read_model(gathers.path, weights=gathers.right + bytes(40)))([np.ones((1, 4), np.float32)])
     assert caught.value.code == Code.index_out_of_range
     assert caught.value.hint is None
 
 
-def test_one_impossible_number_in_weights_of_the_right_size_is_damage(tmp_path: Path) -> None:
+def test_impossible_number_in_weights_is_damage(tmp_path: Path) -> None:
     x = build.parameter([4, 4], "f32", name="x")
     for axis in range(4):
         x = build.gather(x, np.array([1, 2, 3, axis]), np.array(axis % 2))
@@ -109,7 +109,7 @@ def test_one_impossible_number_in_weights_of_the_right_size_is_damage(tmp_path: 
 
 
 def test_the_layer_of_an_odd_constant_asks(tmp_path: Path) -> None:
-    """The evidence is thin: a step of 0, and bytes that nobody uses."""
+    """The evidence is thin: a step of 0, and unused bytes."""
     x = build.parameter([8], "f32", name="x")
     y = build.slice(x, np.array([0]), np.array([4]), np.array([2]))
     saved = Saved(build.model(build.result(y, name="y")), tmp_path)
@@ -133,7 +133,7 @@ NOISE = np.random.default_rng(0)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-def test_floats_that_are_other_bytes(tmp_path: Path, dtype: type[np.floating]) -> None:
+def test_floats_of_other_bytes(tmp_path: Path, dtype: type[np.floating]) -> None:
     saved = of_floats(NOISE.normal(0, 0.05, 256).astype(dtype), tmp_path)
     assert not saved.is_foreign(saved.right)
     assert saved.is_foreign(NOISE.integers(0, 256, len(saved.right), np.uint8).tobytes())
@@ -152,14 +152,14 @@ def test_floats_that_are_other_bytes(tmp_path: Path, dtype: type[np.floating]) -
         np.zeros(256, np.float32),
         NOISE.integers(-128, 128, 256, np.int8),
     ],
-    ids=["mask of infinities", "mask of the least", "NaN", "positions", "scales", "zeros", "quantised"],
+    ids=["mask of infinities", "mask of the least", "NaN", "positions", "scales", "zeros", "quantized"],
 )
-def test_floats_that_are_meant(tmp_path: Path, array: Array, tail: int) -> None:
+def test_plausible_floats(tmp_path: Path, array: Array, tail: int) -> None:
     saved = of_floats(array, tmp_path)
     assert not saved.is_foreign(saved.right + bytes(tail))
 
 
-def test_declarations_are_not_repaired_by_weights_of_another_network(gathers: Saved) -> None:
+def test_foreign_weights_repair_no_declarations(gathers: Saved) -> None:
     weights = np.linspace(3, 4, len(gathers.right) // 4 + 1, dtype=np.float32).tobytes()
     checked = run_check(gathers.path, weights)
     assert [error.code for error in checked.report.errors] == [Code.foreign_weights]

@@ -55,7 +55,7 @@ def test_one_layer(type: str, opset: int, shapes: list[str], attributes: dict[st
     assert one_layer(type, *shapes, opset=opset, **attributes) == Work(expected, is_exact=True)
 
 
-def test_layers_that_nobody_knows_count_nothing() -> None:
+def test_unknown_layers_count_zero() -> None:
     text = NetworkText()
     text.result(text.op("Relu", text.op("Mystery", text.parameter("2,3"))))
     file = text.file()
@@ -123,6 +123,6 @@ def test_a_loop_of_so_many_trips(trips: int | None, expected: Work) -> None:
     assert work(text.file()) == expected
 
 
-def test_of_two_branches_the_one_that_computes_more_counts() -> None:
+def test_costlier_branch_counts() -> None:
     model = ir_exec.read_model(NETWORKS / "script_if.xml")
     assert count_work(model.graph, model.types, model.weights) == Work(3 * 8 * 8)

@@ -25,14 +25,14 @@ ARRAYS = [
 ]
 
 
-def held(*arrays):
+def weights_of(*arrays):
     by_offset = {reserve_offset(stored_size(array)): array for array in arrays}
     return ArrayWeights(by_offset), list(by_offset)
 
 
 @pytest.mark.parametrize("array", ARRAYS, ids=lambda array: f"{array.dtype}{list(array.shape)}")
 def test_arrays_and_their_bytes(array):
-    weights, (offset,) = held(array)
+    weights, (offset,) = weights_of(array)
     element_type = ElementType.of(array)
     for source in (weights, pickle.loads(pickle.dumps(weights))):
         actual = source.read(element_type, array.shape, offset, stored_size(array))
@@ -44,7 +44,7 @@ def test_arrays_and_their_bytes(array):
 
 def test_an_array_is_not_copied():
     array = np.ones((1000, 10), np.float32)
-    weights, (offset,) = held(array)
+    weights, (offset,) = weights_of(array)
     assert np.shares_memory(weights.read(ElementType.f32, (1000, 10), offset, 40_000), array)
     assert np.shares_memory(np.frombuffer(weights.slice(offset, 40_000), np.uint8), array)
     assert array.flags.writeable
@@ -53,13 +53,13 @@ def test_an_array_is_not_copied():
 @given(st.integers(0, 80), st.integers(0, 80))
 def test_any_range_of_bytes(start, size):
     array = np.arange(10, dtype=np.float64)
-    weights, (offset,) = held(array)
+    weights, (offset,) = weights_of(array)
     assert bytes(weights.slice(offset + start, size)) == array.tobytes()[start : start + size]
 
 
 def test_a_file_below_the_arrays():
     base = Weights.of_bytes(np.arange(4, dtype=np.int32).tobytes())
-    _, (offset,) = held(ARRAYS[0])
+    _, (offset,) = weights_of(ARRAYS[0])
     weights = ArrayWeights({offset: ARRAYS[0]}, base)
     assert weights.read(ElementType.i32, (2,), 8, 8).tolist() == [2, 3]
     assert weights.read(ElementType.f32, (2, 3), offset, 24).tolist() == ARRAYS[0].tolist()
@@ -68,8 +68,8 @@ def test_a_file_below_the_arrays():
     assert more.read(ElementType.f32, (2, 3), offset, 24).tolist() == ARRAYS[0].tolist()
 
 
-def test_what_is_not_held():
-    weights, (offset,) = held(ARRAYS[0])
+def test_missing_arrays():
+    weights, (offset,) = weights_of(ARRAYS[0])
     for start, size in ((offset + 16, 24), (offset + 2**30, 24), (0, 24)):
         with pytest.raises(WeightsError) as caught:
             weights.read(ElementType.f32, (2, 3), start, size)

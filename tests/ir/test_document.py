@@ -44,7 +44,7 @@ def read(text: str) -> Document:
     return result
 
 
-def test_a_document_made_in_python_is_a_network() -> None:
+def test_document_built_in_python_is_a_network() -> None:
     network = document()
     assert [node.type for node in build_graph(network, None).nodes] == ["Parameter", "ReLU", "Result"]
     assert network == document()
@@ -88,7 +88,7 @@ WRONG: dict[str, tuple[type[Any], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_is_not_IR_is_refused(name: str) -> None:
+def test_foreign_content_is_refused(name: str) -> None:
     model, fields = WRONG[name]
     with pytest.raises(ValidationError) as caught:
         model(**fields)
@@ -110,7 +110,7 @@ def test_changes_are_validated() -> None:
             network.changed(**change)
 
 
-def test_a_document_of_a_damaged_file_is_no_valid_one() -> None:
+def test_document_of_damaged_file_is_invalid() -> None:
     errors: list[IRError] = []
     damaged = read_document(RELU.replace('<layer id="1"', '<layer id="one"').encode(), report=errors.append)
     assert damaged is not None

@@ -82,7 +82,7 @@ def test_memory_of_a_layer(tmp_path: Path) -> None:
     assert size / count < MOST_BYTES
 
 
-def test_memory_of_the_elements_of_large_files_is_returned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_of_large_documents_is_returned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[None] = []
     monkeypatch.setattr(model_files, "return_freed_memory", lambda: calls.append(None))
     monkeypatch.setattr(model_files, "_MANY_LAYERS", 50)

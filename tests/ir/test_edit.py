@@ -51,12 +51,12 @@ def test_nothing_else_changes(change: PortEdit, old: bytes, new: bytes) -> None:
         TEXT[:-7],
     ],
 )
-def test_what_cannot_be_changed_is_refused(text: bytes) -> None:
+def test_unchangeable_parts_are_refused(text: bytes) -> None:
     with pytest.raises(ParseError):
         with_ports(text, [edit((3, -1))])
 
 
-def test_two_ports_that_look_the_same_are_refused() -> None:
+def test_ports_of_equal_text_are_refused() -> None:
     port = b'<port id="1" precision="FP32"><dim>2</dim><dim>3</dim></port>'
     inner = b'<body><layers><layer id="4"><output>' + port + b"</output></layer></layers></body>"
     text = b'<net><layers><layer id="4"><output>' + port + b"</output>" + inner + b"</layer></layers></net>"
@@ -64,6 +64,6 @@ def test_two_ports_that_look_the_same_are_refused() -> None:
         with_ports(text, [edit((3, 3), line=1)])
 
 
-def test_changes_that_contradict_each_other_are_refused() -> None:
+def test_contradicting_changes_are_refused() -> None:
     with pytest.raises(ParseError, check=coded("IR002")):
         with_ports(TEXT, [edit(()), edit((3, -1))])

@@ -17,7 +17,7 @@ DTYPES = {"f32": np.float32, "f64": np.float64}
 WEIGHTS = np.random.default_rng(0).standard_normal((8, 8))
 
 
-def saved(value: build.Value, folder: Path, *, compress: bool = True) -> ir_exec.Model:
+def save_and_read(value: build.Value, folder: Path, *, compress: bool = True) -> ir_exec.Model:
     path = folder / "out.xml"
     build.model(build.result(value, name="y")).save(path, compress_to_fp16=compress)
     assert ir_exec.check_model(path).ok
@@ -29,9 +29,11 @@ def stored_types(model: ir_exec.Model) -> list[str]:
 
 
 @pytest.mark.parametrize("element_type", DTYPES)
-def test_a_constant_is_stored_as_f16_and_has_its_type_again(element_type: str, tmp_path: Path) -> None:
+def test_constant_is_stored_as_f16_and_restored(element_type: str, tmp_path: Path) -> None:
     x = build.parameter([2, 8], element_type, name="x")
-    model = saved(build.matmul(x, build.constant(WEIGHTS, element_type, name="w", tensor_names=["t"])), tmp_path)
+    model = save_and_read(
+        build.matmul(x, build.constant(WEIGHTS, element_type, name="w", tensor_names=["t"])), tmp_path
+    )
     assert stored_types(model) == ["f16"]
     assert (tmp_path / "out.bin").stat().st_size == WEIGHTS.size * 2
     (value,) = (output for node in model.graph.nodes for output in node.outputs if "t" in output.names)
@@ -45,17 +47,17 @@ def test_a_constant_is_stored_as_f16_and_has_its_type_again(element_type: str, t
 def test_what_f16_does_not_hold_stays(element: float, tmp_path: Path) -> None:
     weights = np.ones(40, np.float32)
     weights[3] = element
-    model = saved(build.add(build.parameter([40], name="x"), weights), tmp_path)
+    model = save_and_read(build.add(build.parameter([40], name="x"), weights), tmp_path)
     assert stored_types(model) == ["f32"]
 
 
 def test_few_elements_and_integers_stay(tmp_path: Path) -> None:
     x = build.parameter([64], "i64", name="x")
     few = build.add(build.convert(build.add(x, np.arange(64)), "f32"), np.float32(0.5))
-    assert stored_types(saved(few, tmp_path)) == ["f32", "i64"]
+    assert stored_types(save_and_read(few, tmp_path)) == ["f32", "i64"]
 
 
-def looped(weights: Array) -> build.Value:
+def loop_over(weights: Array) -> build.Value:
     def body(iteration: build.Value, carried: build.Value) -> tuple[None, list[build.Value], list[build.Value]]:
         return None, [build.add(carried, build.constant(weights))], []
 
@@ -65,7 +67,7 @@ def looped(weights: Array) -> build.Value:
 
 def test_constants_of_bodies(tmp_path: Path) -> None:
     weights = np.linspace(-1, 1, 64, dtype=np.float32)
-    model = saved(looped(weights), tmp_path)
+    model = save_and_read(loop_over(weights), tmp_path)
     assert stored_types(model).count("f16") == 1
     assert "f32" not in stored_types(model)
     expected = weights.astype(np.float16).astype(np.float32) * 3
@@ -75,7 +77,7 @@ def test_constants_of_bodies(tmp_path: Path) -> None:
 
 def test_openvino_reads_it_and_keeps_the_mark(tmp_path: Path) -> None:
     x = build.parameter([2, 8], name="x")
-    model = saved(build.matmul(x, build.constant(WEIGHTS, "f32", name="w")), tmp_path)
+    model = save_and_read(build.matmul(x, build.constant(WEIGHTS, "f32", name="w")), tmp_path)
     read = ov.Core().read_model(tmp_path / "out.xml")
     (conversion,) = (op for op in read.get_ops() if op.get_type_name() == "Convert")
     assert "decompression_0" in conversion.get_rt_info()
@@ -84,7 +86,7 @@ def test_openvino_reads_it_and_keeps_the_mark(tmp_path: Path) -> None:
     np.testing.assert_allclose(ir_exec.compile_model(model)({"x": x_values})["y"], theirs, rtol=1e-5, atol=1e-6)
 
 
-def test_no_more_than_one_constant_at_a_time_is_in_memory(tmp_path: Path) -> None:
+def test_constants_are_in_memory_one_at_a_time(tmp_path: Path) -> None:
     value = build.parameter([256], name="x")
     for index in range(12):
         value = build.matmul(value, np.random.default_rng(index).standard_normal((256, 256), np.float32))

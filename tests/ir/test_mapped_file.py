@@ -57,7 +57,7 @@ def test_large_range_is_copied_by_system(source: Path, monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize("number", [errno.EXDEV, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL])
 @pytest.mark.parametrize("successes", [0, 1])
-def test_bytes_that_system_does_not_copy_are_written(
+def test_bytes_not_copied_by_system_are_written(
     source: Path, monkeypatch: pytest.MonkeyPatch, number: int, successes: int
 ) -> None:
     def copy(origin: int, target: int, count: int, start: int, end: int) -> int:

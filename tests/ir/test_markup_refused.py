@@ -19,7 +19,7 @@ from tests.helpers.steps import steps_of
 from tests.older.files import OlderFile
 
 
-def refused(source: bytes | str | os.PathLike[str]) -> IRError:
+def reading_error(source: bytes | str | os.PathLike[str]) -> IRError:
     """The one error, which a collecting report gets as well."""
     with pytest.raises(IRError) as caught:
         read_document(source)
@@ -71,7 +71,7 @@ LOOKALIKES = {
 @pytest.mark.parametrize("name", LOOKALIKES)
 def test_lookalikes_are_named(name: str) -> None:
     raw, words = LOOKALIKES[name]
-    error = refused(raw)
+    error = reading_error(raw)
     assert isinstance(error, ParseError)
     assert error.code == "IR004"
     assert words in f"{error.message} {error.hint}"
@@ -101,28 +101,28 @@ ONNX_RELU = message((1, 10), (2, "maker"), (7, GRAPH), (8, message((1, ""), (2, 
 """A ModelProto as ONNX writes it: its IR version, the producer, the graph, the opsets."""
 
 
-def test_what_is_told_apart_is_onnx() -> None:
+def test_onnx_is_recognized() -> None:
     ov = pytest.importorskip("openvino")
     assert [node.get_type_name() for node in ov.Core().read_model(ONNX_RELU).get_ordered_ops()][1] == "Relu"
 
 
-def test_files_that_openvino_and_onnx_write_are_told_apart(tmp_path: Path) -> None:
+def test_files_of_openvino_and_onnx_are_distinguished(tmp_path: Path) -> None:
     ov = pytest.importorskip("openvino")
-    assert "ONNX" in refused(ONNX_RELU).message
+    assert "ONNX" in reading_error(ONNX_RELU).message
     compiled = ov.Core().compile_model(ov.Core().read_model(RELU.encode(), b""), "CPU")
     exported = compiled.export_model()
     blob = exported if isinstance(exported, bytes) else exported.getvalue()
-    assert refused(bytes(blob)) == fault_with("OpenVINO")
+    assert reading_error(bytes(blob)) == fault_with("OpenVINO")
     path = tmp_path / "execution.xml"
     ov.save_model(compiled.get_runtime_model(), path, compress_to_fp16=False)
-    error = refused(path)
+    error = reading_error(path)
     assert (error.code, error.location.path) == ("IR004", str(path))
 
 
 @pytest.mark.parametrize("mark", ["execOrder", "execTimeMcs", "outputLayouts"])
 def test_an_execution_graph(mark: str) -> None:
     text = RELU.replace(' version="opset1"', "").replace("<data ", f'<data {mark}="0" originalLayersNames="x" ')
-    error = refused(text.encode())
+    error = reading_error(text.encode())
     assert error.code == "IR004"
 
 
@@ -137,7 +137,7 @@ def test_names_of_original_layers_make_no_execution_graph() -> None:
 
 @pytest.mark.parametrize("version", ["2", "7", "9", "12", "-3", "0"])
 def test_other_versions(version: str) -> None:
-    error = refused(RELU.replace('version="11"', f'version="{version}"').encode())
+    error = reading_error(RELU.replace('version="11"', f'version="{version}"').encode())
     assert error.code == "IR005"
     assert error.message == mentions(version)
     assert (error.hint is not None) == (int(version) < 10)
@@ -147,8 +147,8 @@ def test_a_file_of_version_7() -> None:
     text = """<?xml version="1.0" ?><net batch="1" name="m" version="7"><layers>
         <layer id="0" name="w" precision="FP32" type="Const"><output><port id="1"><dim>1</dim></port></output>
         <blobs><custom offset="0" size="4"/></blobs></layer></layers><edges/></net>"""
-    assert refused(text.encode()).code == "IR005"
-    assert refused(text.replace(' version="7"', "").encode()).code == "IR005"
+    assert reading_error(text.encode()).code == "IR005"
+    assert reading_error(text.replace(' version="7"', "").encode()).code == "IR005"
 
 
 BOMB = (
@@ -176,11 +176,11 @@ FETCHED = '<!DOCTYPE net [<!ENTITY x SYSTEM "file:///etc/passwd">]><net name="&x
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
 def test_doctypes_and_entities_are_refused_at_once(text: str, encoding: str) -> None:
     raw = text.replace('<?xml version="1.0"?>', "").encode(encoding)
-    assert refused(raw).code == "IR003"
-    steps_of(lambda: refused(raw), limit=5_000)
+    assert reading_error(raw).code == "IR003"
+    steps_of(lambda: reading_error(raw), limit=5_000)
 
 
-def test_a_doctype_that_is_only_mentioned_is_no_fault() -> None:
+def test_mentioned_doctype_is_no_fault() -> None:
     comment = '<!-- <!DOCTYPE net [<!ENTITY x "y">]> --><![CDATA[<!DOCTYPE net>]]>'
     assert read_document(RELU.replace("<rt_info>", f"<rt_info>{comment}").encode()) is not None
 
@@ -193,48 +193,48 @@ def test_predefined_entities_are_text() -> None:
 
 @pytest.mark.parametrize("part", [0.3, 0.6, 0.95])
 def test_truncated_files(part: float) -> None:
-    error = refused(RELU[: int(len(RELU) * part)].encode())
+    error = reading_error(RELU[: int(len(RELU) * part)].encode())
     assert error.code == "IR002"
     assert error.hint == mentions("</net>")
 
 
-def test_an_error_in_the_markup_has_its_line() -> None:
-    error = refused(RELU.replace('name="y"', 'name="y').encode())
+def test_markup_error_has_its_line() -> None:
+    error = reading_error(RELU.replace('name="y"', 'name="y').encode())
     assert error.code == "IR002"
     assert error.location.line in (13, 14)
 
 
 @pytest.mark.parametrize("opening", ["<!--", "<![CDATA[", "<?x ", "<", "<a ", "<!", "&", "<a>", "<net>"])
 def test_markup_that_never_closes(opening: str) -> None:
-    """How long it takes `python -m benchmarks.hostile` measures."""
-    assert refused(("<net>" + opening * (2**20 // len(opening))).encode()).code in ("IR002", "IR003", "IR006")
+    """`python -m benchmarks.hostile` measures the time."""
+    assert reading_error(("<net>" + opening * (2**20 // len(opening))).encode()).code in ("IR002", "IR003", "IR006")
 
 
 def test_deep_nesting_is_refused() -> None:
     deep = "<x>" * 400 + "</x>" * 400
-    error = refused(RELU.replace("<rt_info>", f"<rt_info>{deep}").encode())
+    error = reading_error(RELU.replace("<rt_info>", f"<rt_info>{deep}").encode())
     assert isinstance(error, ResourceError)
     assert error.code == "IR006"
 
 
 def test_bodies_nest_to_a_limit() -> None:
-    def nested(depth: int) -> bytes:
+    def nested_bodies(depth: int) -> bytes:
         layer = '<layer id="0" name="n" type="Loop" version="opset5">'
         opening, closing = f"<layers>{layer}<body>", "</body></layer></layers><edges/>"
         inner = "<layers/><edges/>"
         return f'<net version="11">{opening * depth}{inner}{closing * depth}</net>'.encode()
 
     errors: list[IRError] = []
-    document = read_document(nested(MAX_BODY_DEPTH), report=errors.append)
+    document = read_document(nested_bodies(MAX_BODY_DEPTH), report=errors.append)
     assert errors == []
     assert document is not None
     assert len(list(document.all_layers())) == MAX_BODY_DEPTH
-    assert read_document(nested(MAX_BODY_DEPTH + 1), report=errors.append) is not None
+    assert read_document(nested_bodies(MAX_BODY_DEPTH + 1), report=errors.append) is not None
     assert [error.code for error in errors] == ["IR006"]
 
 
 def test_texts_have_a_limit() -> None:
-    assert refused(RELU.replace('"relu"', f'"{"x" * 11_000_000}"').encode()).code == "IR006"
+    assert reading_error(RELU.replace('"relu"', f'"{"x" * 11_000_000}"').encode()).code == "IR006"
 
 
 def test_files_have_a_limit(tmp_path: Path) -> None:
@@ -243,7 +243,7 @@ def test_files_have_a_limit(tmp_path: Path) -> None:
         file.truncate(MAX_XML_BYTES + 1)
     tracemalloc.start()
     try:
-        assert refused(path).code == "IR006"
+        assert reading_error(path).code == "IR006"
         assert tracemalloc.get_traced_memory()[1] < 2**20
     finally:
         tracemalloc.stop()
@@ -260,19 +260,19 @@ def test_numbers_claim_no_memory() -> None:
 
 
 def test_unreadable_paths(tmp_path: Path) -> None:
-    missing = refused(tmp_path / "missing.xml")
+    missing = reading_error(tmp_path / "missing.xml")
     assert (missing.code, missing.location.path) == ("IR001", str(tmp_path / "missing.xml"))
     assert "No such file" in missing.message
-    assert "folder" in refused(tmp_path).message
-    assert refused("model\0.xml").code == "IR001"
-    assert refused("x" * 5000).code == "IR001"
+    assert "folder" in reading_error(tmp_path).message
+    assert reading_error("model\0.xml").code == "IR001"
+    assert reading_error("x" * 5000).code == "IR001"
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     path = tmp_path / "model.xml"
     os.mkfifo(path)
-    assert refused(path).code == "IR001"
+    assert reading_error(path).code == "IR001"
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="the superuser may read everything")
@@ -280,7 +280,7 @@ def test_a_file_without_permission(tmp_path: Path) -> None:
     path = tmp_path / "model.xml"
     path.write_text(RELU)
     path.chmod(0)
-    assert refused(path).code == "IR001"
+    assert reading_error(path).code == "IR001"
 
 
 def test_errors_of_a_file_name_its_path(tmp_path: Path) -> None:
@@ -290,4 +290,4 @@ def test_errors_of_a_file_name_its_path(tmp_path: Path) -> None:
         read_document(str(path))
     assert str(caught.value).startswith(f'{path}:13: layer 1 "y": ')
     path.write_text("<net")
-    assert refused(path).location.path == str(path)
+    assert reading_error(path).location.path == str(path)

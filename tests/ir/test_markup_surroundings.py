@@ -1,4 +1,4 @@
-"""What stands around the root element: other readers of IR pass over white space before it and text behind it."""
+"""The surroundings of the root element: other readers of IR pass over white space before it and text after it."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_text_and_bytes_behind_the_end(behind: bytes) -> None:
 
 
 @pytest.mark.parametrize("behind", [b"\nmore", b"\n more >\n"])
-def test_start_tags_stay_where_they_are(behind: bytes) -> None:
+def test_start_tags_keep_their_positions(behind: bytes) -> None:
     """`--fix` writes at these places."""
     shifted = b" \n" + RAW + behind
     assert [position - 2 for _, position in start_tags(shifted)] == [position for _, position in start_tags(RAW)]

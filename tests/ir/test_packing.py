@@ -167,7 +167,7 @@ def test_empty_and_scalar(name: str) -> None:
 
 
 def in_openvino(name: str, count: int, stored: bytes) -> list[float]:
-    """What OpenVINO computes for Const -> Convert to f32."""
+    """The results of OpenVINO for Const -> Convert to f32."""
     ov = pytest.importorskip("openvino")
     core = ov.Core()
     text = constant(name, ElementType[name].precision, str(count), len(stored))
@@ -222,7 +222,7 @@ def test_the_writer_tells_the_order(version: str, order: BitOrder) -> None:
 
 @pytest.mark.parametrize("version", ["2024.0", "2025.2"])
 def test_files_between_the_two_changes(version: str) -> None:
-    """Pairs of bits lie in the old order, halves of bytes in the new one."""
+    """Pairs of bits are in the old order, halves of bytes in the new one."""
     document = read_document(re.sub(r'value="[^"]*"', f'value="{version}"', RELU).encode())
     assert document is not None
     order = BitOrder.of(document)

@@ -78,13 +78,13 @@ def test_weights_of_another_size_are_refused(path: Path) -> None:
     assert codes(path) == {Code.weights_digest}
 
 
-def test_weights_that_are_named_are_not_compared(pairs: tuple[Path, Path]) -> None:
+def test_named_weights_are_not_compared(pairs: tuple[Path, Path]) -> None:
     first, other = pairs
     model = ir_exec.read_model(first, weights=other.with_suffix(".bin"))
     assert all(np.all(constant == 2.0) for constant in model.constants.values())
 
 
-def test_a_change_outside_the_sample_is_found_with_all_values(tmp_path: Path) -> None:
+def test_change_outside_sample_is_found_by_all_values(tmp_path: Path) -> None:
     path = tmp_path / "m.xml"
     model_with(1.0, LARGE).save(path)
     content = bytearray(path.with_suffix(".bin").read_bytes())
@@ -163,7 +163,7 @@ def test_fix_refuses_weights_of_another_writing(path: Path) -> None:
         fix(path)
 
 
-def test_an_edited_xml_has_no_digest_any_more(path: Path) -> None:
+def test_edited_xml_has_no_digest(path: Path) -> None:
     path.write_text(path.read_text().replace('name="y"', 'name="z"'))
     path.with_suffix(".bin").write_bytes(np.full(SMALL, 5.0, np.float32).tobytes())
     assert _first(path) == 5.0
@@ -211,7 +211,7 @@ class _Killed(BaseException):
 @pytest.mark.parametrize("has_digest", [True, False])
 @pytest.mark.parametrize("has_older", [True, False])
 @pytest.mark.parametrize("count", [0, 1])
-def test_a_writer_that_is_killed_between_two_renames(
+def test_writer_killed_between_renames(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int, has_older: bool, has_digest: bool
 ) -> None:
     path = tmp_path / "m.xml"
@@ -253,9 +253,7 @@ def _read_between(monkeypatch: pytest.MonkeyPatch, name: str, owner: object, act
 
 
 @pytest.mark.parametrize("has_digest", [True, False])
-def test_a_model_that_is_replaced_while_it_is_read(
-    path: Path, monkeypatch: pytest.MonkeyPatch, has_digest: bool
-) -> None:
+def test_model_replaced_during_reading(path: Path, monkeypatch: pytest.MonkeyPatch, has_digest: bool) -> None:
     if not has_digest:
         path.write_text(re.sub(rf"<{ENTRY}>.*</{ENTRY}>", "", path.read_text(), flags=re.DOTALL))
     _read_between(monkeypatch, "_open_weights", files, lambda: _save_other(path))

@@ -1,4 +1,4 @@
-"""What a healthy or damaged document becomes."""
+"""The document of a healthy or damaged file."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_document() -> None:
     assert document.layers[2].output_names == ("y",)
 
 
-def test_lines_are_those_of_the_start_tags() -> None:
+def test_lines_equal_those_of_start_tags() -> None:
     document = read(RELU)
     lines = RELU.splitlines()
     for layer in document.layers:
@@ -70,7 +70,7 @@ def test_lines_are_exact_with_other_ends_of_lines(ending: str) -> None:
     assert [f'<layer id="{layer.id}"' in lines[layer.line - 1] for layer in document.layers] == [True] * 3
 
 
-def test_lines_are_exact_with_comments_cdata_and_tags_of_several_lines() -> None:
+def test_lines_are_exact_with_comments_cdata_and_multiline_tags() -> None:
     asides = "<!-- <layer>\n<layer> --><?note <a>\n?><rt_info><![CDATA[<b>\n<c>]]></rt_info>"
     text = RELU.replace("\t<layers>", f"{asides}\n<layers\n>").replace('<layer id="1" ', '<layer\n\n\tid="1"\n')
     document = read(text)
@@ -83,7 +83,7 @@ def test_lines_are_exact_with_comments_cdata_and_tags_of_several_lines() -> None
 
 
 @pytest.mark.parametrize("name", ["plain", "a&gt;b", "a>b"])
-def test_lines_are_exact_with_tags_of_several_lines_alone(name: str) -> None:
+def test_lines_are_exact_with_multiline_tags(name: str) -> None:
     text = RELU.replace('<layer id="1" ', f'<layer\n\n\tother="{name}"\n\tid="1"\n')
     lines = text.splitlines()
     document = read(text)
@@ -91,7 +91,7 @@ def test_lines_are_exact_with_tags_of_several_lines_alone(name: str) -> None:
     assert lines[layer(document, "2").line - 1].strip().startswith('<layer id="2"')
 
 
-def test_lines_are_exact_where_an_attribute_ends_its_lines_as_tags_do() -> None:
+def test_lines_are_exact_with_attribute_line_ends() -> None:
     text = RELU.replace('<layer id="1" ', '<layer other="a>\n" id="1" ')
     lines = text.splitlines()
     document = read(text)
@@ -100,14 +100,14 @@ def test_lines_are_exact_where_an_attribute_ends_its_lines_as_tags_do() -> None:
 
 
 @pytest.mark.parametrize("line", [65_534, 65_535, 65_536, 65_537])
-def test_lines_are_exact_where_lxml_counts_no_further(line: int) -> None:
+def test_lines_are_exact_beyond_the_limit_of_lxml(line: int) -> None:
     text = RELU.replace('<layer id="1"', "\n" * (line - 13) + '<layer id="1"')
     start, end = text[: text.index('<layer id="1"')], text[text.index('<layer id="1"') :]
     for following in (text, start + end.replace("\n", " ")):
         assert layer(read(following), "1").line == line
 
 
-def test_lines_are_exact_in_a_file_of_more_than_65535_lines() -> None:
+def test_lines_are_exact_beyond_65535_lines() -> None:
     text = RELU.replace('<layer id="1"', "\n" * 70_000 + '<layer id="1"')
     assert layer(read(text), "1").line == 13 + 70_000
     _, errors = faults(text.replace('to-layer="2"', ""))
@@ -138,7 +138,7 @@ def test_encodings(encoding: str, declared: str) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["zip", "unicode_escape", "punycode", "x-none", "utf-7", "rot13"])
-def test_what_is_no_character_set_is_refused(encoding: str) -> None:
+def test_unknown_character_set_is_refused(encoding: str) -> None:
     text = RELU.replace('"1.0"?>', f'"1.0" encoding="{encoding}"?>')
     with pytest.raises(ParseError, match=naming(encoding)) as caught:
         read(text)
@@ -183,7 +183,7 @@ def test_a_scalar_has_no_dims() -> None:
     assert layer(read(LOOP), "5").outputs[0].dims == ()
 
 
-def test_negative_dims_are_kept_for_the_graph_to_judge() -> None:
+def test_negative_dims_are_left_to_the_graph() -> None:
     assert read(RELU.replace("<dim>2</dim>", "<dim> -7 </dim>")).layers[0].outputs[0].dims == (-7, -1)
 
 
@@ -223,7 +223,7 @@ def test_bodies() -> None:
     assert [layer.id for layer in read(LOOP).all_layers()] == ["5", "0", "2"]
 
 
-def test_each_branch_of_an_if_has_its_own_port_map() -> None:
+def test_if_branches_have_separate_port_maps() -> None:
     text = (
         LOOP.replace('type="Loop"', 'type="If"')
         .replace("<body>", "<else_body>")
@@ -239,7 +239,7 @@ def test_each_branch_of_an_if_has_its_own_port_map() -> None:
     assert all(body.back_edges == () for body in bodies_by_name.values())
 
 
-def test_rt_info_is_kept_as_a_tree() -> None:
+def test_rt_info_is_a_tree() -> None:
     text = RELU.replace(
         "<data ", '<rt_info><attribute name="fused" version="0" value="a,b"><x y="1"/></attribute></rt_info><data '
     )
@@ -455,7 +455,7 @@ def test_random_bytes_raise_nothing_but_IRError(raw: bytes, start: bytes) -> Non
 
 
 @pytest.mark.parametrize("spelling", ["RESULT", "result"])
-def test_the_case_of_the_types_that_make_a_graph_is_ignored(spelling: str) -> None:
+def test_case_of_graph_types_is_ignored(spelling: str) -> None:
     assert '"Result"' in RELU
     assert layer(read(RELU.replace('"Result"', f'"{spelling}"')), "2").type == "Result"
 

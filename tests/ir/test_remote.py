@@ -58,17 +58,17 @@ def memory() -> Iterator[Any]:
 
 
 class Fetched:
-    """Which bytes a file system is asked for."""
+    """The byte ranges requested from a file system."""
 
     def __init__(self, system: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         self.ranges: list[tuple[str, Any, Any]] = []
         cat_file = system.cat_file
 
-        def noted(path: str, start: Any = None, end: Any = None, **options: Any) -> Any:
+        def note_range(path: str, start: Any = None, end: Any = None, **options: Any) -> Any:
             self.ranges.append((path, start, end))
             return cat_file(path, start=start, end=end, **options)
 
-        monkeypatch.setattr(system, "cat_file", noted)
+        monkeypatch.setattr(system, "cat_file", note_range)
 
 
 @pytest.mark.parametrize(
@@ -102,10 +102,10 @@ def run(path: str) -> Any:
         return ir_exec.compile_model(path)(list(inputs.values()))[0]
 
 
-def test_checking_fetches_only_the_constants_it_looks_at(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_fetches_required_constants_only(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     xml = LSTM.with_suffix(".xml").read_bytes()
     content = LSTM.with_suffix(".bin").read_bytes()
-    # A copy with a large constant that nothing asks for, in the middle of a file of 40 blocks.
+    # A copy with a large constant that is never read, in the middle of a file of 40 blocks.
     large = np.zeros(20 * BLOCK // 4, np.float32).tobytes()
     offsets = {int(number) for number in re.findall(rb'offset="(\d+)"', xml)}
     moved = re.sub(rb'offset="(\d+)"', lambda match: b'offset="%d"' % (int(match[1]) + 20 * BLOCK), xml)
@@ -119,7 +119,7 @@ def test_checking_fetches_only_the_constants_it_looks_at(memory: Any, monkeypatc
     assert asked <= {0, *range(20, 21 + len(content) // BLOCK)}, "the first block tells whether it is a Git LFS pointer"
 
 
-def test_blocks_that_lie_side_by_side_are_fetched_at_once(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_adjacent_blocks_are_fetched_at_once(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     memory.pipe("/side/by.bin", bytes(9 * BLOCK))
     remote = RemoteFile.open("memory://side/by.bin")
     fetched = Fetched(memory, monkeypatch)
@@ -129,9 +129,7 @@ def test_blocks_that_lie_side_by_side_are_fetched_at_once(memory: Any, monkeypat
     assert asked == [(3, 4), (0, 3), (4, 9)]
 
 
-def test_what_was_fetched_is_kept_until_it_changes(
-    memory: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fetched_blocks_are_cached_until_changed(memory: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     weighed_network(tmp_path)
     for suffix in (".xml", ".bin"):
         memory.pipe(f"/w/net{suffix}", (tmp_path / f"net{suffix}").read_bytes())
@@ -171,7 +169,7 @@ def test_pickles_open_the_same_file_again(memory: Any) -> None:
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """Files of a folder; with ranges and versions where the server is told to."""
+    """Files of a folder; with ranges and versions if the server is configured for them."""
 
     def log_message(self, *_: object) -> None:
         pass
@@ -249,7 +247,7 @@ def test_an_archive_over_http(server: Any, has_ranges: bool, tmp_path: Path) -> 
     assert "No such file" in error.message
 
 
-def test_a_server_that_does_not_answer_in_time(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_server_without_timely_answer(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def late(*_: object) -> None:
         raise fsspec.exceptions.FSTimeoutError
 
@@ -278,7 +276,7 @@ def test_sizes_that_cannot_be(memory: Any, size: Any, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("difference", [-10, 10])
-def test_a_length_that_is_not_true(memory: Any, difference: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_false_length(memory: Any, difference: int, monkeypatch: pytest.MonkeyPatch) -> None:
     info = memory.info
     monkeypatch.setattr(memory, "info", lambda path, **_: (told := info(path)) | {"size": told["size"] + difference})
     cat_file = memory.cat_file
@@ -311,7 +309,7 @@ def test_a_file_without_a_length(memory: Any, monkeypatch: pytest.MonkeyPatch) -
         RemoteFile.open("memory://long.npy", most_bytes=content.size - 1)
 
 
-def test_members_that_are_packed_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_over_compressed_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("zeros.bin", bytes(2**20))
     url = f"zip://zeros.bin::{tmp_path / 'a.zip'}"
@@ -352,7 +350,7 @@ def test_responses_without_a_length(server: Any, answer: Any, tmp_path: Path, mo
         local_path(url)
 
 
-def test_a_response_that_is_longer_than_its_length(server: Any, tmp_path: Path) -> None:
+def test_response_longer_than_declared(server: Any, tmp_path: Path) -> None:
     """HEAD promises few bytes, and GET sends a compressed response of many."""
 
     def lie(handler: Any, content: bytes, with_content: bool) -> None:
@@ -402,7 +400,7 @@ def test_without_fsspec(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not exists("s3://bucket/net.xml")
 
 
-def test_a_kind_that_nobody_knows() -> None:
+def test_unknown_file_system() -> None:
     (error,) = ir_exec.check_model("nothing://bucket/net.xml").errors
     assert error == fault_with("nothing")
 

@@ -10,6 +10,7 @@ from ir_exec.ir.sources import (
     NAME_SCOPES,
     STACK_TRACE,
     CodeLocation,
+    common_source,
     join_modules,
     module_in_name,
     parse_source,
@@ -39,14 +40,14 @@ def parse(*frames: tuple[str, int, str], classes: str = "[]") -> CodeLocation:
         f"{PACKAGES}/einops/einops.py",
     ],
 )
-def test_the_source_is_the_innermost_frame_of_the_model(inner: str) -> None:
+def test_source_is_innermost_frame_of_the_model(inner: str) -> None:
     frames = [("/home/user/train.py", 3, "main"), ("/home/user/net.py", 7, "forward"), (inner, 9, "call")]
     source = parse(*frames, classes="['net.Net', 'net.Block', 'aten.add.Tensor']")
     assert (source.file, source.line, source.function, source.code) == ("/home/user/net.py", 7, "forward", "code 7")
     assert [(frame.file, frame.line, frame.function) for frame in source.trace] == frames
 
 
-def test_a_package_that_defines_a_module_is_code_of_the_model() -> None:
+def test_package_defining_a_module_is_model_code() -> None:
     layer = f"{PACKAGES}/timm/layers/norm_act.py"
     frames = (
         ("/home/user/net.py", 7, "forward"),
@@ -63,12 +64,12 @@ def test_a_trace_of_torch_alone_ends_in_torch() -> None:
     assert parse(*frames).file == frames[-1][0]
 
 
-def test_a_cell_of_a_notebook_is_code_of_the_model() -> None:
+def test_notebook_cell_is_model_code() -> None:
     cell = "<ipython-input-4-9a1>"
     assert parse((cell, 2, "forward"), (f"{PACKAGES}/torch/nn/modules/conv.py", 5, "forward")).file == cell
 
 
-def test_the_module_is_the_last_scope_before_the_node() -> None:
+def test_module_is_last_scope_before_the_node() -> None:
     entries = {
         NAME_SCOPES: "['', 'blocks.0@1', \"blocks.0.it's\", 'conv2d_1']",
         CLASS_HIERARCHY: "['net.Net', 'net.Block', 'torch.nn.Conv2d', 'aten.conv2d.default']",
@@ -137,6 +138,17 @@ def test_a_long_trace_is_cut() -> None:
     source = parse_source({STACK_TRACE: 'File "a.py", line 1, in f\n    x\n' * 10**5})
     assert source is not None
     assert len(source.trace) < 1000
+
+
+def test_common_source_is_innermost_common_call() -> None:
+    outer, inner = ("/net.py", 3, "forward"), (f"{PACKAGES}/torch/nn/modules/container.py", 9, "forward")
+    first, second = parse(outer, inner, ("/block.py", 4, "forward")), parse(outer, inner, ("/net.py", 8, "scale"))
+    common = common_source([first, second, first])
+    assert common is not None
+    assert (common.file, common.line, len(common.trace)) == ("/net.py", 3, 2)
+    assert common_source([first, first]) == first
+    assert common_source([first, parse(("/other.py", 1, "f"))]) is None
+    assert common_source([]) is None
 
 
 def test_the_text_of_a_source() -> None:

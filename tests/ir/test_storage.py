@@ -182,7 +182,7 @@ def test_a_failed_rename_removes_a_new_first_file(tmp_path: Path, monkeypatch: p
     assert names_in(tmp_path) == []
 
 
-def test_content_reaches_the_disk_before_it_replaces_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_content_is_flushed_before_replacement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
     replace = os.replace
     monkeypatch.setattr(storage.os, "fsync", lambda descriptor: calls.append("fsync"))
@@ -223,7 +223,7 @@ def test_renames_of_two_writers_do_not_interleave(tmp_path: Path, monkeypatch: p
     assert renamed == [(first, "a"), (first, "b"), ("second", "a"), ("second", "b")]
 
 
-def test_a_lock_that_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_held_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(storage, "LOCK_SECONDS", 0.0)
     with lock_folder(str(tmp_path)):
         with lock_folder(str(tmp_path), is_required=False):
@@ -250,7 +250,7 @@ def test_a_temporary_folder_on_a_full_disk(monkeypatch: pytest.MonkeyPatch, tmp_
         temporary_folder()
 
 
-def test_the_guard_is_asked_before_anything_is_created(tmp_path: Path) -> None:
+def test_guard_precedes_creation(tmp_path: Path) -> None:
     asked: list[tuple[str, str]] = []
 
     def refuse(path: str, content: str) -> None:

@@ -51,7 +51,7 @@ def test_inputs_and_outputs_are_converted(oracle, declared_in, declared_out, rea
     assert actual[0].dtype == expected[0].dtype
 
 
-def relabelled(type, really, declared, outputs=1):
+def relabel_output(type, really, declared, outputs=1):
     """A layer of two f32 inputs, or of the element type `really`, whose output is declared as another type."""
     inputs = [parameter(0, really, DIMS, "x").replace(' names="x"', ""), parameter(1, really, DIMS, "y")]
     ports = [port(0, really, DIMS), port(1, really, DIMS)]
@@ -75,7 +75,7 @@ def relabelled(type, really, declared, outputs=1):
     ],
 )
 def test_the_inferred_type_of_an_output_decides(oracle, type, really, declared, public_type, outputs):
-    xml = relabelled(type, really, declared, outputs)
+    xml = relabel_output(type, really, declared, outputs)
     model = ir_exec.read_model(xml)
     assert [str(port.element_type) for port in model.outputs] == [public_type] * outputs
     assert all("both" in port.names for port in model.outputs)
@@ -90,7 +90,7 @@ def test_the_inferred_type_of_an_output_decides(oracle, type, really, declared, 
 @pytest.mark.parametrize(
     ("element_type", "public_type"), [("i64", "i32"), ("u8", "f32"), ("boolean", "f32"), ("f16", "f32"), ("f32", "f32")]
 )
-def test_an_input_that_is_an_output_is_converted_too(oracle, element_type, public_type):
+def test_input_used_as_output_is_converted(oracle, element_type, public_type):
     image = parameter(0, element_type, DIMS, "image").replace(' names="image"', "")
     xml = net([image, result(1, element_type, DIMS)], [(0, 0, 1, 0)], version=10)
     model = ir_exec.read_model(xml)
@@ -123,7 +123,7 @@ def test_a_mean_is_subtracted(oracle, input_type):
     assert actual["converted"][0, :, 0, 0].tolist() == [8.5, 7.5, 6.5]
 
 
-def test_a_mean_that_is_no_number_is_one_error():
+def test_non_numeric_mean_is_one_error():
     broken = PRE_PROCESS.replace("2.5", "two")
     with pytest.raises(ir_exec.ParseError, match=naming("mean", "<pre-process>", "two")):
         ir_exec.read_model(network("f32", "f32", broken))
@@ -136,7 +136,7 @@ def test_numbers_of_means_that_cannot_be_read(number):
         assert {error.code for error in report.errors} <= {"IR007"}
 
 
-def test_an_upgraded_network_is_saved_as_version_11(tmp_path, oracle):
+def test_upgraded_network_is_saved_as_version_11(tmp_path, oracle):
     xml = network("f16", "i64", PRE_PROCESS)
     model = ir_exec.read_model(xml)
     model.save(tmp_path / "new.xml")

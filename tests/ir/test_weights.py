@@ -31,7 +31,7 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
-def refused(
+def reading_error(
     weights: Weights, element_type: ElementType, shape: tuple[int, ...], offset: int, size: int
 ) -> WeightsError:
     with pytest.raises(WeightsError) as caught:
@@ -43,7 +43,7 @@ def refused(
 
 
 @pytest.mark.parametrize("begin", [b'<?xml version="1.0"?>', b"\xef\xbb\xbf<?xml version='1.0'?>", b'<net name="x">'])
-def test_weights_that_are_an_xml(tmp_path: Path, begin: bytes) -> None:
+def test_xml_as_weights(tmp_path: Path, begin: bytes) -> None:
     (tmp_path / "net.xml").write_bytes(begin)
     for opened in (lambda: Weights.open(tmp_path / "net.xml"), lambda: Weights.of_bytes(begin)):
         with pytest.raises(WeightsError) as caught:
@@ -107,14 +107,14 @@ def test_an_empty_file(tmp_path: Path) -> None:
     (tmp_path / "m.bin").write_bytes(b"")
     weights = Weights.open(tmp_path / "m.bin")
     assert weights.size == 0
-    assert refused(weights, U8, (1,), 0, 1).code == "IR202"
+    assert reading_error(weights, U8, (1,), 0, 1).code == "IR202"
 
 
 @pytest.mark.parametrize(
     ("element_type", "shape", "size", "spare"),
     [(F32, (5,), 24, 4), (F32, (0,), 4, 4), (U4, (5,), 4, 1), (U4, (0,), 1, 0)],
 )
-def test_bytes_that_the_elements_do_not_need_are_not_read(
+def test_unneeded_bytes_are_not_read(
     path: Path, element_type: ElementType, shape: tuple[int, ...], size: int, spare: int
 ) -> None:
     weights = Weights.open(path)
@@ -150,7 +150,7 @@ def test_constants_that_do_not_fit(
 ) -> None:
     tracemalloc.start()
     try:
-        assert refused(Weights.open(path), element_type, shape, offset, size).code == code
+        assert reading_error(Weights.open(path), element_type, shape, offset, size).code == code
         assert tracemalloc.get_traced_memory()[1] < 2**20
     finally:
         tracemalloc.stop()
@@ -166,7 +166,7 @@ def test_checking_does_not_look_at_the_bytes() -> None:
     assert caught.value.code == "IR206"
 
 
-def test_what_is_no_weights_file(tmp_path: Path) -> None:
+def test_invalid_weights_file(tmp_path: Path) -> None:
     pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
     (tmp_path / "lfs.bin").write_bytes(pointer)
     (tmp_path / "folder.bin").mkdir()
@@ -208,7 +208,7 @@ def test_a_large_file_is_not_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells what lies in memory")
-def test_what_is_copied_does_not_lie_in_memory_twice(tmp_path: Path) -> None:
+def test_copied_values_are_in_memory_once(tmp_path: Path) -> None:
     """A constant that is not aligned is copied; its pages of the file are let go."""
     count = 2**23
     path = tmp_path / "model.bin"
@@ -255,7 +255,7 @@ def test_no_file_stays_open(path: Path) -> None:
     assert len(os.listdir(folder)) == before - 1
 
 
-def test_a_small_constant_is_decoded_once_and_forgotten_when_the_file_is_closed() -> None:
+def test_small_constant_is_decoded_once_and_released_on_close() -> None:
     weights = Weights.of_bytes(FLOATS.tobytes())
     array = weights.read(F32, (6,), 0, 24)
     assert weights.read(F32, (6,), 0, 24) is array
@@ -277,7 +277,7 @@ def rewrite(path: Path) -> None:
     stored = path.stat()
     with path.open("r+b") as file:
         file.write(b"\x01")
-    # The clock of a file system may be too coarse to tell the moments of a test apart.
+    # The clock of a file system may be too coarse for the moments of a test.
     os.utime(path, ns=(stored.st_atime_ns, stored.st_mtime_ns + 1))
 
 
@@ -286,7 +286,7 @@ def cut_short(path: Path) -> None:
 
 
 @pytest.mark.parametrize("change", [rewrite, cut_short])
-def test_a_mapped_file_that_changes_is_noticed(large: Path, change: Callable[[Path], None]) -> None:
+def test_changed_mapped_file_is_noticed(large: Path, change: Callable[[Path], None]) -> None:
     weights = Weights.open(large)
     longer = weights.append(b"1234")
     weights.read(F32, (2**19,), 0, 2**21)
@@ -306,7 +306,7 @@ def test_a_mapped_file_that_changes_is_noticed(large: Path, change: Callable[[Pa
 
 
 @pytest.mark.parametrize("change", [rewrite, cut_short])
-def test_what_happens_to_a_small_file_does_not_matter(path: Path, change: Callable[[Path], None]) -> None:
+def test_changes_of_small_file_do_not_matter(path: Path, change: Callable[[Path], None]) -> None:
     weights = Weights.open(path)
     change(path)
     os.truncate(path, 0)
@@ -314,7 +314,7 @@ def test_what_happens_to_a_small_file_does_not_matter(path: Path, change: Callab
 
 
 def test_a_mapped_file_may_be_replaced(large: Path) -> None:
-    """Who has the old one mapped keeps it; but not where it is cut short under another name."""
+    """A mapping of the old file stays valid; but not where it is truncated under another name."""
     weights = Weights.open(large)
     other = large.with_name("other.bin")
     large.rename(other)
@@ -325,7 +325,7 @@ def test_a_mapped_file_may_be_replaced(large: Path) -> None:
         weights.require_unchanged()
 
 
-def test_a_run_does_not_look_at_what_is_cut_off(tmp_path: Path) -> None:
+def test_run_ignores_truncated_bytes(tmp_path: Path) -> None:
     """Before this was noticed, the operating system ended the process here."""
     text = NetworkText()
     text.result(text.op("Add", text.parameter("1"), text.const(np.ones(2**19, np.float32))))

@@ -21,7 +21,7 @@ def read(source: Path | str) -> Document:
 
 
 def content(document: Document) -> Any:
-    """All that a document says, without the places of its elements and constants."""
+    """The content of a document, without the positions of its elements and constants."""
 
     def plain(value: Any) -> Any:
         if isinstance(value, dict):
@@ -39,7 +39,7 @@ def constants(document: Document, path: Path) -> list[bytes]:
 
 
 def outputs(path: Path, inputs: Path) -> tuple[list[Any], list[Any]]:
-    """What OpenVINO computes, and the names of inputs and outputs."""
+    """The results of OpenVINO, and the names of inputs and outputs."""
     ov = pytest.importorskip("openvino")
     core = ov.Core()
     # Two threads share sums in an order that may change from run to run.
@@ -203,7 +203,7 @@ def test_rt_info_of_a_body_comes_back(tmp_path: Path) -> None:
     assert content(read(tmp_path / "m.xml")) == content(document)
 
 
-def test_names_that_are_no_xml_names_become_attributes(tmp_path: Path) -> None:
+def test_invalid_xml_names_become_attributes(tmp_path: Path) -> None:
     odd = RtInfo(name="rt_info", children=(RtInfo(name="vendor:key", attributes={"value": "1"}),))
     write_document(read(RELU).changed(rt_info=odd), None, tmp_path / "m.xml")
     assert read(tmp_path / "m.xml").rt_info.value("vendor:key") == "1"

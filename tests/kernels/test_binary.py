@@ -16,7 +16,7 @@ def test_equal_bits_less_unequal_ones(channels: int, padding: bool) -> None:
     generator = np.random.default_rng(channels)
     data = generator.random((2, channels, 7, 9)) > 0.5
     filters = generator.random((5, channels, 3, 2)) > 0.5
-    # With one element of padding before and behind; a stride of 2 down, a dilation of 2 across.
+    # With one element of padding before and after; a stride of 2 down, a dilation of 2 across.
     axes = [SlidingAxis(7, 3, 2, 1, 1, 4), SlidingAxis(9, 2, 1, 2, 1, 9)]
     padded = np.pad(data, [(0, 0), (0, 0), (1, 1), (1, 1)], constant_values=padding)
     wide = [SlidingAxis(9, 3, 2, 1, 0, 4), SlidingAxis(11, 2, 1, 2, 0, 9)]

@@ -37,9 +37,7 @@ def test_blocks_do_not_show(count: int) -> None:
     st.sampled_from([0.1, 0.25, 0.5, 1.0]),
     st.sampled_from([0.0, 1e4, -1e6]),
 )
-def test_only_pairs_that_may_overlap_far_enough_are_compared(
-    seed: int, margin: float, threshold: float, shift: float
-) -> None:
+def test_only_overlapping_pairs_are_compared(seed: int, margin: float, threshold: float, shift: float) -> None:
     """Small whole numbers meet the thresholds exactly; some boxes have no area, or corners that are no numbers."""
     random = np.random.default_rng(seed)
     boxes = random.integers(0, 9, (4, 40)).astype(np.float32) + np.float32(shift)
@@ -59,7 +57,7 @@ def test_only_pairs_that_may_overlap_far_enough_are_compared(
 
 @settings(max_examples=60)
 @given(st.integers(0, 10**6), st.sampled_from([1, 4]), st.sampled_from([2.0, 8.0, 9.0]), st.sampled_from([300, 250]))
-def test_groups_that_do_not_overlap_keep_what_all_together_keep(seed: int, least: int, shift: float, most: int) -> None:
+def test_disjoint_groups_keep_the_same_boxes(seed: int, least: int, shift: float, most: int) -> None:
     random = np.random.default_rng(seed)
     boxes = random.integers(0, 9, (4, 300)).astype(np.float32)
     boxes += np.float32(shift) * random.integers(0, 40, 300).astype(np.float32)
@@ -91,7 +89,7 @@ def test_boxes_of_other_places_are_not_compared() -> None:
 
 @pytest.mark.parametrize("most", [1, 3, 8, 40, 200])
 @pytest.mark.parametrize("spread", [1, 30, 3000])
-def test_the_first_candidates_are_as_good_as_all(spread: float, most: int) -> None:
+def test_first_candidates_equal_all(spread: float, most: int) -> None:
     """In the first class all are out, in the second few are candidates, in the others scores are equal or not."""
     random = np.random.default_rng(0)
     start = random.uniform(0, spread, (2, 600))
@@ -126,7 +124,7 @@ def test_boxes_apart_by_less_than_the_margin_touch() -> None:
 
 
 @pytest.mark.parametrize(("threshold", "retained"), [(-1.0, [0]), (0.0, [0]), (0.1, [0, 1, 2]), (1.0, [0, 1, 2])])
-def test_what_is_no_number_removes_nothing_unless_any_overlap_does(threshold: float, retained: list[int]) -> None:
+def test_nan_removes_nothing_by_default(threshold: float, retained: list[int]) -> None:
     class Unknown(Overlaps):
         def __call__(self, first: Array, other: Array) -> Array:
             return np.full(np.broadcast_shapes(first.shape, other.shape), np.nan, np.float32)
@@ -142,7 +140,7 @@ def test_what_is_no_number_removes_nothing_unless_any_overlap_does(threshold: fl
     st.sampled_from([1.0, 0.9, 0.5]),
     st.integers(1, 8),
 )
-def test_a_threshold_above_one_half_shrinks_with_each_kept_box(
+def test_threshold_above_one_half_shrinks_with_each_box(
     count: int, seed: int, threshold: float, shrink: float, most: int
 ) -> None:
     random = np.random.default_rng(seed)
@@ -168,7 +166,7 @@ def polygon(box: list[float]) -> list[tuple[float, float]]:
 
 
 def clip_polygon(subject: list[tuple[float, float]], window: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """What of a polygon lies inside a convex one, cut off edge by edge."""
+    """The part of a polygon inside a convex one, cut off edge by edge."""
     for (ax, ay), (bx, by) in zip(window, window[1:] + window[:1], strict=True):
         side = [(bx - ax) * (y - ay) - (by - ay) * (x - ax) for x, y in subject]
         left = []

@@ -45,7 +45,7 @@ def test_a_scalar_is_a_slice_of_one_element() -> None:
     assert slices.by_slices(less_the_last, np.array(7), -1, nanoseconds=1.0).shape == ()
 
 
-def test_no_chunk_is_larger_than_it_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chunks_respect_their_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = []
     in_chunks(monkeypatch, "CHUNK_ELEMENTS", 100)
     slices.by_slices(lambda part: sizes.append(part.size) or part, np.zeros((7, 10, 30)), 1, nanoseconds=1.0)
@@ -53,7 +53,7 @@ def test_no_chunk_is_larger_than_it_may_be(monkeypatch: pytest.MonkeyPatch) -> N
     assert sum(sizes) == 2100
 
 
-def test_a_layout_other_than_rows_is_read_as_it_is() -> None:
+def test_layout_other_than_rows_is_read_directly() -> None:
     data = np.arange(24.0).reshape(4, 6).T
     assert np.array_equal(slices.by_slices(less_the_last, data, 0, nanoseconds=1.0), data - data[-1])
 
@@ -85,5 +85,5 @@ def test_long_rows_of_a_transposed_array_are_copied() -> None:
         np.zeros((2 * COLUMNS, 2 * ROWS))[::2, ::2].T,
     ],
 )
-def test_other_arrays_stay_as_they_are(array: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> None:
+def test_other_arrays_are_unchanged(array: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> None:
     assert by_rows(array) is array

@@ -1,4 +1,4 @@
-"""Real functions of elements of any type, in pieces and at once, into new arrays and into given ones."""
+"""Real functions of elements of any type, in blocks and at once, into new arrays and into `out`."""
 
 from __future__ import annotations
 
@@ -223,6 +223,6 @@ def test_powers_are_exponentials(dtype: type, tolerance: float) -> None:
     ],
     ids=["avx512", "avx2", "no loop of f32", "not told"],
 )
-def test_base_2_where_it_has_vectors(monkeypatch: pytest.MonkeyPatch, loops: dict[str, object], expected: bool) -> None:
+def test_base_2_if_vectorized(monkeypatch: pytest.MonkeyPatch, loops: dict[str, object], expected: bool) -> None:
     monkeypatch.setattr(introspect, "opt_func_info", lambda func_name: loops)
     assert elementwise.has_vectors_of_base_2() == expected

@@ -16,7 +16,7 @@ from ir_exec.kernels.offsets import AlongAxis
 from ir_exec.kernels.parallel import THREADS
 from ir_exec.tuning.machine import pretend
 from ir_exec.types import Array
-from tests.conformance.numbers import replaced
+from tests.conformance.numbers import replace_thresholds
 from tests.helpers.facts import fault_with
 from tests.helpers.operators import make
 
@@ -44,7 +44,7 @@ def rng(request: pytest.FixtureRequest) -> Iterator[np.random.Generator]:
     numbers = {name: int(rng.choice(values)) for name, values in CONSTANTS.items()}
     caches = {name: int(rng.choice(values)) for name, values in CACHES.items()}
     token = THREADS.set(int(rng.integers(1, 4)))
-    with pretend(**caches), replaced(numbers):
+    with pretend(**caches), replace_thresholds(numbers):
         yield rng
     THREADS.reset(token)
 
@@ -203,7 +203,7 @@ def test_ScatterNDUpdate(rng: np.random.Generator, reduction: str) -> None:
     check_scattered("ScatterNDUpdate", 15, {"reduction": reduction}, expected, data, indices, updates)
 
 
-def test_an_index_out_of_range_is_named_whichever_chunk_it_is_in(rng: np.random.Generator) -> None:
+def test_out_of_range_index_is_named_in_any_chunk(rng: np.random.Generator) -> None:
     data = np.zeros((7, 5), np.float32)
     row, column = (int(number) for number in rng.integers(0, (7, 5)))
     indices = rng.integers(0, 5, (7, 5))
@@ -237,7 +237,7 @@ def test_sums_do_not_depend_on_chunks(rng: np.random.Generator) -> None:
 
 
 @pytest.mark.parametrize(("size", "after"), [(2**12, 512), (2**14, 512), (2**16, 256), (2**18, 128), (2**21, 8)])
-def test_what_is_copied_to_work_in_takes_little_memory(size: int, after: int) -> None:
+def test_work_copies_take_little_memory(size: int, after: int) -> None:
     before, rows, columns = AlongAxis(1, size, after, size).tiles(4, copied=True)
     assert before * rows * columns <= 2**18
     assert columns == after or size * columns * 4 <= 2**23

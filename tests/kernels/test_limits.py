@@ -1,4 +1,4 @@
-"""How many iterations a run may make; tests/runtime/test_sessions_limits.py is about runs."""
+"""The limit of iterations of a run; tests/runtime/test_sessions_limits.py is about runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work that threads share: every piece once, errors and context as on one thread."""
+"""Work that threads share: every chunk once, errors and context as on one thread."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_ranges_make_up_the_whole(threads: int, total: int, size: int) -> None:
 def test_threads_work_side_by_side() -> None:
     token = THREADS.set(3)
     try:
-        # Nobody gets past the barrier alone.
+        # No thread passes the barrier alone.
         barrier = threading.Barrier(3)
         for_each(3, lambda: lambda number: void(barrier.wait(timeout=30)))
     finally:
@@ -86,7 +86,7 @@ def test_the_error_of_the_first_chunk_is_raised(threads: int) -> None:
     with pytest.raises(ValueError, match="7") as caught:
         for_each(50, lambda: work)
     assert caught.value.args == (7,)
-    # And the threads go on to serve.
+    # And the threads continue to serve.
     test_every_chunk_is_done_once(threads, 10)
 
 
@@ -142,7 +142,7 @@ def test_a_forked_process_has_threads_of_its_own() -> None:
     assert child.exitcode == 0
 
 
-def test_a_helper_that_has_not_woken_up_keeps_no_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sleeping_helper_keeps_no_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
     asleep: list[object] = []
     monkeypatch.setattr(parallel.POOL, "submit", lambda job, context, size: asleep.append(job))
     array = np.zeros(4)
@@ -169,7 +169,7 @@ for_each(100, lambda: lambda number: None)
     assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 0
 
 
-def test_work_inside_of_work_is_done_once_and_by_one_thread(threads: int) -> None:
+def test_nested_work_runs_once_on_one_thread(threads: int) -> None:
     workers: dict[int, set[int]] = {}
     allowed: set[int] = set()
     done: list[tuple[int, int]] = []

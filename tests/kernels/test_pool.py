@@ -23,7 +23,7 @@ def test_special_numbers_stay_in_their_windows(special: float) -> None:
     assert np.array_equal(greatest(data, axes), expected)
 
 
-def test_windows_of_nothing_but_what_is_no_number_have_the_lowest_one() -> None:
+def test_windows_of_nan_have_lowest_finite_value() -> None:
     data = np.full((1, 300, 1, 4), np.nan, np.float32)
     data[0, 0, 0, 0] = -np.inf
     axes = [SlidingAxis(1, 1, 1, 1, 0, 1), SlidingAxis(4, 3, 1, 1, 1, 4)]

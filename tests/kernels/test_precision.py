@@ -1,4 +1,4 @@
-"""Sums of 16-bit floats are made in f32 and rounded once, whatever the operator."""
+"""Sums of 16-bit floats are made in f32 and rounded once, for every operator."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.helpers.operators import evaluate, make
 
 PADS = {"strides": "1,1", "dilations": "1,1", "pads_begin": "0,0", "pads_end": "0,0"}
 GREATEST = {"f16": 2048, "bf16": 256}
-"""From here on the type holds even numbers only: with 1 added to them one by one, these numbers stay as they are."""
+"""The start of the range of even numbers only: additions of 1, one by one, change nothing."""
 
 int64 = np.int64
 
@@ -64,7 +64,7 @@ def overlapping(count: int) -> tuple[Array, Array]:
 
 @pytest.mark.parametrize("type_name", GREATEST)
 @pytest.mark.parametrize("operator", SUMS)
-def test_what_is_added_is_not_lost(operator: str, type_name: str) -> None:
+def test_added_values_are_not_lost(operator: str, type_name: str) -> None:
     numbers = np.array([GREATEST[type_name], 1, 1, 1, 1], ElementType[type_name].dtype)
     actual = SUMS[operator](numbers)
     assert actual.dtype == numbers.dtype

@@ -1,4 +1,4 @@
-"""Softmax with a sink, in place, and of short floats; the sigmoid beside it."""
+"""Softmax with a sink, in place, and of short floats; the sigmoid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""kernels.sorting: a stable sort of everything says which elements are the least ones."""
+"""kernels.sorting: the least elements are those of a stable sort of everything."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def first_of_all(keys: Array, count: int, axis: int) -> Array:
 
 
 @given(keys=arrays(np.float32, (5, 24), elements=NUMBERS), count=st.integers(0, 24))
-def test_ties_and_nan_have_the_order_of_a_stable_sort(keys: Array, count: int) -> None:
+def test_ties_and_nan_are_in_stable_order(keys: Array, count: int) -> None:
     np.testing.assert_array_equal(least_indices(keys, count, 1), first_of_all(keys, count, 1))
 
 

@@ -48,7 +48,7 @@ def test_surrogates_that_are_no_bytes(text: str) -> None:
     assert encode_text("\udc80é") == b"\x80\xc3\xa9"
 
 
-def test_a_meter_compares_with_the_limits_before_it_counts_more() -> None:
+def test_meter_checks_limits_before_counting() -> None:
     with limited_memory(1000):
         meter = MemoryMeter()
         meter.add(1000)

@@ -21,7 +21,7 @@ def test_blocks_cover_all_windows_in_their_order(counts: list[int], target: int)
 
 
 def places(axis: SlidingAxis) -> set[tuple[int, int]]:
-    """Which window has which element of the data, by plain loops."""
+    """The element of the data in each place of each window, by plain loops."""
     pairs = product(range(axis.count), range(axis.kernel))
     touched = {(i, i * axis.stride + k * axis.dilation - axis.pad) for i, k in pairs}
     return {(i, position) for i, position in touched if 0 <= position < axis.size}
@@ -64,7 +64,7 @@ def test_the_view_of_all_windows(axes: list[SlidingAxis]) -> None:
 
 
 @given(axis=sliding())
-def test_elements_that_meet_padding_alone_are_left_out_at_both_ends(axis: SlidingAxis) -> None:
+def test_padding_only_elements_are_cut_at_both_ends(axis: SlidingAxis) -> None:
     elements, touching = axis.touching()
     assert places(touching) == places(axis)
     assert touching.kernel == elements.stop - elements.start
@@ -73,7 +73,7 @@ def test_elements_that_meet_padding_alone_are_left_out_at_both_ends(axis: Slidin
         assert touching.reach(touching.kernel - 1) is not None
 
 
-def test_of_a_kernel_as_far_apart_as_the_data_is_long_the_middle_is_left() -> None:
+def test_dilated_kernel_beyond_data_keeps_the_middle() -> None:
     elements, touching = SlidingAxis(size=10, kernel=3, stride=1, dilation=12, pad=12, count=10).touching()
     assert elements == slice(1, 2)
     assert touching == SlidingAxis(size=10, kernel=1, stride=1, dilation=12, pad=0, count=10)

@@ -9,7 +9,7 @@ It makes one change at a time in a copy of the repository: a different compariso
 always true, always false or removed, `min` for `max`, minus for plus, numbers off by one, narrower types, swapped or
 removed arguments, open slices, removed statements. Code that only affects speed is excluded: `tuning/thresholds.py`,
 comparisons with its numbers, and estimates of work. Then it runs the tests of the module, its table against OpenVINO,
-neighbouring tests, the tests and tables of importing modules, and everything else, up to the first failure. Tests
+neighboring tests, the tests and tables of importing modules, and everything else, up to the first failure. Tests
 that fail without the change do not count.
 
 The functions that a test calls are recorded once and cached with OpenVINO's outputs (in `tests-reach`) by the digest
@@ -26,7 +26,7 @@ A change that the module's tests detect takes less than a second, a survivor up 
 the functions that all tests reach takes about ten minutes of processor time, once.
 
 Write a test for a survivor, preferably a property that also detects similar changes. If no test can detect it,
-because behaviour does not change, add it with a reason to `mutate/equivalent.json` under its key. Keys contain the
+because behavior does not change, add it with a reason to `mutate/equivalent.json` under its key. Keys contain the
 function and the expression, no line numbers. An entry also has the shape of the change, a digest of its function
 without names, which identifies it after a move or a rename: `python -m tests.mutate --rekey` writes the current keys
 and the shapes of new entries. The summary lists entries that no longer match the source.

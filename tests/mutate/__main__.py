@@ -1,7 +1,7 @@
 """Change the source in one place at a time, in a copy, and see which changes no test notices.
 
 Prints a line a change and a summary. Ends with 0 where at least 95 % of the changes are caught that are not known to
-be equivalent (tests/mutate/equivalent.json), with 1 where fewer are, with 2 where there is nothing to try.
+be equivalent (tests/mutate/equivalent.json), with 1 where fewer are, with 2 without a change to try.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from random import Random
 
-from tests.mutate.changes import Change, changes_of, recognised
+from tests.mutate.changes import Change, changes_of, recognize_changes
 from tests.mutate.trial import Tried, Workshop
 
 ROOT = Path(__file__).parents[2]
@@ -30,7 +30,7 @@ def main() -> int:
     options = _options()
     listed: dict[str, dict[str, str]] = json.loads(EQUIVALENT.read_text("utf-8"))
     changes = _all_changes(options.under)
-    matches = recognised({key: entry["shape"] for key, entry in listed.items()}, changes)
+    matches = recognize_changes({key: entry["shape"] for key, entry in listed.items()}, changes)
     if options.rekey:
         return _rekey(listed, matches)
     equivalent_keys = {change.key for change in matches.values()}
@@ -42,7 +42,7 @@ def main() -> int:
         return 0 if chosen else 2
     equivalent = [change for change in chosen if change.key in equivalent_keys]
     tried = []
-    for outcome in _tried([change for change in chosen if change.key not in equivalent_keys], options):
+    for outcome in _try_changes([change for change in chosen if change.key not in equivalent_keys], options):
         tried.append(outcome)
         sys.stdout.write(
             f"{len(tried):4} {outcome.stage or 'SURVIVED':20} {outcome.seconds:6.1f} s  {outcome.line}: {outcome.key}\n"
@@ -116,7 +116,7 @@ def _chosen(changes: list[Change], options: argparse.Namespace) -> list[Change]:
     return changes
 
 
-def _tried(changes: list[Change], options: argparse.Namespace) -> Iterator[Tried]:
+def _try_changes(changes: list[Change], options: argparse.Namespace) -> Iterator[Tried]:
     with tempfile.TemporaryDirectory(prefix="ir_exec-mutate-", ignore_cleanup_errors=True) as folder:
         jobs = [(change, Path(folder), options.seconds, options.quick) for change in changes]
         # Forked, so that what the children need is imported once.

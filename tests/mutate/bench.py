@@ -33,7 +33,7 @@ class Test:
 
     @property
     def function(self) -> str:
-        """What it has in common with its other parameters, or with other rows of the table."""
+        """The common part of the name of its parameters, or of rows of the table."""
         return self.name.partition("[")[0] if self.source.endswith(".py") else self.source
 
 
@@ -78,7 +78,7 @@ class Bench:
     def _rows(self, family: str) -> dict[Test, Callable[[], list[str]]]:
         try:
             checks = importlib.import_module("tests.conformance.checks")
-            # Every child has an oracle of its own: nothing is asked before the fork.
+            # Every child has its own oracle: no request precedes the fork.
             oracle = importlib.import_module("tests.conformance.oracle").Oracle()
             table = checks.table(family)
         except Exception:
@@ -109,7 +109,7 @@ class Bench:
     def first_failure(self, tests: Sequence[Test]) -> Test | None:
         return next((test for test, passes in self.outcomes(tests) if not passes), None)
 
-    def reached(self, source: str) -> list[Reached]:
+    def measure_tests(self, source: str) -> list[Reached]:
         """Run all tests of a loaded source and note what each of them calls."""
         folder = str(self._root / "ir_exec") + "/"
         seen: dict[int, tuple[CodeType, bool]] = {}
@@ -170,6 +170,6 @@ def _has_faults(look: Callable[[], list[str]]) -> bool:
 
 
 def _name_of(code: CodeType, root: Path) -> str:
-    """The function that a piece of code stands in, as a change names it: `<lambda>` and the like are parts of it."""
+    """The function that contains a code object, as a change names it: `<lambda>` and the like are parts of it."""
     parts = [part for part in code.co_qualname.split(".") if not part.startswith("<")]
     return f"{Path(code.co_filename).relative_to(root)} {'.'.join(parts) or 'the module'}"

@@ -1,4 +1,4 @@
-"""The changes that can be made in a module: where, and what stands there instead."""
+"""The changes that can be made in a module: the place, and the replacement."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from keyword import iskeyword
 from pathlib import PurePosixPath
 from typing import Any, Final
 
-__all__ = ["Change", "changes_of", "recognised"]
+__all__ = ["Change", "changes_of", "recognize_changes"]
 
 COMPARISONS: Final[dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]]] = {
     ast.Lt: (ast.LtE, ast.GtE),
@@ -74,7 +74,7 @@ SYMMETRIC: Final = frozenset(_SYMMETRIC.split())
 """Functions whose first two arguments may be swapped."""
 
 UNTESTED: Final = frozenset({"hint", "doc", "strict", "nanoseconds"})
-"""Keywords that say something to people, state what holds anyway (`zip(..., strict=True)`), or only foretell how long
+"""Keywords with text for people, state what holds anyway (`zip(..., strict=True)`), or only foretell how long
 work takes."""
 
 SPEED: Final = "thresholds"
@@ -82,16 +82,16 @@ SPEED: Final = "thresholds"
 result. What a choice leads to is changed as everything else is."""
 
 STATEMENTS: Final = (ast.Expr, ast.AugAssign, ast.Raise, ast.Return, ast.Continue, ast.Break, ast.Delete)
-"""Those that can be left out."""
+"""Operands and statements that can be left out."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """One change: the bytes from `start` to `end` of the file give way to `text`.
+    """One change: the bytes from `start` to `end` of the file are replaced by `text`.
 
-    key: the module, the function, what stood there and what stands there now; other changes of the file leave it as
+    key: the module, the function, the original and the replacement; other changes of the file leave it as
         it is. Where a function has the same change in several places they are numbered.
-    shape: the same for this change of this function, whatever the module, the function and all names in it are called.
+    shape: equal for this change of this function under any names of the module, the function and in it.
     """
 
     path: str
@@ -110,7 +110,7 @@ class Change:
         number = f" #{self.number}" if self.number > 1 else ""
         return f"{self.path} {self.where}: {self.before} -> {self.after}{number}"
 
-    def applied(self, source: bytes) -> bytes:
+    def apply_to(self, source: bytes) -> bytes:
         return source[: self.start] + self.text.encode() + source[self.end :]
 
 
@@ -128,7 +128,7 @@ def changes_of(path: str, source: str) -> list[Change]:
     return numbered
 
 
-def recognised(listed: Mapping[str, str], changes: Iterable[Change]) -> dict[str, Change]:
+def recognize_changes(listed: Mapping[str, str], changes: Iterable[Change]) -> dict[str, Change]:
     """The changes that a list names: by their keys, or by their shapes where no change has the key any more.
 
     listed: the shapes by the keys. A shape that several changes have names none of them.
@@ -244,7 +244,7 @@ class _Finder(ast.NodeVisitor):
             self._body(case.body)
 
     def visit_Raise(self, node: ast.Raise) -> None:
-        """Left out as a whole (`_body`); what it says is for people."""
+        """Left out as a whole (`_body`); its message is for people."""
 
     def visit_Assert(self, node: ast.Assert) -> None:
         """States what type checkers cannot see."""
@@ -266,7 +266,7 @@ class _Finder(ast.NodeVisitor):
             self._add(test, ast.Constant(value))
 
     def _body(self, body: list[ast.stmt], *, is_whole: bool = False) -> None:
-        """is_whole: this is all of a function, whose last `return` nobody can fail to miss."""
+        """is_whole: this is all of a function, whose last `return` is never missed."""
         for number, statement in enumerate(body):
             is_result = is_whole and statement is body[-1] and isinstance(statement, ast.Return)
             if number == 0 and isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
@@ -308,7 +308,7 @@ class _Scope:
         self._numbers: dict[str, str] = {}
 
     def shape(self, node: ast.AST, text: str) -> str:
-        """A digest of the scope and of the text that stands in the place of one of its nodes."""
+        """A digest of the scope and of the replacement of one of its nodes."""
         content = (self._text, self._positions[id(node)], self._without_names(text))
         return sha1(repr(content).encode(), usedforsecurity=False).hexdigest()[:12]
 
@@ -332,7 +332,7 @@ _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*|(?<=\.)[A-Za-z_]\w*")
 
 
 def _replacements(node: ast.AST) -> Iterator[ast.AST]:
-    """What may stand in the place of this node alone."""
+    """The replacements of this node alone."""
     match node:
         case ast.Compare(ops=ops):
             for i, op in enumerate(ops):
@@ -378,7 +378,7 @@ def _without_keywords(call: ast.Call) -> Iterator[ast.AST]:
 
 
 def _is_of_speed(node: ast.AST) -> bool:
-    """Whether this compares something with a number of `thresholds`."""
+    """Return True if this compares something with a number of `thresholds`."""
     if not isinstance(node, ast.Compare):
         return False
     sides = (part for side in (node.left, *node.comparators) for part in ast.walk(side))
@@ -386,7 +386,7 @@ def _is_of_speed(node: ast.AST) -> bool:
 
 
 def _is_text(node: ast.BinOp) -> bool:
-    """Whether a sum or an alternative is one of texts, or of types."""
+    """Return True if a sum or an alternative is one of texts, or of types."""
     sides = (node.left, node.right)
     return any(
         isinstance(side, ast.JoinedStr)

@@ -29,7 +29,7 @@ MEMORY: Final = 6 * 2**30
 """Memory of a child that it may write to, in bytes: a wrong size must not take the machine's."""
 
 WALL: Final = 12.0
-"""How often as much of the wall clock as of processor time a child may take."""
+"""The factor of wall clock over processor time for a child."""
 
 T = TypeVar("T")
 
@@ -42,31 +42,31 @@ class Limits:
 
 
 class Ended(enum.Enum):
-    """How a child ended that has no result."""
+    """The end of a child without a result."""
 
     LATE = "time is up"
     DIED = "the process died"
 
 
-def in_child(work: Callable[[], T], limits: Limits, told: Path) -> T | Ended:
-    """What `work` returns in a child. told: a file for that, which is not there otherwise.
+def in_child(work: Callable[[], T], limits: Limits, path: Path) -> T | Ended:
+    """Return the result of `work` in a child. path: a file for the result, absent otherwise.
 
     Processes that the child started are ended with it.
     """
-    told.unlink(missing_ok=True)
+    path.unlink(missing_ok=True)
     child = os.fork()
     if child == 0:
-        _be_the_child(work, limits, told)
+        _be_the_child(work, limits, path)
     status = _wait(child, limits.seconds * WALL)
-    if told.exists():
-        result: T = pickle.loads(told.read_bytes())
+    if path.exists():
+        result: T = pickle.loads(path.read_bytes())
         return result
     late = status is None or (os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL))
     return Ended.LATE if late else Ended.DIED
 
 
 def be_in(root: Path, output: Path) -> None:
-    """Be a process of the copy at `root`: nothing of ir_exec or tests is imported that lies elsewhere."""
+    """Be a process of the copy at `root`: modules of ir_exec or tests outside of it are not imported."""
     quiet = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(quiet, 1)
     os.dup2(quiet, 2)
@@ -82,14 +82,14 @@ def be_in(root: Path, output: Path) -> None:
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 
 
-def _be_the_child(work: Callable[[], object], limits: Limits, told: Path) -> None:
+def _be_the_child(work: Callable[[], object], limits: Limits, path: Path) -> None:
     try:
         os.setpgid(0, 0)
         resource.setrlimit(resource.RLIMIT_CPU, (int(limits.seconds) + 1, int(limits.seconds) + 5))
         resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
         result = pickle.dumps(work())
-        told.with_suffix(".part").write_bytes(result)
-        told.with_suffix(".part").rename(told)
+        path.with_suffix(".part").write_bytes(result)
+        path.with_suffix(".part").rename(path)
     except BaseException:
         traceback.print_exc()
         sys.stderr.flush()

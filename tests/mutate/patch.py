@@ -1,6 +1,6 @@
 """A change made in memory: the functions that are imported already run other code.
 
-A change of a constant, a class or a default is none of functions alone; `UnpatchableError` says so, and the module
+A change of a constant, a class or a default is none of functions alone; it raises `UnpatchableError`, and the module
 must be imported anew.
 """
 
@@ -47,18 +47,20 @@ class Functions:
             cache.cache_clear()
 
     def change(self, change: Change) -> None:
-        """Let the functions run what the changed source says.
+        """Let the functions run the changed source.
 
         Raises:
             UnpatchableError: more than functions differ, or one of them holds other variables than before.
         """
         path = str(self._root / change.path)
         source = Path(path).read_bytes()
-        before, after = (compile(text, path, "exec", dont_inherit=True) for text in (source, change.applied(source)))
-        others = {_place(old): (old, new) for pair in _differing(before, after) for old, new in _nested(*pair)}
+        before, after = (compile(text, path, "exec", dont_inherit=True) for text in (source, change.apply_to(source)))
+        others = {
+            _location_of(old): (old, new) for pair in _differing(before, after) for old, new in _nested_functions(*pair)
+        }
         changed = False
         for function in self._functions.get(path, ()):
-            old, new = others.get(_place(function.__code__), (None, None))
+            old, new = others.get(_location_of(function.__code__), (None, None))
             if old is not None and new is not None and _is_same(function.__code__, old):
                 if old.co_freevars != new.co_freevars:
                     raise UnpatchableError
@@ -86,17 +88,17 @@ def _differing(before: CodeType, after: CodeType) -> Iterator[tuple[CodeType, Co
                 yield from _differing(code, other)
 
 
-def _nested(old: CodeType, new: CodeType) -> Iterator[tuple[CodeType, CodeType]]:
+def _nested_functions(old: CodeType, new: CodeType) -> Iterator[tuple[CodeType, CodeType]]:
     """A function and those in it. Where the change took one away, or added one, those in it are left as they are."""
     yield old, new
     inner_old, inner_new = _inner(old), _inner(new)
     if [code.co_name for code in inner_old] == [code.co_name for code in inner_new]:
         for code, other in zip(inner_old, inner_new, strict=True):
-            yield from _nested(code, other)
+            yield from _nested_functions(code, other)
 
 
 def _is_same(left: CodeType, other: CodeType) -> bool:
-    """Whether both do the same, at whatever lines they stand."""
+    """Return True if both have equal code, at any lines."""
     ones, others = _inner(left), _inner(other)
     return _shallow(left) == _shallow(other) and len(ones) == len(others) and all(map(_is_same, ones, others))
 
@@ -108,7 +110,7 @@ _OF_CODE: Final = operator.attrgetter(
 
 
 def _shallow(code: CodeType) -> list[object]:
-    """What a code object says itself. Constants with their types, for 1, 1.0 and True are equal."""
+    """The shallow content of a code object. Constants with their types, for 1, 1.0 and True are equal."""
     constants = [(type(const), repr(const)) for const in code.co_consts if not isinstance(const, CodeType)]
     return [*_OF_CODE(code), constants]
 
@@ -117,5 +119,5 @@ def _inner(code: CodeType) -> list[CodeType]:
     return [const for const in code.co_consts if isinstance(const, CodeType)]
 
 
-def _place(code: CodeType) -> tuple[str, int]:
+def _location_of(code: CodeType) -> tuple[str, int]:
     return code.co_qualname, code.co_firstlineno

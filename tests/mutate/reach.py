@@ -1,7 +1,7 @@
-"""Which tests reach a change.
+"""The tests that reach a change.
 
 What every test calls is found out by running it once, and kept in the user's cache folder by the digest of the file of
-tests. Changes of the source since then are not asked for: a test that calls another function today is at worst left
+tests. Changes of the source since then are not considered: a test that calls another function today is at worst left
 out. The folder may be deleted at any time.
 """
 
@@ -26,7 +26,7 @@ _VERSION: Final = 1
 
 
 class Reach:
-    """What the tests of each source call.
+    """The functions that the tests of each source call.
 
     root: the copy of the repository.
     measured: runs all tests of a source.
@@ -49,10 +49,10 @@ class Reach:
 
     def _of(self, source: str) -> list[Reached]:
         if source not in self._found:
-            self._found[source] = self._kept(source)
+            self._found[source] = self._load_or_measure(source)
         return self._found[source]
 
-    def _kept(self, source: str) -> list[Reached]:
+    def _load_or_measure(self, source: str) -> list[Reached]:
         path = self._root / (source if source.endswith(".py") else f"tests/cases/{source.replace('.', '/')}.py")
         told = f"{_VERSION} {source}".encode() + path.read_bytes()
         folder = cache_folder()
@@ -73,8 +73,8 @@ class Reach:
 
 
 def _reaches(reached: Reached, change: Change) -> bool:
-    """Whether a test calls the changed function; for a change of a class or a module, any function in it, and tests
-    that are named after the class."""
+    """Return True if a test calls the changed function; for a change of a class or a module, any function in it, and
+    tests that are named after the class."""
     location = f"{change.path} {change.where}"
     if location in reached.functions:
         return True

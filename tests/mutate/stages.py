@@ -1,4 +1,4 @@
-"""Which tests are run for a change of a module, the nearest first."""
+"""The tests that are run for a change of a module, the nearest first."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OF_NETWORKS: Final = ("tests/runtime/test_bodies.py", "tests/runtime/test_state.
 """The own tests of ir_exec/ops/infrastructure, of which one layer alone makes no case."""
 
 OF_ALL: Final = ("tests/ops/test_ops_layout.py", "tests/conformance/test_registry.py")
-"""What is said of every class of operators."""
+"""Names of facts of every class of operators."""
 
 ELSEWHERE: Final = ("kernels", "types", "ops", "infer", "graph", "runtime", "ir", "check", "cli", "conformance")
 """The folders of tests that come last, in this order. Of tests/conformance what is not about single rows."""
@@ -79,7 +79,7 @@ def _mirror(root: Path, path: str) -> tuple[str, ...]:
 
 
 def _beside(root: Path, path: str) -> tuple[str, ...]:
-    """The tests in the folder of a module's own tests; none for modules that lie in no package of a package."""
+    """The tests in the folder of a module's own tests; none for modules outside of a package of a package."""
     folder = root / "tests" / Path(path).relative_to(PACKAGE).parent
     if folder == root / "tests":
         return ()
@@ -112,7 +112,7 @@ def _users(root: Path) -> dict[str, list[str]]:
     users_by_path: dict[str, list[str]] = {}
     for file in sorted((root / PACKAGE).rglob("*.py")):
         user = str(file.relative_to(root))
-        for name in _imported(ast.parse(file.read_text("utf-8"))):
+        for name in _imported_modules(ast.parse(file.read_text("utf-8"))):
             for path in (f"{name.replace('.', '/')}.py", f"{name.replace('.', '/')}/__init__.py"):
                 if (root / path).exists() and user not in users_by_path.setdefault(path, []):
                     users_by_path[path].append(user)
@@ -124,7 +124,7 @@ def _users(root: Path) -> dict[str, list[str]]:
     return users_by_path
 
 
-def _imported(tree: ast.Module) -> Iterator[str]:
+def _imported_modules(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith(PACKAGE):
             yield node.module

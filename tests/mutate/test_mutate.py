@@ -16,7 +16,7 @@ import pytest
 
 from tests.conformance.kept import VARIABLE
 from tests.mutate.bench import Reached, Test
-from tests.mutate.changes import Change, changes_of, recognised
+from tests.mutate.changes import Change, changes_of, recognize_changes
 from tests.mutate.children import Ended, Limits, in_child
 from tests.mutate.patch import Functions, UnpatchableError
 from tests.mutate.reach import Reach
@@ -75,7 +75,7 @@ def test_every_kind_of_change_is_made() -> None:
     }
 
 
-def test_what_only_speed_depends_on_is_left_alone() -> None:
+def test_changes_of_speed_alone_are_skipped() -> None:
     source = """
 if size <= thresholds.FEW and is_whole:
     share(1, nanoseconds=size * thresholds.EACH)
@@ -103,7 +103,7 @@ def test_every_change_is_python_and_differs(path: Path) -> None:
     changes = changes_of(str(path.relative_to(ROOT)), source)
     original = ast.dump(ast.parse(source))
     for change in changes[:: max(len(changes) // 20, 1)]:
-        assert ast.dump(ast.parse(change.applied(source.encode()))) != original, change.key
+        assert ast.dump(ast.parse(change.apply_to(source.encode()))) != original, change.key
     assert len({change.key for change in changes}) == len(changes)
 
 
@@ -138,13 +138,13 @@ def test_every_equivalent_change_has_a_reason() -> None:
     assert all(len(entry["why"]) > 10 and len(entry["shape"]) == 12 for entry in entries.values())
 
 
-def test_a_change_is_recognised_under_other_names() -> None:
+def test_a_change_is_recognized_under_other_names() -> None:
     changes = changes_of("ir_exec/some.py", SOURCE)
     listed = {change.key: change.shape for change in changes if "size" in change.before}
     assert listed
     renamed = SOURCE.replace("size", "extent").replace("method", "way").replace("Some", "Other")
     others = changes_of("ir_exec/other.py", renamed)
-    matches = recognised(listed, others)
+    matches = recognize_changes(listed, others)
     assert matches.keys() == listed.keys()
     for key, change in matches.items():
         old = next(change for change in changes if change.key == key)
@@ -153,7 +153,7 @@ def test_a_change_is_recognised_under_other_names() -> None:
             old.after.replace("size", "extent"),
         )
     changed = changes_of("ir_exec/other.py", renamed.replace("<=", "<"))
-    assert recognised(listed, changed).keys() != listed.keys()
+    assert recognize_changes(listed, changed).keys() != listed.keys()
 
 
 MODULE = """from functools import cache
@@ -187,7 +187,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Mo
         del sys.modules[name]
 
 
-def test_functions_are_changed_where_they_live(module: tuple[ModuleType, list[Change]], tmp_path: Path) -> None:
+def test_functions_are_changed_in_place(module: tuple[ModuleType, list[Change]], tmp_path: Path) -> None:
     some, changes = module
     added = some.outer(2)
     assert (added(1), some.once(), some.Some().size) == (3, [1, 2], 2)
@@ -208,7 +208,7 @@ def test_functions_are_changed_where_they_live(module: tuple[ModuleType, list[Ch
     assert (some.Some().size, some.Some().other()) == (0, 5)
 
 
-def test_what_is_not_in_functions_alone_is_not_patched(module: tuple[ModuleType, list[Change]], tmp_path: Path) -> None:
+def test_module_level_changes_are_not_patched(module: tuple[ModuleType, list[Change]], tmp_path: Path) -> None:
     functions = Functions(tmp_path / "patched_package")
     chosen = [change for change in module[1] if change.where == "the module"]
     assert chosen
@@ -217,7 +217,7 @@ def test_what_is_not_in_functions_alone_is_not_patched(module: tuple[ModuleType,
             functions.change(change)
 
 
-def test_a_child_tells_its_result_or_how_it_ended(tmp_path: Path) -> None:
+def test_child_returns_result_or_ending(tmp_path: Path) -> None:
     told = tmp_path / "told"
     assert in_child(lambda: [1, 2], Limits(5.0), told) == [1, 2]
     assert in_child(lambda: os._exit(3), Limits(5.0), told) is Ended.DIED
@@ -231,7 +231,7 @@ def test_tests_that_reach_a_change_come_first(tmp_path: Path, monkeypatch: pytes
         (tmp_path / "tests" / name).write_text("")
     asked: list[str] = []
 
-    def measured(source: str) -> list[Reached]:
+    def measure(source: str) -> list[Reached]:
         asked.append(source)
         called = {"slow": "Some.f", "quick": "Some.f", "fails": "Some.f", "other": "g", "same class": "Some.h"}
         return [
@@ -244,7 +244,7 @@ def test_tests_that_reach_a_change_come_first(tmp_path: Path, monkeypatch: pytes
 
     def names(own: bool, change: Change, seconds: float) -> list[str]:
         stage = Stage("", (f"tests/test_{'a' if own else 'b'}.py",), is_own=own)
-        return [reached.test.name for reached in Reach(tmp_path, measured).chosen(stage, change, seconds)]
+        return [reached.test.name for reached in Reach(tmp_path, measure).chosen(stage, change, seconds)]
 
     assert names(True, in_function, 99) == ["slow", "quick", "other", "same class"]
     assert names(False, in_function, 99) == ["slow", "quick"]

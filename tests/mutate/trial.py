@@ -39,7 +39,7 @@ MAPPING_SECONDS: Final = 600.0
 
 @dataclass(frozen=True)
 class Tried:
-    """What became of a change: the stage and the test that noticed it; None where none did."""
+    """The outcome of a change: the stage and the test that noticed it; None without one."""
 
     key: str
     line: int
@@ -66,7 +66,7 @@ class Workshop:
         self._is_quick = is_quick
         self._sound: dict[Test, bool] = {}
         shutil.copytree(root, self._root, ignore=LEFT_OUT)
-        self._reach = Reach(self._root, self._measured)
+        self._reach = Reach(self._root, self._measure_source)
         self._session: Connection | None = None
 
     def try_out(self, change: Change) -> Tried:
@@ -102,9 +102,9 @@ class Workshop:
 
     def _failure_anew(self, change: Change, chosen: Sequence[Reached]) -> str | None:
         def run(tests: list[Test], limits: Limits) -> Test | str | None:
-            with self._changed(change):
+            with self._change_file(change):
                 work = partial(_run_anew, self._root, self._folder, tests)
-                return _told(in_child(work, limits, self._folder / "told"))
+                return _value_of(in_child(work, limits, self._folder / "told"))
 
         return self._sound_failure(chosen, run)
 
@@ -120,27 +120,27 @@ class Workshop:
         return None
 
     @contextlib.contextmanager
-    def _changed(self, change: Change) -> Iterator[None]:
+    def _change_file(self, change: Change) -> Iterator[None]:
         path = self._root / change.path
         source = path.read_bytes()
-        path.write_bytes(change.applied(source))
+        path.write_bytes(change.apply_to(source))
         try:
             yield
         finally:
             path.write_bytes(source)
 
     def _is_sound(self, test: Test, *, anew: bool = False) -> bool:
-        """Whether this test passes alone without any change. It is run where that is not known and `anew`."""
+        """Return True if this test passes alone without any change. It is run if that is unknown or `anew`."""
         if anew and test not in self._sound:
             self._sound[test] = self._ask("run", None, [test], Limits(60.0)) is None
         return self._sound.get(test, True)
 
-    def _measured(self, source: str) -> list[Reached]:
+    def _measure_source(self, source: str) -> list[Reached]:
         measured: list[Reached] | None = self._ask("measure", source, Limits(MAPPING_SECONDS))
         return measured or []
 
     def _ask(self, *question: object) -> Any:
-        """What the process answers that has everything imported; it is started for the first question."""
+        """The answer of the process with all imports; it is started for the first request."""
         if self._session is None:
             self._session, theirs = multiprocessing.Pipe()
             if os.fork() == 0:
@@ -152,7 +152,7 @@ class Workshop:
 
 
 def _serve(root: Path, folder: Path, connection: Connection) -> None:
-    """Be the process that holds all tests, until nobody asks any more."""
+    """Be the process that holds all tests, until the last request."""
     try:
         be_in(root, folder / "session")
         Bench(root, all_files(root), partial(_answer, root, folder, connection)).main()
@@ -171,7 +171,7 @@ def _answer(root: Path, folder: Path, connection: Connection, bench: Bench) -> N
             for source in sources:
                 bench.load(source)
             if question == "measure":
-                ended = in_child(partial(bench.reached, *arguments), limits, folder / "session.told")
+                ended = in_child(partial(bench.measure_tests, *arguments), limits, folder / "session.told")
                 connection.send(None if isinstance(ended, Ended) else ended)
                 functions = None
                 continue
@@ -181,7 +181,7 @@ def _answer(root: Path, folder: Path, connection: Connection, bench: Bench) -> N
             if functions is None:
                 functions = Functions(root / "ir_exec")
             work = partial(_run_changed, bench, functions, change, tests)
-            connection.send(_told(in_child(work, limits, folder / "session.told")))
+            connection.send(_value_of(in_child(work, limits, folder / "session.told")))
 
 
 def _run_changed(bench: Bench, functions: Functions, change: Change | None, tests: list[Test]) -> Test | str | None:
@@ -217,7 +217,7 @@ def _run_anew(root: Path, folder: Path, tests: list[Test]) -> Test | str | None:
     return failure[0]
 
 
-def _told(ended: Ended | Test | str | None) -> Test | str | None:
+def _value_of(ended: Ended | Test | str | None) -> Test | str | None:
     return ended.value if isinstance(ended, Ended) else ended
 
 

@@ -34,7 +34,7 @@ def layer_of(net: Element, id: str | None) -> Element:
 
 
 def ports(net: Element, side: str) -> list[tuple[Element, Element]]:
-    """Layers with their ports; only outputs that some layer takes, since nothing else tells their rank."""
+    """Layers with their ports; only outputs with a reader, since only readers fix their rank."""
     connected = {(edge.get("from-layer"), edge.get("from-port")) for edge in net.iterfind("edges/edge")}
     return [
         (layer, port)

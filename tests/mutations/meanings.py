@@ -42,7 +42,7 @@ def outputs_of(net: Element, *types: str) -> list[Element]:
 
 @mutation
 def swapped_inputs_of_other_dims(net: Element, random: Random) -> Element | None:
-    """The same element type and rank, so that only the dims tell."""
+    """An element type and rank in common, so that only the dims reveal the swap."""
     choices = []
     for layer in layers(net):
         ports = layer.findall("input/port")[:2]
@@ -94,7 +94,7 @@ def _misled_edge(net: Element, random: Random, end: str, side: str) -> Element:
 
 @mutation
 def constant_dims_in_another_order(net: Element, random: Random) -> Element | None:
-    """As many elements as before."""
+    """The number of elements stays."""
     choices = []
     for layer in layers(net, "Const"):
         sizes = [size.strip() for size in data(layer).get("shape", "").split(",")]
@@ -107,7 +107,7 @@ def constant_dims_in_another_order(net: Element, random: Random) -> Element | No
 
 @mutation
 def constant_of_another_type_of_that_size(net: Element, random: Random) -> list[Element]:
-    """In the attribute and at the port, so that only those who take it tell."""
+    """In the attribute and at the port, so that only readers reveal it."""
     types = {"f32": ("i32", "I32"), "f16": ("i16", "I16"), "i64": ("f64", "FP64"), "i32": ("f32", "FP32")}
     layer = random.choice([layer for layer in layers(net, "Const") if data(layer).get("element_type") in types])
     element_type, precision = types[data(layer).get("element_type", "")]
@@ -120,7 +120,7 @@ def constant_of_another_type_of_that_size(net: Element, random: Random) -> list[
 
 @mutation
 def parameter_of_another_type(net: Element, random: Random) -> list[Element]:
-    """In the attribute and at the port, so that only those who take it tell."""
+    """In the attribute and at the port, so that only readers reveal it."""
     layer = random.choice([layer for layer in layers(net, "Parameter") if data(layer).get("element_type") != "f64"])
     data(layer).set("element_type", "f64")
     port = layer.find("output/port")
@@ -131,7 +131,7 @@ def parameter_of_another_type(net: Element, random: Random) -> list[Element]:
 
 @mutation
 def parameter_with_another_dim(net: Element, random: Random) -> list[Element]:
-    """In the attribute and at the port, so that only those who take it tell."""
+    """In the attribute and at the port, so that only readers reveal it."""
     layer = random.choice(outputs_of(net, "Parameter"))
     dim = random.choice(layer.findall("output/port/dim"))
     dim.text = str(int(dim.text or "") + 1)

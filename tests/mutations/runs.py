@@ -1,4 +1,4 @@
-"""Breaks files and tells what the checker made of it."""
+"""Breaks files and reports the findings of the checker."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.mutations.meanings import MUTATIONS
 __all__ = ["OF_BODIES", "WITH_BODIES", "Outcome", "outcomes"]
 
 TRIES = 4
-"""How often a kind of fault is drawn for a file before the file is taken to have no place for it."""
+"""The number of draws of a category of fault for a file before the file counts as having no place for it."""
 
 WITH_BODIES = ("script_if", "script_loop_seq", "beam_search_gathertree")
 """The networks that have some."""

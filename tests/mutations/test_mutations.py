@@ -25,7 +25,7 @@ def test_there_are_many_kinds() -> None:
 
 
 def chosen(mutation: str) -> list[str]:
-    """All small networks of the repository in an order of each kind, behind one of the collection if it is at hand."""
+    """All small networks of the repository in an order per category, after one of the collection if it is at hand."""
     if mutation in OF_BODIES:
         return [*WITH_BODIES, *WITH_BODIES]
     if mutation in OF_CONVOLUTIONS:

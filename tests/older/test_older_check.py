@@ -1,4 +1,4 @@
-"""What `check` finds in older files, with the layer and the line of the file."""
+"""Findings of `check` in older files, with the layer and the line of the file."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ EDGES: dict[str, tuple[str, str, str]] = {
     "no-such-input-port": ('to-port="0"', 'to-port="7"', "IR103 relu"),
     "a-cycle": ('from-layer="1" from-port="1"', 'from-layer="2" from-port="1"', "IR107 relu"),
 }
-"""The same for the last edge."""
+"""A fault at the last edge."""
 
 
 def faulty(name: str) -> tuple[OlderFile, str]:
@@ -85,7 +85,7 @@ def test_faults(name: str) -> None:
     assert raised.value.code in {error.code for error in report.errors}
 
 
-def test_the_lines_are_those_of_the_file() -> None:
+def test_lines_match_the_file() -> None:
     file = network()
     conv = file.layers[1]
     file.layers[1] = conv.replace("<dim>2</dim></port></output>", "<dim>3</dim></port></output>")
@@ -136,7 +136,7 @@ def test_bytes_behind_the_last_constant() -> None:
     file.model()
 
 
-def test_a_constant_may_have_more_bytes_than_it_needs() -> None:
+def test_constant_may_have_spare_bytes() -> None:
     file = OlderFile()
     x = file.input("x", 2, 3)
     constant = file.const(np.float32([[1, 2, 3]]), "FP32")
@@ -171,7 +171,7 @@ def test_the_target_does_not_read_it() -> None:
     assert ir_exec.check_model(file.xml, weights=file.stored, target="2020.4").ok
 
 
-def test_no_memory_is_taken_for_what_a_file_declares() -> None:
+def test_declared_sizes_take_no_memory() -> None:
     file = OlderFile()
     x = file.input("x", 2**40, 2**20)
     file.layer("ReLU", [x], (2**40, 2**20))
@@ -179,7 +179,7 @@ def test_no_memory_is_taken_for_what_a_file_declares() -> None:
 
 
 def test_every_layer_type_is_tested() -> None:
-    """Types without a case of their own are tested elsewhere, or named here."""
+    """Types without a case are tested elsewhere, or named here."""
     elsewhere = {"tensoriterator", "memory", "const"}
     tested = {
         layer.split('type="')[1].split('"')[0].lower()

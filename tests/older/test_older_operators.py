@@ -34,7 +34,7 @@ def test_gather_elements_in_a_file_of_version_5(name: str) -> None:
     np.testing.assert_array_equal(file.run(X)[0], np.take_along_axis(X, INDICES, 1))
 
 
-def test_an_operator_with_an_attribute_that_is_a_word() -> None:
+def test_operator_with_word_attribute() -> None:
     file = OlderFile(version=6)
     file.layer("Round", [file.input("x", 4)], (4,), data={"mode": "half_to_even"}, name="round")
     assert file.report().layers_not_checked == 0
@@ -54,7 +54,7 @@ def test_an_operator_with_an_attribute_that_is_a_word() -> None:
     ],
     ids=["unknown attribute", "no attribute", "wrong attribute", "other dims", "an input", "no operator"],
 )
-def test_layers_that_do_not_fit_the_operator_are_of_unknown_types(file: OlderFile) -> None:
+def test_layers_not_fitting_operator_have_unknown_types(file: OlderFile) -> None:
     codes = {error.code for error in file.report().errors}
     assert codes
     with pytest.raises(IRError):

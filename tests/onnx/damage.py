@@ -199,7 +199,7 @@ _OF_MODELS: tuple[Callable[[ModelProto, Random], None], ...] = (
 
 
 def copies(path: Path, count: int, seed: int = 0) -> Iterator[tuple[str, bytes]]:
-    """So many damaged copies of a file, with what was done to each: the same ones for the same seed."""
+    """So many damaged copies of a file, with a description of each damage: reproducible by the seed."""
     raw = path.read_bytes()
     for number in range(count):
         random = Random(f"{path.stem}-{seed}-{number}")  # nothing is kept secret
@@ -215,7 +215,7 @@ def copies(path: Path, count: int, seed: int = 0) -> Iterator[tuple[str, bytes]]
 
 
 def fault(raw: bytes) -> str | None:
-    """What is wrong with how a damaged file is read, checked and run; None where nothing is."""
+    """Faults in reading, checking and running a damaged file; None without any."""
     tracemalloc.start()
     try:
         with warnings.catch_warnings():

@@ -26,7 +26,7 @@ def write_model(folder: Path, proto: onnx.ModelProto, name: str = "model.onnx") 
 
 
 def external(array: Any, name: str, **entries: str) -> TensorProto:
-    """A tensor whose data lies in another file, as `location`, `offset` and `length` say."""
+    """A tensor whose data is in another file, at `location`, `offset` and `length`."""
     tensor: TensorProto = numpy_helper.from_array(np.asarray(array), name)
     tensor.ClearField("raw_data")
     tensor.data_location = TensorProto.EXTERNAL

@@ -142,7 +142,7 @@ def from_tables(random: Random, count: int) -> Iterator[Node]:
 
 
 def fault(node: Node) -> str | None:
-    """What is wrong with what becomes of a node; None for values and for an IRError with a code of its own."""
+    """Faults in the outcome of a node; None for values and for an IRError with a specific code."""
     try:
         proto = model_of_node(node, dynamic=False)
     except (ValueError, TypeError, OverflowError):

@@ -1,4 +1,4 @@
-"""Single nodes in onnxruntime, or else in ONNX's reference, and in ir_exec, side by side."""
+"""Comparison of single nodes in onnxruntime, or else in ONNX's reference, and in ir_exec."""
 
 from __future__ import annotations
 
@@ -95,15 +95,15 @@ def rows(
 
 
 def _expected(proto: onnx.ModelProto, feed: dict[str, Array]) -> list[Array] | None:
-    """The outputs; None where nobody runs it."""
+    """The outputs; None if no engine runs it."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
-    # Rewriters have faults of their own: what counts is the operator.
+    # Rewriters have faults as well: the operator counts.
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     try:
         session = onnxruntime.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
         return list(session.run(None, feed))
-    except Exception:  # of many kinds, all of which say that it does not run this
+    except Exception:  # of many classes, all for operators that it does not run
         pass
     try:
         with np.errstate(all="ignore"):

@@ -1,4 +1,4 @@
-"""The official suite of the onnx package: its cases, and how each comes out with ir_exec.
+"""The official suite of the onnx package: its cases, and the outcome of each with ir_exec.
 
     python -m tests.onnx.suite                 # counts by what fails
     python -m tests.onnx.suite -k resize -v    # the cases whose names hold the words, one by one
@@ -87,7 +87,7 @@ def _read_values(folder: Path, which: str, declared: Any) -> Iterator[Any]:
 
 
 class Outcome(NamedTuple):
-    """How a case came out. wrong: values differ, or something else than an error of ir_exec was raised."""
+    """The outcome of a case. wrong: values differ, or an error other than those of ir_exec was raised."""
 
     name: str
     message: str | None
@@ -170,7 +170,7 @@ def left_out() -> dict[str, str]:
 
 
 _chosen: list[Case] = []
-"""What the worker processes take their cases from: they are forked, as cases are slow to make and to pickle."""
+"""The cases of the worker processes: they are forked, as cases are slow to make and to pickle."""
 
 
 def _run_case(number: int, *, is_plain: bool) -> Outcome:

@@ -60,7 +60,7 @@ def test_compiled_models_do_as_well_without_shapes(shard: int, has_ranks: bool) 
     assert [f"{result.name}: {result.message}" for result in outcomes if result.message is not None] == []
 
 
-def test_what_is_left_out_exists_and_leaves_the_goal() -> None:
+def test_exclusions_exist_and_goal_is_reached() -> None:
     names = {case.name for category in CATEGORIES for case in cases(category)}
     assert left_out().keys() <= names
     assert len(names) - len(left_out()) >= 1_950

@@ -63,7 +63,7 @@ def _with_initializer(dims: list[int]) -> onnx.ModelProto:
 
 
 @pytest.mark.parametrize("dims", [[1] * 65, [0, 2**40, 2**40]], ids=["axes", "bytes"])
-def test_initializers_that_no_array_has(dims: list[int]) -> None:
+def test_initializers_beyond_array_limits(dims: list[int]) -> None:
     proto = _with_initializer(dims)
     assert {diagnostic.code for diagnostic in ir_exec.check_model(proto.SerializeToString()).errors} == {"IR006"}
     with pytest.raises(IRError):
@@ -71,7 +71,7 @@ def test_initializers_that_no_array_has(dims: list[int]) -> None:
 
 
 @pytest.mark.parametrize("dims", [[1] * 65, [0, 2**40, 2**40]], ids=["axes", "bytes"])
-def test_sparse_initializers_that_no_array_has(dims: list[int]) -> None:
+def test_sparse_initializers_beyond_array_limits(dims: list[int]) -> None:
     proto = model("g (float[1] x) => (y) { y = Add(x, w) }")
     values = helper.make_tensor("w", onnx.TensorProto.FLOAT, [0], [])
     indices = helper.make_tensor("w_indices", onnx.TensorProto.INT64, [0], [])

@@ -23,7 +23,7 @@ def _parameters(*shape: int) -> list[Any]:
 
 
 @pytest.mark.parametrize("opset", [7, 9, 14, 15])
-def test_data_of_rank_1_is_a_batch_of_one_channel(opset: int) -> None:
+def test_data_of_rank_1_is_a_single_channel_batch(opset: int) -> None:
     assert_as_onnxruntime(node("BatchNormalization", _f(5), *_parameters(1), opset=opset))
 
 
@@ -59,7 +59,7 @@ def test_first_versions(opset: int, is_test: int) -> None:
 
 
 def test_statistics_of_every_element() -> None:
-    """As the text of version 9 says it: of data that is flattened."""
+    """Specified by the text of version 9: statistics of data that is flattened."""
     inputs = [_f(2, 3, 4), *_parameters(3, 4)]
     proto = model_of_node(node("BatchNormalization", *inputs, opset=7, spatial=0), dynamic=False)
     outputs = compile_model(proto.SerializeToString())({f"x{position}": array for position, array in enumerate(inputs)})

@@ -16,7 +16,7 @@ FAULT = "Softmax<axis = 7>"
 
 
 @pytest.fixture
-def converted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def converted_types(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The types of the nodes that are converted."""
     types: list[str] = []
 
@@ -50,20 +50,20 @@ LOOPS = {
 
 
 @pytest.mark.parametrize("name", LOOPS)
-def test_a_fault_in_a_body_is_one_finding(name: str, converted: list[str]) -> None:
+def test_fault_in_body_is_one_finding(name: str, converted_types: list[str]) -> None:
     report = check_model(model(LOOPS[name]).SerializeToString())
     assert [(error.code, error.location.layer_type) for error in report.errors] == [("IR503", "Softmax")]
     assert report.layers_not_checked > 0
-    assert len(converted) < 40
+    assert len(converted_types) < 40
 
 
-def test_a_loop_with_an_unknown_operator_is_not_unrolled(converted: list[str]) -> None:
+def test_loop_with_unknown_operator_is_not_unrolled(converted_types: list[str]) -> None:
     text = """g (float[2] x) => (float[2] y) { n = Constant<value_int = 1000>()
         y = Loop<body = b (int64 i, bool c, float[2] v) => (bool d, float[2] w)
         { d = Identity(c) a = own.F(v) w = Neg(a) }>(n, , x) }"""
     report = check_model(model(text, further='"own" : 1').SerializeToString())
     assert [diagnostic.code for diagnostic in report.diagnostics] == ["IR901"]
-    assert len(converted) < 40
+    assert len(converted_types) < 40
 
 
 def functions(depth: int, last: str) -> str:
@@ -80,23 +80,23 @@ def nest(depth: int, last: str) -> bytes:
     return model(body, further='"own" : 1', functions=functions(depth, last)).SerializeToString()  # type: ignore[no-any-return]
 
 
-def test_equal_calls_of_a_function_with_a_fault_are_expanded_once(converted: list[str]) -> None:
+def test_repeated_faulty_calls_are_expanded_once(converted_types: list[str]) -> None:
     report = check_model(nest(12, f"b = {FAULT}(a)"))
     assert [error.code for error in report.errors] == ["IR503"]
-    assert converted.count("Softmax") == 1
+    assert converted_types.count("Softmax") == 1
 
 
-def test_calls_that_expand_to_too_many_nodes_are_refused_before_expansion(converted: list[str]) -> None:
+def test_calls_with_too_many_nodes_are_refused_in_advance(converted_types: list[str]) -> None:
     report = check_model(nest(30, "b = Neg(a)"))
     assert [error.code for error in report.errors] == ["IR006"]
-    assert len(converted) < 10
+    assert len(converted_types) < 10
 
 
 def test_nested_functions_within_the_limit_are_clean() -> None:
     assert not check_model(nest(6, "b = Neg(a)")).errors
 
 
-def test_functions_that_call_themselves_are_one_finding() -> None:
+def test_recursive_functions_are_one_finding() -> None:
     texts = """<domain: "own", opset_import: ["" : 17, "own" : 1]> F (a) => (b) { c = own.G(a) b = own.F(c) }
         <domain: "own", opset_import: ["" : 17, "own" : 1]> G (a) => (b) { b = own.F(a) }"""
     proto = model("g (float[2] x) => (float[2] y) { y = own.F(x) }", further='"own" : 1', functions=texts)

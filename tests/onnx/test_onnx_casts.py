@@ -8,7 +8,7 @@ import pytest
 from tests.onnx.runtime import assert_as_onnxruntime, node
 
 BETWEEN = [1 + 2**-11 + 2**-40, 65519.9999999, 1 + 2**-11 - 2**-40, 2**-25 * (1 + 2**-30), 2.0**-25, 1e300]
-"""In f16 the first two round otherwise where they are rounded once."""
+"""Numbers of f16 whose first two round differently if they are rounded once."""
 
 
 @pytest.mark.parametrize("data_type", [10, 16])

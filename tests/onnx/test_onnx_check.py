@@ -1,4 +1,4 @@
-"""Everything that is wrong with an ONNX file comes out in one pass."""
+"""All faults of an ONNX file are reported in one pass."""
 
 from __future__ import annotations
 
@@ -94,13 +94,13 @@ def test_a_cycle() -> None:
 
 
 @pytest.mark.parametrize("version", [0, 29, 99])
-def test_versions_that_are_not_known(version: int) -> None:
+def test_unknown_versions(version: int) -> None:
     proto = model("g (float[2] x) => (float[2] y) { y = Relu(x) }")
     proto.opset_import[0].version = version
     assert any(line.startswith("error[IR123]") for line in findings(proto))
 
 
-def test_operators_that_cannot_be_said_are_not_checked_and_what_is_behind_them_is() -> None:
+def test_unsupported_operators_are_skipped_and_later_nodes_checked() -> None:
     proto = model(
         """g (float[2,3] x) => (float[2,4] y) <float[2,3] h> {
             h = own.Other(x) y = Relu(h)
@@ -148,7 +148,7 @@ def test_the_command_line_names_file_node_and_value(tmp_path: Path) -> None:
     assert '"y" (Relu)' in result.output
 
 
-def test_nodes_that_cannot_be_said_and_those_behind_them_count_as_not_checked() -> None:
+def test_unsupported_and_dependent_nodes_count_as_not_checked() -> None:
     body = "g (float[2] x) => (float[2] y, float[2] z) { a = own.Foo(x) b = own.Foo(a) y = Relu(b) z = Relu(x) }"
     report = check_model(model(body, further='"own" : 1').SerializeToString())
     assert report.layers_not_checked == 3
@@ -157,7 +157,7 @@ def test_nodes_that_cannot_be_said_and_those_behind_them_count_as_not_checked() 
     assert check_model(model(declared, further='"own" : 1').SerializeToString()).layers_not_checked == 1
 
 
-def test_element_types_are_those_of_the_version_of_the_file() -> None:
+def test_element_types_follow_file_version() -> None:
     body = "g (float[2] x, float[2] z) => (bool[2] y) { y = Equal(x, z) }"
     assert findings(model(body, opset=13)) == []
     (line,) = findings(model(body, opset=10))
@@ -165,8 +165,8 @@ def test_element_types_are_those_of_the_version_of_the_file() -> None:
     assert line == mentions("IR401", 0, "y", "Equal", "A", 10, "f32")
 
 
-def test_a_node_whose_element_type_only_ir_takes_is_run() -> None:
-    """As by OpenVINO; onnxruntime refuses it."""
+def test_node_with_ir_only_element_type_runs() -> None:
+    """Run by OpenVINO too; onnxruntime refuses it."""
     body = "g (float[2] x, float[2] z) => (bool[2] y) { y = Equal(x, z) }"
     compiled = compile_model(model(body, opset=10).SerializeToString())
     ones = np.ones(2, np.float32)

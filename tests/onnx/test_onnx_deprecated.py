@@ -63,7 +63,7 @@ def test_scatter_after_its_deprecation(opset: int) -> None:
     assert findings(proto) == [("warning", "IR125", "use ScatterElements")]
 
 
-def test_a_version_that_is_deprecated_where_a_newer_one_is_not() -> None:
+def test_deprecated_version_with_current_successor() -> None:
     proto = model_of_node(
         "GroupNormalization", 18, IMAGE, np.ones(2, np.float32), np.zeros(2, np.float32), num_groups=2
     )
@@ -72,7 +72,7 @@ def test_a_version_that_is_deprecated_where_a_newer_one_is_not() -> None:
     assert findings(proto) == [("warning", "IR125", mentions("GroupNormalization", 21))]
 
 
-def test_an_operator_that_is_not_deprecated_yet_is_not_warned_of() -> None:
+def test_future_deprecation_is_no_warning() -> None:
     assert not findings(model_of_node("Upsample", 9, IMAGE, np.array([1, 1, 2, 3], np.float32)))
 
 
@@ -81,7 +81,7 @@ def test_an_operator_that_is_not_deprecated_yet_is_not_warned_of() -> None:
     [schema for schema in defs.get_all_schemas_with_history() if schema.deprecated and schema.domain in (STANDARD, ML)],
     ids=lambda schema: f"{schema.name}-{schema.since_version}",
 )
-def test_every_deprecation_of_onnx_is_known_and_says_what_to_use(schema: Any) -> None:
+def test_deprecations_of_onnx_are_known_with_replacement(schema: Any) -> None:
     for opset in (schema.since_version, schema.since_version + 1):
         warning = deprecation(schema.domain, schema.name, opset)
         assert warning is not None
@@ -196,6 +196,6 @@ def test_steps_of_a_gru_of_caffe2(drops: int) -> None:
 
 
 @pytest.mark.parametrize("size", [3, 5])
-def test_alpha_and_beta_of_lrn_are_floats_for_narrow_types_too(size: int) -> None:
+def test_lrn_alpha_and_beta_are_floats_for_narrow_types(size: int) -> None:
     data = np.arange(1, 9, dtype=np.float16).reshape(1, 8, 1, 1)
     assert_as_onnxruntime(node("LRN", data, opset=13, size=size, alpha=0.3, beta=0.7), dynamic=True)

@@ -30,7 +30,7 @@ BODIES = {
 
 
 @pytest.mark.parametrize("domain", BODIES)
-def test_a_domain_without_an_import_runs_as_in_onnxruntime(domain: str) -> None:
+def test_unimported_domain_runs_like_onnxruntime(domain: str) -> None:
     proto = without_import(BODIES[domain], domain)
     (diagnostic,) = check_model(proto.SerializeToString()).diagnostics
     assert (diagnostic.code, diagnostic.severity) == ("IR123", "error")
@@ -59,6 +59,6 @@ def test_a_function_has_imports_of_its_own(imports: str) -> None:
     np.testing.assert_array_equal(compile_model(proto.SerializeToString())([X])[0], -X)
 
 
-def test_newest_versions_are_those_of_the_operators() -> None:
+def test_newest_versions_follow_the_operators() -> None:
     for domain in (STANDARD, ML):
         assert max(version.since for version in registered() if version.domain == domain) <= NEWEST_VERSIONS[domain]

@@ -1,4 +1,4 @@
-"""Floats of 8 bits are rounded once, whatever is on the way to them."""
+"""Floats of 8 bits are rounded once, with any type in between."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LARGEST = {
 
 
 def _values(data_type: int, dtype: Any) -> Any:
-    """All values of the type, the middles between them, and what lies around both."""
+    """All values of the type, the middles between them, and their neighbors."""
     codes = np.arange(256, dtype=np.uint8).view(KINDS[data_type]).astype(np.float64)
     exact = np.unique(codes[np.isfinite(codes)])
     values = np.concatenate([exact, (exact[1:] + exact[:-1]) / 2]).astype(dtype)

@@ -53,7 +53,7 @@ def test_the_first_rule_of_shrink_wins() -> None:
     assert compile_model(proto.SerializeToString())([np.float32([-10, 0, 10])])[0].tolist() == [-7, 3, 13]
 
 
-def test_what_beta_removes_is_not_read() -> None:
+def test_values_removed_by_beta_are_not_read() -> None:
     case = node("Gemm", np.eye(2, dtype=np.float32), np.eye(2, dtype=np.float32), np.float32([np.nan, 1]), beta=0.0)
     proto = model_of_node(case, dynamic=False)
     output = compile_model(proto.SerializeToString())([array for array in case.inputs if array is not None])[0]

@@ -44,7 +44,7 @@ def test_nodes_of_the_tables_with_something_changed() -> None:
     ],
     ids=str,
 )
-def test_what_has_no_meaning_is_refused(case: Node) -> None:
+def test_meaningless_node_is_refused(case: Node) -> None:
     proto: onnx.ModelProto = model_of_node(case, dynamic=False)
     with pytest.raises(IRError) as caught:
         compile_model(proto.SerializeToString())({f"x{at}": array for at, array in enumerate(case.inputs)})

@@ -93,7 +93,7 @@ X = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)
 
 @pytest.mark.parametrize("rows", [4, 1])
 @pytest.mark.parametrize("network", [*NETWORKS.values(), SPLIT, SCANNED], ids=[*NETWORKS, "split", "scanned"])
-def test_values_are_those_of_onnxruntime_and_openvino(network: bytes, rows: int, tmp_path: Path) -> None:
+def test_values_match_onnxruntime_and_openvino(network: bytes, rows: int, tmp_path: Path) -> None:
     x = X[:rows]
     expected: list[Array] = onnxruntime.InferenceSession(network).run(None, {"x": x})
     read = ir_exec.read_model(network)
@@ -120,7 +120,7 @@ def test_no_iteration_gives_an_empty_list() -> None:
         (APPEND, f"shorter = SequenceErase(list) {JOIN.replace('list', 'shorter')}"),
     ],
 )
-def test_what_depends_on_the_iterations_is_known_for_the_inputs_of_a_call(body: str, end: str, tmp_path: Path) -> None:
+def test_iteration_dependent_values_are_known_for_call_inputs(body: str, end: str, tmp_path: Path) -> None:
     network = make_loop(body, end, "seq(float[D]) y" if end == "y = Identity(list)" else "float[M] y")
     read = ir_exec.read_model(network)
     with pytest.raises(NotKnownError) as caught:
@@ -136,7 +136,7 @@ def test_what_depends_on_the_iterations_is_known_for_the_inputs_of_a_call(body: 
 
 
 def test_a_body_of_sequence_map_may_declare_no_types() -> None:
-    """As PyTorch's exporter writes `torch.hstack`; onnxruntime wants them of files that are as small as this one."""
+    """The form of `torch.hstack` by PyTorch's exporter; onnxruntime requires it of files as small as this one."""
     text = """
         g (float[3] x, float[2] z) => (float[M] y) {
             list = SequenceConstruct(x, z)
@@ -170,7 +170,7 @@ def test_an_empty_list_as_an_output(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["no input", "erased"])
-def test_a_model_without_tensors_as_outputs_is_not_written(name: str, tmp_path: Path) -> None:
+def test_model_without_tensor_outputs_is_not_written(name: str, tmp_path: Path) -> None:
     network = ir_exec.read_model(model(EMPTY[name]).SerializeToString())
     with pytest.raises(ir_exec.IRError):
         network.save(tmp_path / "model.xml")

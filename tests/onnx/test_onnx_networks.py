@@ -37,13 +37,13 @@ def equal(outputs: list[Array], name: str) -> None:
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=atol)
 
 
-def test_there_are_more_than_a_dozen_and_they_are_small() -> None:
+def test_networks_are_numerous_and_small() -> None:
     assert len(NETWORKS) > 12
     assert all((FOLDER / f"{name}.onnx").stat().st_size < 60_000 for name in NETWORKS)
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_nothing_is_wrong_with_it(name: str) -> None:
+def test_network_has_no_findings(name: str) -> None:
     report = ir_exec.check_model(FOLDER / f"{name}.onnx")
     assert not [str(diagnostic) for diagnostic in report.diagnostics if diagnostic.severity == "error"]
 
@@ -57,7 +57,7 @@ def test_values_are_those_of_onnxruntime(name: str) -> None:
 
 @pytest.mark.broad(keep=10)
 @pytest.mark.parametrize("name", NETWORKS)
-def test_openvino_reads_and_runs_what_it_was_converted_to(name: str, tmp_path: Path) -> None:
+def test_openvino_runs_the_conversion(name: str, tmp_path: Path) -> None:
     path = tmp_path / "converted.xml"
     ir_exec.read_model(FOLDER / f"{name}.onnx").save(path)
     precise = {"INFERENCE_PRECISION_HINT": "f32"}
@@ -70,7 +70,7 @@ def test_openvino_reads_and_runs_what_it_was_converted_to(name: str, tmp_path: P
 
 @pytest.mark.broad(keep=10)
 @pytest.mark.parametrize("name", NETWORKS)
-def test_what_was_saved_is_read_as_the_same(name: str, tmp_path: Path) -> None:
+def test_saved_network_is_read_back_equal(name: str, tmp_path: Path) -> None:
     ir_exec.read_model(FOLDER / f"{name}.onnx").save(tmp_path / "converted.xml")
     result = ir_exec.compile_model(tmp_path / "converted.xml")(load_inputs(name))
     equal([result[at] for at in range(len(arrays(name, "outputs")))], name)

@@ -33,7 +33,7 @@ def test_gather(index: int) -> None:
     proto = model(GATHER)
     assert run(proto, TABLE, np.array([0, -4, 3])).tolist() == TABLE[[0, -4, 3]].tolist()
     assert_refused(proto, TABLE, np.array([0, index]))
-    # Of one index, and of many: both have ways of their own.
+    # Of one index, and of many: both have separate paths.
     assert_refused(model(GATHER.replace("int64[n]", "int64").replace("[n,3]", "[3]")), TABLE, np.array(index))
     assert_refused(proto, TABLE, np.array([*range(4)] * 5000 + [index]))
 
@@ -52,7 +52,7 @@ def test_written_ir_keeps_the_difference(tmp_path: Path, index: int) -> None:
     assert output.tolist() == TABLE[[0, -1]].tolist()
 
 
-def test_a_constant_index_is_found_by_the_checker() -> None:
+def test_constant_index_is_found_by_the_checker() -> None:
     body = "g (float[4,3] x) => (float[1,3] y) { i = Constant<value_ints = [4]>() y = Gather(x, i) }"
     faults = [
         (diagnostic.severity, diagnostic.code)
@@ -63,7 +63,7 @@ def test_a_constant_index_is_found_by_the_checker() -> None:
     assert not check_model(model(inside).SerializeToString()).diagnostics
 
 
-def test_an_index_of_a_shape_is_folded_and_still_an_error() -> None:
+def test_shape_index_error_survives_folding() -> None:
     body = """g (float[4,3] x) => (int64 y) {
         s = Shape(x) i = Constant<value_int = 2>() y = Gather(s, i)
     }"""
@@ -125,7 +125,7 @@ def test_conditions_that_hold_behind_the_end() -> None:
 @pytest.mark.parametrize("index", [-1, 4])
 @pytest.mark.parametrize("name", ["i", "s", "p"])
 def test_embeddings_count_from_the_front(name: str, index: int) -> None:
-    """As in onnxruntime, which refuses negative indices too."""
+    """Like onnxruntime, which refuses negative indices too."""
     nodes = "y, m = com.microsoft.EmbedLayerNormalization(i, s, w, w, w, g, g, , p)"
     body = f"g (int32[1,2] i, int32[1,2] s, int32[1,2] p, float[4,3] w, float[3] g) => (y) {{ {nodes} }}"
     proto = model(body, further='"com.microsoft" : 1')
@@ -143,7 +143,7 @@ def test_crops_are_of_images_counted_from_the_front(index: int) -> None:
     assert_refused(model(body, further='"com.microsoft" : 1'), np.ones((2, 1, 4, 4), np.float32), *regions)
 
 
-def test_a_constant_index_that_is_negative_is_named() -> None:
+def test_negative_constant_index_is_named() -> None:
     nodes = "b = Constant<value_ints = [-1]>() h = Cast<to = 6>(b) y = com.microsoft.CropAndResize(x, r, h, c)"
     body = f"g (float[2,1,4,4] x, float[1,4] r, int32[2] c) => (y) {{ {nodes} }}"
     (diagnostic,) = check_model(model(body, further='"com.microsoft" : 1').SerializeToString()).errors

@@ -96,7 +96,7 @@ def run_in_onnxruntime(proto: onnx.ModelProto) -> list[Any]:
 
 
 @pytest.mark.parametrize("row", WARNED, ids=lambda row: f"{row[0].partition('= ')[2].partition('(')[0]}-{row[2]}")
-def test_a_rank_that_onnxruntime_refuses_is_a_warning(row: tuple[str, int, str]) -> None:
+def test_rank_refused_by_onnxruntime_is_a_warning(row: tuple[str, int, str]) -> None:
     node, opset, port = row
     proto = make_model(node, opset)
     diagnostics = [
@@ -111,7 +111,7 @@ def test_a_rank_that_onnxruntime_refuses_is_a_warning(row: tuple[str, int, str])
 
 
 @pytest.mark.parametrize("row", CLEAN, ids=lambda row: row[0])
-def test_a_rank_that_onnxruntime_accepts_is_clean(row: tuple[str, int]) -> None:
+def test_rank_accepted_by_onnxruntime_is_clean(row: tuple[str, int]) -> None:
     proto = make_model(*row)
     assert not [
         diagnostic for diagnostic in check_model(proto.SerializeToString()).diagnostics if diagnostic.severity != "info"
@@ -198,7 +198,7 @@ def test_quantization_per_tensor_of_microsoft(node: str, parameters: str) -> Non
 
 
 @pytest.mark.parametrize("pads", ["-3, 0, 0, 0", "-5, 0, 2, 0", "-2, -4, -1, 0"])
-def test_pads_that_leave_no_element_are_clean(pads: str) -> None:
+def test_pads_leaving_no_element_are_clean(pads: str) -> None:
     proto = make_model(f"y = Pad(x, {VECTOR.format(pads)})", 21)
     assert not check_model(proto.SerializeToString()).errors
     assert compile_model(proto.SerializeToString())(feed())[0].size == 0
@@ -217,7 +217,7 @@ def test_negative_sizes_of_crop_and_resize() -> None:
     assert (diagnostic.code, diagnostic.location.port) == ("IR704", "crop_size")
 
 
-def test_the_condition_of_qlinear_where_is_boolean() -> None:
+def test_condition_of_qlinear_where_is_boolean() -> None:
     text = """g (bool[2] c, uint8[2] a, float s, uint8 z) => (y) {
         y = com.microsoft.QLinearWhere(c, a, s, z, a, s, z, s, z) }"""
     assert not check_model(model(text, further='"com.microsoft" : 1').SerializeToString()).diagnostics
@@ -251,7 +251,7 @@ def test_scalars_of_the_text_are_declared_or_accepted() -> None:
 
 
 @pytest.mark.parametrize(("outside", "inside"), [("bool[1]", "bool"), ("bool", "bool[1]")])
-def test_a_condition_of_another_rank_than_in_the_body_is_a_warning(outside: str, inside: str) -> None:
+def test_condition_of_different_rank_is_a_warning(outside: str, inside: str) -> None:
     text = f"""g (int64 n, {outside} c, float[2] x) => (y) {{ y = Loop<body = b (int64 i, {inside} d, float[2] v)
         => ({inside} e, float[2] w) {{ e = Identity(d) w = Neg(v) }}>(n, c, x) }}"""
     proto = model(text)

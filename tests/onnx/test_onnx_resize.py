@@ -88,7 +88,7 @@ def test_ties_of_known_sizes(coordinates: str, nearest: str) -> None:
 
 
 @pytest.mark.parametrize(("coordinates", "nearest"), EVERY)
-def test_ties_of_sizes_that_only_a_run_knows(coordinates: str, nearest: str) -> None:
+def test_ties_of_runtime_sizes(coordinates: str, nearest: str) -> None:
     compiled = compile_model(resize(coordinates, nearest, None, None).SerializeToString())
     for size, count in PAIRS:
         output = compiled([np.arange(size, dtype=np.float32), np.array([count])])[0]
@@ -140,7 +140,7 @@ IMAGE = np.random.default_rng(2).normal(size=(1, 1, 4, 6)).astype(np.float32)
 
 @pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
 @pytest.mark.parametrize("coordinates", ["half_pixel", "asymmetric", "pytorch_half_pixel", "align_corners"])
-def test_an_axis_whose_size_stays_is_interpolated_by_its_scale(mode: str, coordinates: str) -> None:
+def test_axis_of_unchanged_size_is_interpolated_by_scale(mode: str, coordinates: str) -> None:
     scales = np.array([1, 1, 1.2, 2], np.float32)
     attributes = {"mode": mode, "coordinate_transformation_mode": coordinates}
     case = node("Resize", IMAGE, None, scales, opset=13, constants=(2,), **attributes)
@@ -150,7 +150,7 @@ def test_an_axis_whose_size_stays_is_interpolated_by_its_scale(mode: str, coordi
 @pytest.mark.parametrize("coordinates", ["align_corners", "tf_crop_and_resize"])
 @pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
 @pytest.mark.parametrize("scale", [0.6, 1.3, 1.7, 2.0])
-def test_the_resized_length_is_that_of_the_output(mode: str, coordinates: str, scale: float) -> None:
+def test_resized_length_is_output_length(mode: str, coordinates: str, scale: float) -> None:
     scales = np.array([1, 1, scale, 2.3], np.float32)
     roi: Any = np.array([0, 0, 0.1, 0.2, 1, 1, 0.9, 0.7], np.float32) if coordinates == "tf_crop_and_resize" else None
     attributes = {"mode": mode, "coordinate_transformation_mode": coordinates}
@@ -158,7 +158,7 @@ def test_the_resized_length_is_that_of_the_output(mode: str, coordinates: str, s
     assert_as_onnxruntime(node("Resize", IMAGE, roi, scales, opset=13, constants=constants, **attributes), dynamic=True)
 
 
-def test_what_interpolate_does_alike_stays_one_layer() -> None:
+def test_forms_equal_to_interpolate_stay_one_layer() -> None:
     scales = np.array([1, 1, 2, 2], np.float32)
     for inputs, constants in (((IMAGE, None, scales), (2,)), ((IMAGE, None, None, np.array([1, 1, 8, 12])), (3,))):
         proto = model_of_node(node("Resize", *inputs, opset=13, constants=constants), dynamic=False)

@@ -38,7 +38,7 @@ def test_each_layer_of_an_export_has_a_line(name: str) -> None:
         assert source.line == find_line(source.code or "") or source.code == "x = self.shared(x)"
 
 
-def test_the_line_is_that_of_the_module() -> None:
+def test_line_is_that_of_the_module() -> None:
     layers = read_sources(read_model(EXPORTS / "nested.onnx"))
     sum_of_block, weight = layers["node_add_1"], layers["stem.0.weight"]
     assert sum_of_block is not None and weight is not None  # noqa: PT018

@@ -163,7 +163,7 @@ def test_values_are_those_of_onnxruntime(name: str) -> None:
 
 
 class TestOpenSizes:
-    """What an operator makes of an input of which the file does not say how many elements it has."""
+    """Results of an operator for an input with an unknown number of elements."""
 
     @pytest.mark.parametrize("axes", [[], [0], [0, 1]])
     def test_axes_of_unknown_number_may_be_all(self, axes: list[int]) -> None:
@@ -173,7 +173,7 @@ class TestOpenSizes:
         np.testing.assert_array_equal(compile_proto(model(text))(inputs)[0], expected)
 
     @pytest.mark.parametrize("count", [1, 2])
-    def test_a_scale_is_of_one_element_or_of_rows(self, count: int) -> None:
+    def test_scale_has_one_element_or_one_per_row(self, count: int) -> None:
         text = """g (uint8[M,K] a, float[S] s, uint8[S] z, uint8[K,N] b, float t, uint8 u) => (uint8[M,N] y) {
             y = QLinearMatMul(a, s, z, b, t, u, t, u) }"""
         inputs = {
@@ -206,7 +206,7 @@ class TestOpenSizes:
         ],
         ids=["indices of fewer rows", "a batch of one", "no axes"],
     )
-    def test_what_the_network_for_all_sizes_refuses(self, text: str, inputs: dict[str, Any]) -> None:
+    def test_sizes_refused_by_the_general_network(self, text: str, inputs: dict[str, Any]) -> None:
         network = compile_proto(model(text))
         (expected,) = by_onnxruntime(model(text), inputs)
         np.testing.assert_array_equal(network(inputs)[0], expected)
@@ -234,18 +234,18 @@ class TestWhatIsKept:
             network([np.ones((2, 3), np.float32), np.ones((3, columns), np.float32)])
         assert network.specializations == [{"q": "rank 2", "k": "rank 2"}]
 
-    def test_what_other_values_make_is_not_taken(self) -> None:
+    def test_specialization_for_other_values_is_not_taken(self) -> None:
         network = compile_proto(PARTS)
         assert [network([ROWS, sizes])["n"].item() for sizes in ([5], [1, 4], [5], [1, 1, 3])] == [1, 2, 1, 3]
 
-    def test_they_are_bounded_and_the_latest_stay(self) -> None:
+    def test_specializations_are_bounded_and_latest_kept(self) -> None:
         network = compile_proto(PARTS)
         for first in range(40):
             network([np.zeros((40, 1), np.float32), [first, 40 - first]])
         assert len(network.specializations) <= 16
         assert network.specializations[-1]["sizes"] == "value [39,1]"
 
-    def test_a_network_that_fits_all_inputs_has_none(self) -> None:
+    def test_network_fitting_all_inputs_has_no_specialization(self) -> None:
         network = compile_proto(model("g (float[N] x) => (float[N] y) { y = Relu(x) }"))
         network([X2])
         assert network.specializations == []
@@ -258,7 +258,7 @@ class TestWhatIsKept:
             np.testing.assert_array_equal(value, np.cumprod(ROWS, at % 2))
         assert len(network.specializations) == 2
 
-    def test_max_memory_holds_for_what_they_need(self) -> None:
+    def test_max_memory_holds_for_specializations(self) -> None:
         large = np.ones((1000, 3), np.float32)
         with pytest.raises(ResourceError):
             compile_proto(PRODUCTS, max_memory=10_000)([large, 0])
@@ -274,7 +274,7 @@ class TestRaggedLists:
         output = compile_proto(RAGGED)([x, np.array(counts, np.int64)])[0]
         np.testing.assert_array_equal(output, np.concatenate([x[:count] for count in counts] or [x[:0]]))
 
-    def test_only_what_the_network_refuses_makes_another_one(self) -> None:
+    def test_only_refused_inputs_are_specialized(self) -> None:
         network = compile_proto(RAGGED)
         x = np.arange(5, dtype=np.float32)
         counts_of_networks = []
@@ -287,32 +287,32 @@ class TestRaggedLists:
         inputs = {"x": np.arange(5, dtype=np.float32), "counts": np.array([1, 2])}
         assert trace(ir_exec.read_model(RAGGED.SerializeToString()), inputs)["y"].tolist() == [0, 0, 1]
 
-    def test_it_is_saved_as_the_network_for_parts_of_one_length(self, tmp_path: Path) -> None:
+    def test_specialization_for_equal_lengths_is_saved(self, tmp_path: Path) -> None:
         ir_exec.read_model(RAGGED.SerializeToString()).save(tmp_path / "m.xml")
         output = ir_exec.compile_model(tmp_path / "m.xml")([np.arange(5, dtype=np.float32), [2, 2]])[0]
         assert output.tolist() == [0, 1, 0, 1]
 
 
 class TestTheModel:
-    def test_it_has_the_inputs_and_outputs_of_the_file(self) -> None:
+    def test_partial_model_has_inputs_and_outputs_of_file(self) -> None:
         read = ir_exec.read_model(PARTS.SerializeToString())
         assert read.is_partial
         assert [port.name for port in read.inputs] == ["x", "sizes"]
         assert [port.name for port in read.outputs] == ["y", "n"]
 
-    def test_it_cannot_be_saved_and_says_what_would_help(self, tmp_path: Path) -> None:
+    def test_partial_model_refuses_saving_with_hint(self, tmp_path: Path) -> None:
         with pytest.raises(NotKnownError) as caught:
             ir_exec.read_model(RANKS.SerializeToString()).save(tmp_path / "m.xml")
         assert caught.value.code == Code.operator_not_implemented
         assert "--shape 'q[...]'" in (caught.value.hint or "")
 
-    def test_it_is_not_edited_or_simplified(self) -> None:
+    def test_partial_model_is_not_edited_or_simplified(self) -> None:
         read = ir_exec.read_model(PRODUCTS.SerializeToString())
         for change in (Editor, simplified):
             with pytest.raises(NotKnownError):
                 change(read)
 
-    def test_shapes_that_determine_it_make_it_whole(self, tmp_path: Path) -> None:
+    def test_determining_shapes_complete_the_model(self, tmp_path: Path) -> None:
         read = ir_exec.read_model(RANKS.SerializeToString()).reshape({"q": [2, 3], "k": [3, 4]})
         assert not read.is_partial
         read.save(tmp_path / "m.xml")
@@ -323,7 +323,7 @@ class TestTheModel:
         read.reshape({"q": [2, 3], "k": [3, 4]}).reshape({"q": [5, 2, 3], "k": [5, 3, 4]})
         assert str(read.output().shape) == "[5,2,4]"
 
-    def test_shapes_that_do_not_fit_leave_it(self) -> None:
+    def test_unfitting_shapes_keep_the_model(self) -> None:
         read = ir_exec.read_model(RANKS.SerializeToString())
         with pytest.raises(ShapeError):
             read.reshape({"q": [2, 3], "k": [2, 4]})
@@ -342,7 +342,7 @@ class TestTheModel:
             assert other.is_partial
             np.testing.assert_array_equal(ir_exec.compile_model(other)([ROWS, 0])[0], np.cumprod(ROWS, 0))
 
-    def test_check_counts_what_was_not_checked(self) -> None:
+    def test_check_counts_unchecked_layers(self) -> None:
         content = PARTS.SerializeToString()
         for report in (ir_exec.check_model(content), ir_exec.check_model(ir_exec.read_model(content))):
             assert report.ok
@@ -354,13 +354,13 @@ class TestTheModel:
         assert (report.layers_not_checked, report.outputs) == (0, {"y": "f32[2,4]"})
         assert Code.operator_not_implemented not in {diagnostic.code for diagnostic in report.diagnostics}
 
-    def test_an_operator_that_no_input_helps_is_an_error_of_reading(self) -> None:
+    def test_unresolvable_operator_is_a_reading_error(self) -> None:
         text = "g (float[N,3] x, int64 axis) => (float[N,3] y) { y = CumProd(x, axis) z = BitCast<to = 6>(x) }"
         with pytest.raises(ir_exec.UnsupportedError) as caught:
             ir_exec.read_model(model(text, opset=26).SerializeToString())
         assert not isinstance(caught.value, NotKnownError)
 
-    def test_a_value_that_is_drawn_at_random_is_no_value_of_an_input(self) -> None:
+    def test_random_value_is_no_input_value(self) -> None:
         text = """g (float[N,3] x) => (float[N,3] y) {
             drawn = RandomUniform<shape = [1], low = 0.0, high = 2.0>() axis = Cast<to = 7>(drawn)
             one = Squeeze(axis) y = CumProd(x, one) }"""
@@ -371,7 +371,7 @@ class TestTheModel:
 
 
 class TestCompiled:
-    def test_inputs_that_do_not_fit_are_refused(self) -> None:
+    def test_unfitting_inputs_are_refused(self) -> None:
         network = compile_proto(PRODUCTS)
         with pytest.raises(EvaluationError):
             network([ROWS])
@@ -384,7 +384,7 @@ class TestCompiled:
         assert list(outputs) == ["n", "first"]
         np.testing.assert_array_equal(outputs["first"], ROWS[:2])
 
-    def test_a_session_and_a_pickle_run_it(self) -> None:
+    def test_session_and_pickle_run_the_model(self) -> None:
         network = compile_proto(PRODUCTS)
         for other in (network.session(), pickle.loads(pickle.dumps(network))):
             np.testing.assert_array_equal(other([ROWS, 1])[0], np.cumprod(ROWS, 1))
@@ -422,7 +422,7 @@ class TestLists:
     )
     GROWN = model("g (seq(float[N]) parts, float[1] x) => (seq(float[N]) y) { y = SequenceInsert(parts, x) }")
 
-    def test_an_input_is_a_list_of_any_length(self) -> None:
+    def test_list_input_of_any_length(self) -> None:
         network = compile_proto(self.JOINED)
         ones = np.ones(1, np.float32)
         assert network({"parts": [X2, ones], "x": ones * 7})["y"].tolist() == [1, 2, 1, 7]
@@ -438,7 +438,7 @@ class TestLists:
         network = compile_proto(model("g (seq(float[N]) parts) => (seq(float[N]) y) { y = SequenceErase(parts) }"))
         assert [len(network([[X2] * count])) for count in (2, 1)] == [1, 0]
 
-    def test_an_element_at_a_computed_position_of_a_ragged_list(self) -> None:
+    def test_element_of_ragged_list_at_computed_position(self) -> None:
         text = """g (float[N] a, float[N] b, int64 at) => (float[M] y) {
             list = SequenceConstruct(a, b) y = SequenceAt(list, at) }"""
         network = compile_proto(model(text))
@@ -481,22 +481,22 @@ class TestTools:
         left, right = (ir_exec.read_model(PRODUCTS.SerializeToString()) for _ in range(2))
         assert compare(left, right, self.INPUTS).equal
 
-    def test_calls_for_which_it_differs_are_refused(self) -> None:
+    def test_diverging_calls_are_refused(self) -> None:
         read = ir_exec.read_model(PRODUCTS.SerializeToString())
         with pytest.raises(EvaluationError):
             compare(read, read, self.INPUTS, then=[{"x": ROWS, "axis": np.array(0)}])
 
-    def test_a_profile_says_what_it_is_of(self) -> None:
+    def test_profile_names_its_specialization(self) -> None:
         result = profile(ir_exec.read_model(PRODUCTS.SerializeToString()), self.INPUTS, repeat=1)
         assert result.specialised == {"axis": "value 1"}
 
-    def test_a_part_is_cut_out_where_inputs_are_given(self) -> None:
+    def test_extraction_requires_inputs(self) -> None:
         read = ir_exec.read_model(PRODUCTS.SerializeToString())
         assert extract(read, self.INPUTS, to="y").model.outputs[0].name == "y"
         with pytest.raises(NotKnownError):
             extract(read, to="y")
 
-    def test_it_is_reduced_and_bundled_with_inputs(self, tmp_path: Path) -> None:
+    def test_model_is_reduced_and_bundled_with_inputs(self, tmp_path: Path) -> None:
         read = ir_exec.read_model(PRODUCTS.SerializeToString())
         result = reduce(
             read, lambda part, inputs: any(node.type == "TensorIterator" for node in part.graph.nodes), self.INPUTS
@@ -506,7 +506,7 @@ class TestTools:
             reduce(read, lambda part: True)
         assert bundle(read, self.INPUTS, output=tmp_path / "b.zip").members
 
-    def test_sizes_that_were_not_looked_at_are_noted(self) -> None:
+    def test_unexamined_sizes_are_noted(self) -> None:
         assert not shapes(ir_exec.read_model(RANKS.SerializeToString())).complete
 
     def test_many_inputs_are_run(self) -> None:

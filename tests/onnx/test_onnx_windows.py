@@ -61,7 +61,7 @@ def _transposed_convolutions() -> list[Node]:
 
 
 @pytest.mark.parametrize("case", _transposed_convolutions(), ids=str)
-def test_same_splits_what_is_cut_off_or_added(case: Node) -> None:
+def test_same_padding_splits_remainder(case: Node) -> None:
     feed = {f"x{position}": array for position, array in enumerate(case.inputs) if array is not None}
     # onnxruntime does not follow the text: its output has fewer elements where the kernel is less than the stride.
     (expected,) = ReferenceEvaluator(model_of_node(case, dynamic=False)).run(None, feed)
@@ -70,7 +70,7 @@ def test_same_splits_what_is_cut_off_or_added(case: Node) -> None:
     assert np.allclose(output, expected, atol=1e-5)
 
 
-def test_a_bias_is_in_what_same_adds() -> None:
+def test_bias_applies_to_same_padding() -> None:
     case = node(
         "ConvTranspose", IMAGE, FILTERS[:, :1, :1, :1], np.float32([2.0]), auto_pad="SAME_UPPER", strides=[3, 3]
     )

@@ -13,7 +13,7 @@ from tests.helpers.values import array
 
 @pytest.mark.parametrize("type", ["BitwiseLeftShift", "BitwiseRightShift"])
 @pytest.mark.parametrize(("element_type", "count"), [("i32", -1), ("i32", 32), ("u8", 8), ("i64", 64), ("u4", 4)])
-def test_shifts_by_more_bits_than_there_are(type: str, element_type: str, count: int) -> None:
+def test_shifts_beyond_the_bits(type: str, element_type: str, count: int) -> None:
     bits = ElementType[element_type].bits
     with pytest.raises(EvaluationError) as caught:
         evaluate(make(type, 15), array(element_type, 1, 1), array(element_type, 1, count))

@@ -1,4 +1,4 @@
-"""Comparisons against Python's own: order, NaN, and what bounds tell."""
+"""Comparisons against Python's own: order, NaN, and results from bounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Select: what is inferred where little is known, and what is said about shapes that do not broadcast."""
+"""Select: inference with little information, and errors for shapes that do not broadcast."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.helpers.drawing import draw_shape, draw_wider
 from tests.helpers.facts import fault_with, naming
 from tests.helpers.network_text import NetworkText, tied_input, tied_output
 from tests.helpers.operators import assert_holds, make, run
-from tests.helpers.values import known, typed
+from tests.helpers.values import constant, make_type
 
 NUMPY, NONE, PDPD = (make("Select", 1, auto_broadcast=mode) for mode in ("numpy", "none", "pdpd"))
 PDPD1 = make("Select", 1, **{"auto_broadcast": "pdpd", "auto_broadcast.auto_broadcast_axis": 1})
@@ -42,19 +42,19 @@ PDPD1 = make("Select", 1, **{"auto_broadcast": "pdpd", "auto_broadcast.auto_broa
     ],
 )
 def test_what_OpenVINO_infers_too(operator: Op, cond: str, then: str, else_: str, expected: str) -> None:
-    types = [typed(cond, "boolean"), typed(then), typed(else_)]
+    types = [make_type(cond, "boolean"), make_type(then), make_type(else_)]
     assert str(operator.infer(*types)) == f"f32{expected}"
 
 
 def test_the_known_element_type_is_taken() -> None:
     unknown = TensorType(ElementType.dynamic, Shape([2]))
-    assert str(NUMPY.infer(typed("[2]", "boolean"), unknown, typed("[2]", "f16"))) == "f16[2]"
+    assert str(NUMPY.infer(make_type("[2]", "boolean"), unknown, make_type("[2]", "f16"))) == "f16[2]"
 
 
-def test_bounds_pass_where_the_condition_is_known() -> None:
-    size = make("ShapeOf", 1).infer(typed("[2..5,?]"))
+def test_bounds_pass_for_known_condition() -> None:
+    size = make("ShapeOf", 1).infer(make_type("[2..5,?]"))
     cond = TensorType.of(np.array([True, False]))
-    (output,) = with_known_values(NUMPY, [cond, size, known([7, 9])], [NUMPY.infer(cond, size, known([7, 9]))])
+    (output,) = with_known_values(NUMPY, [cond, size, constant([7, 9])], [NUMPY.infer(cond, size, constant([7, 9]))])
     lower, upper = output.bounds
     assert (lower.tolist(), upper.tolist()) == ([2, 9], [5, 9])
 
@@ -89,14 +89,14 @@ def test_shapes_that_do_not_broadcast(
     operator: Op, cond: str, then: str, else_: str, code: str, fault: fault_with
 ) -> None:
     with pytest.raises(ShapeError) as caught:
-        operator.infer(typed(cond, "boolean"), typed(then), typed(else_))
+        operator.infer(make_type(cond, "boolean"), make_type(then), make_type(else_))
     assert (caught.value.code, caught.value) == (code, fault)
 
 
 def test_element_types_and_attributes() -> None:
     for types in [("u8", "f32", "f32"), ("boolean", "f32", "f16")]:
         with pytest.raises(ElementTypeError):
-            NUMPY.check_inputs([typed("[2]", element_type) for element_type in types], raise_error)
+            NUMPY.check_inputs([make_type("[2]", element_type) for element_type in types], raise_error)
     with pytest.raises(InvalidAttributeError, match=naming("auto_broadcast", "explicit")):
         make("Select", 1, auto_broadcast="explicit")
 
@@ -137,7 +137,7 @@ def test_buckets_are_those_of_bisection(boundaries: list[int], data: list[int], 
 
 def test_boundaries_are_a_vector() -> None:
     with pytest.raises(ShapeError) as error:
-        Bucketize().infer(typed("2,3"), typed("2,3"))
+        Bucketize().infer(make_type("2,3"), make_type("2,3"))
     assert (error.value.code, error.value) == ("IR501", fault_with("buckets", "[2,3]", actual=2, expected=1))
 
 
@@ -148,7 +148,7 @@ def test_places_are_i32_or_i64() -> None:
 
 
 def i64(text: str) -> TensorType:
-    return typed(text, ElementType.i64)
+    return make_type(text, ElementType.i64)
 
 
 @pytest.mark.parametrize(
@@ -163,12 +163,12 @@ def i64(text: str) -> TensorType:
     ],
 )
 def test_non_zero_shapes(data: str, expected: str) -> None:
-    assert NonZero().infer(typed(data)) == i64(expected)
+    assert NonZero().infer(make_type(data)) == i64(expected)
 
 
 @pytest.mark.parametrize(("value", "expected"), [(0, "0,0"), (5, "1,1"), ([1, 0, 2], "1,2"), ([[0, 0]], "2,0")])
 def test_non_zero_of_known_values(value: object, expected: str) -> None:
-    assert NonZero().infer(known(value)) == i64(expected)
+    assert NonZero().infer(constant(value)) == i64(expected)
 
 
 @pytest.mark.parametrize("name", ["u1", "u2", "u3", "u4", "u6", "i4", "f4e2m1", "f8e4m3", "f8e5m2"])
@@ -178,7 +178,7 @@ def test_non_zero_of_small_types(name: str) -> None:
     assert NonZero().evaluate(data[1, 0, ...]).tolist() == [[0]]
 
 
-def test_non_zero_knows_the_zero_of_nf4_and_that_f8e8m0_has_none() -> None:
+def test_non_zero_of_nf4_and_f8e8m0() -> None:
     codes = np.array([0, 7, 15], np.uint8)
     assert NonZero().evaluate(codes.view(ElementType.nf4.dtype)).tolist() == [[0, 2]]
     assert NonZero().evaluate(codes.view(ElementType.f8e8m0.dtype)).tolist() == [[0, 1, 2]]
@@ -217,7 +217,7 @@ def of_branches(then: str, else_: str) -> TensorType:
         ("f32:", "f32:...", "f32[...]"),
     ],
 )
-def test_an_If_gives_what_either_body_gives(left: str, right: str, expected: str) -> None:
+def test_an_If_gives_outputs_of_either_body(left: str, right: str, expected: str) -> None:
     assert str(of_branches(left, right)) == str(of_branches(right, left)) == expected
 
 

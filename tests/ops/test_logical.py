@@ -28,7 +28,7 @@ def test_truth_tables(type: str, truth: list[bool]) -> None:
 
 
 @pytest.mark.parametrize("type", ["LogicalAnd", "LogicalOr", "LogicalXor", "Xor"])
-def test_elements_that_are_known_beside_others(type: str) -> None:
+def test_elements_known_next_to_others(type: str) -> None:
     """The last element of a may be either."""
     bounds = bounds_of(
         make(type), (np.append(A, False), np.append(A, True)), (np.append(B, False), np.append(B, False))
@@ -44,7 +44,7 @@ def test_the_opposite() -> None:
 
 
 @pytest.mark.parametrize("element_type", ["f32", "f16", "i64", "u8", "i8"])
-def test_the_opposite_of_a_number_is_zero_or_one_of_its_type(element_type: str) -> None:
+def test_logical_not_of_number_is_0_or_1_of_its_type(element_type: str) -> None:
     data = array(element_type, 0, 1, 2, 100)
     result = evaluate(make("LogicalNot"), data)
     assert result.dtype == data.dtype

@@ -23,15 +23,15 @@ from ir_exec.ops.normalization import (
 )
 from ir_exec.types import ElementType, Shape, TensorType
 from tests.helpers.facts import fault_with, mentions
-from tests.helpers.operators import refused
-from tests.helpers.values import known, typed
+from tests.helpers.operators import inference_error
+from tests.helpers.values import constant, make_type
 
 
 @pytest.mark.parametrize("wrong", ["gamma", "beta", "data", "mean", "variance"])
 @pytest.mark.parametrize("operator", [BatchNormInference1, BatchNormInference5])
 def test_one_element_type_for_all_of_batch_norm(operator: type[Op], wrong: str) -> None:
     names = [input.name for input in operator.inputs]
-    types = [typed("2,3,4" if name == "data" else "3", "f16" if name == wrong else "f32") for name in names]
+    types = [make_type("2,3,4" if name == "data" else "3", "f16" if name == wrong else "f32") for name in names]
     errors: list[IRError] = []
     assert not operator(epsilon=0.0).check_inputs(types, errors.append)
     ports = {error.location.port for error in errors}
@@ -40,15 +40,15 @@ def test_one_element_type_for_all_of_batch_norm(operator: type[Op], wrong: str) 
 
 def test_the_channels_of_batch_norm() -> None:
     five, version_1 = BatchNormInference5(epsilon=0.0), BatchNormInference1(epsilon=0.0)
-    data, vector, unknown = typed("2,?,4"), typed("3"), typed("...")
-    assert five.infer(data, unknown, vector, unknown, typed("?")) == typed("2,3,4")
-    assert version_1.infer(vector, unknown, data, unknown, unknown) == typed("2,3,4")
+    data, vector, unknown = make_type("2,?,4"), make_type("3"), make_type("...")
+    assert five.infer(data, unknown, vector, unknown, make_type("?")) == make_type("2,3,4")
+    assert version_1.infer(vector, unknown, data, unknown, unknown) == make_type("2,3,4")
     assert five.infer(unknown, vector, vector, vector, vector) == unknown
     fault = fault_with("data", "variance", actual="3 and 4", expected="equal dims")
-    assert refused(five, data, vector, vector, vector, typed("4")) == ("IR502", fault)
+    assert inference_error(five, data, vector, vector, vector, make_type("4")) == ("IR502", fault)
     fault = fault_with("data", "[3]", actual=1, expected="2 or more")
-    assert refused(five, vector, vector, vector, vector, vector) == ("IR501", fault)
-    assert refused(version_1, typed("3,1"), vector, data, vector, vector)[0] == "IR501"
+    assert inference_error(five, vector, vector, vector, vector, vector) == ("IR501", fault)
+    assert inference_error(version_1, make_type("3,1"), vector, data, vector, vector)[0] == "IR501"
 
 
 def test_epsilon_is_not_negative() -> None:
@@ -59,14 +59,14 @@ def test_epsilon_is_not_negative() -> None:
 
 def test_groups_of_channels() -> None:
     operator = GroupNormalization(num_groups=3, epsilon=1e-5)
-    vector = typed("4")
+    vector = make_type("4")
     fault = fault_with(actual=4, expected=mentions(3))
-    assert refused(operator, typed("2,?,5"), vector, typed("?")) == ("IR502", fault)
-    assert refused(operator, typed("2,0,5"), typed("0"), typed("0"))[0] == "IR502"
-    assert refused(operator, typed("4"), vector, vector)[0] == "IR501"
+    assert inference_error(operator, make_type("2,?,5"), vector, make_type("?")) == ("IR502", fault)
+    assert inference_error(operator, make_type("2,0,5"), make_type("0"), make_type("0"))[0] == "IR502"
+    assert inference_error(operator, make_type("4"), vector, vector)[0] == "IR501"
     fault = fault_with("data", "bias", actual="6 and 4", expected="equal dims")
-    assert refused(operator, typed("1,6"), typed("..."), vector) == ("IR502", fault)
-    assert operator.infer(typed("..."), typed("6"), typed("?")) == typed("...")
+    assert inference_error(operator, make_type("1,6"), make_type("..."), vector) == ("IR502", fault)
+    assert operator.infer(make_type("..."), make_type("6"), make_type("?")) == make_type("...")
     with pytest.raises(InvalidAttributeError) as error:
         GroupNormalization.parse({"num_groups": "0", "epsilon": "1"}, raise_error)
     assert error.value.code == "IR302"
@@ -79,7 +79,7 @@ def test_groups_of_channels() -> None:
     seed=st.integers(0, 9),
 )
 @settings(max_examples=50)
-def test_lrn_divides_by_what_is_around(shape: list[int], size: int, which: int, seed: int) -> None:
+def test_lrn_divides_by_neighborhood(shape: list[int], size: int, which: int, seed: int) -> None:
     data = np.random.default_rng(seed).uniform(-2, 2, shape)
     axes = [axis for axis in range(len(shape)) if which >> axis & 1]
     operator = LRN(alpha=0.5, beta=0.75, bias=1.5, size=size)
@@ -100,26 +100,29 @@ def test_a_region_larger_than_the_data_costs_nothing_more() -> None:
 
 @pytest.mark.parametrize("operator", [LRN(alpha=1.0, beta=1.0, bias=1.0, size=3), NormalizeL2(eps=1.0, eps_mode="add")])
 def test_axes(operator: Any) -> None:
-    data = typed("2,?")
+    data = make_type("2,?")
     fault = fault_with("axis", actual=2, expected="-2 to 1")
-    assert refused(operator, data, known([2])) == ("IR503", fault)
-    assert refused(operator, data, typed("1,1", "i64"))[0] == "IR501"
-    assert operator.infer(data, typed("...", "i64")) == data
-    assert operator.infer(typed("..."), known([7])) == typed("...")
+    assert inference_error(operator, data, constant([2])) == ("IR503", fault)
+    assert inference_error(operator, data, make_type("1,1", "i64"))[0] == "IR501"
+    assert operator.infer(data, make_type("...", "i64")) == data
+    assert operator.infer(make_type("..."), constant([7])) == make_type("...")
     with pytest.raises(EvaluationError) as error:
         operator.evaluate(np.zeros((2, 3), np.float32), np.array([-3]))
     assert (error.value.code, error.value.location.port) == ("IR701", "axes")
 
 
 def test_an_axis_may_be_a_scalar_for_one_only() -> None:
-    assert NormalizeL2(eps=1.0, eps_mode="max").infer(typed("2,3"), known(1)) == typed("2,3")
-    assert refused(LRN(alpha=1.0, beta=1.0, bias=1.0, size=3), typed("2,3"), known(1))[0] == "IR501"
+    assert NormalizeL2(eps=1.0, eps_mode="max").infer(make_type("2,3"), constant(1)) == make_type("2,3")
+    assert inference_error(LRN(alpha=1.0, beta=1.0, bias=1.0, size=3), make_type("2,3"), constant(1))[0] == "IR501"
 
 
 def test_grn_has_channels() -> None:
-    assert refused(GRN(bias=1.0), typed("3")) == ("IR501", fault_with("data", "[3]", actual=1, expected="2 or 3 or 4"))
-    assert refused(GRN(bias=1.0), typed("1,1,1,1,1"))[0] == "IR501"
-    assert GRN(bias=1.0).infer(typed("...")) == typed("...")
+    assert inference_error(GRN(bias=1.0), make_type("3")) == (
+        "IR501",
+        fault_with("data", "[3]", actual=1, expected="2 or 3 or 4"),
+    )
+    assert inference_error(GRN(bias=1.0), make_type("1,1,1,1,1"))[0] == "IR501"
+    assert GRN(bias=1.0).infer(make_type("...")) == make_type("...")
 
 
 @pytest.mark.parametrize(
@@ -137,7 +140,7 @@ def test_attributes_that_cannot_be(type: str, opset: int, attributes: dict[str, 
 
 
 def mvn6(axes: TensorType, data: str = "2,3") -> TensorType:
-    return MVN6(eps=1e-9, normalize_variance=True, eps_mode="inside_sqrt").infer(typed(data), axes)
+    return MVN6(eps=1e-9, normalize_variance=True, eps_mode="inside_sqrt").infer(make_type(data), axes)
 
 
 @pytest.mark.parametrize(
@@ -155,7 +158,7 @@ def test_axes_that_do_not_fit(axes: TensorType, code: str, fault: fault_with) ->
 
 
 def test_axes_that_only_the_run_knows() -> None:
-    assert mvn6(TensorType(ElementType.i64, Shape.unknown())) == typed("2,3")
+    assert mvn6(TensorType(ElementType.i64, Shape.unknown())) == make_type("2,3")
     operator = MVN6(eps=1e-9, normalize_variance=True, eps_mode="inside_sqrt")
     with pytest.raises(EvaluationError) as error:
         operator.evaluate(np.zeros((2, 3), np.float32), np.array([-3]))
@@ -164,7 +167,7 @@ def test_axes_that_only_the_run_knows() -> None:
 
 def test_reduction_axes_out_of_range() -> None:
     with pytest.raises(ShapeError) as error:
-        MVN1(eps=1e-9, normalize_variance=True, reduction_axes=(2,)).infer(typed("2,3"))
+        MVN1(eps=1e-9, normalize_variance=True, reduction_axes=(2,)).infer(make_type("2,3"))
     assert error.value.code == "IR503"
 
 

@@ -59,7 +59,7 @@ print(json.dumps(found))
 
 
 @pytest.mark.parametrize("cls", registered(), ids=versioned_name)
-def test_the_folder_of_the_page_is_the_module(cls: type[Op]) -> None:
+def test_page_folder_is_the_module(cls: type[Op]) -> None:
     folder = specification_of(cls).partition("/")[0]
     assert cls.__module__.removeprefix("ir_exec.ops.").partition(".")[0] == folder
 
@@ -70,11 +70,11 @@ def test_the_table_knows_the_module(cls: type[Op]) -> None:
 
 
 @pytest.mark.parametrize("cls", registered(), ids=versioned_name)
-def test_a_class_begins_with_an_opset_that_holds_its_type(cls: type[Op]) -> None:
+def test_class_starts_with_opset_containing_its_type(cls: type[Op]) -> None:
     assert cls.since in TABLE[cls.type_name]["opsets"]
 
 
-def test_every_module_of_a_family_registers_what_the_table_says() -> None:
+def test_modules_of_a_family_register_their_table() -> None:
     submodules = pkgutil.walk_packages(ir_exec.ops.__path__, "ir_exec.ops.")
     names = [module.name.removeprefix("ir_exec.ops.") for module in submodules if not module.ispkg]
     modules = [name for name in names if not name.startswith("base.")]
@@ -98,7 +98,7 @@ def source_of(home: str) -> Path:
 
 
 @pytest.mark.parametrize("home", HOMES)
-def test_a_module_has_its_tests_and_its_cases(home: str) -> None:
+def test_modules_have_tests_and_cases(home: str) -> None:
     source = source_of(home)
     if home in NEED_A_NETWORK:
         assert (TESTS / NEED_A_NETWORK[home]).is_file()

@@ -14,8 +14,8 @@ from ir_exec.ops.quantization import FakeConvert, FakeQuantize
 from ir_exec.types import Array, ElementType, TensorType
 from tests.helpers.chunks import in_chunks
 from tests.helpers.facts import fault_with
-from tests.helpers.operators import refused
-from tests.helpers.values import typed
+from tests.helpers.operators import inference_error
+from tests.helpers.values import make_type
 
 
 def by_the_formula(x: float, low: float, high: float, to_low: float, to_high: float, levels: int) -> float:
@@ -40,7 +40,7 @@ def problems(draw: st.DrawFn) -> tuple[list[Array], int, int]:
     return arrays, draw(st.sampled_from([2, 3, 5, 9])), draw(st.sampled_from([1, 3, 2**16]))
 
 
-def test_reversed_limits_of_channels_that_are_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reversed_limits_equal_for_all_channels(monkeypatch: pytest.MonkeyPatch) -> None:
     in_chunks(monkeypatch, "CHUNK_ELEMENTS", 4)
     data = np.arange(-12, 12).reshape(2, 3, 4) / 8
     limits = [np.full((1, 3, 1), limit) for limit in (1.0, -1.0, 2.0, 4.0)]
@@ -65,26 +65,26 @@ def test_fake_quantize_is_its_formula(problem: tuple[list[Array], int, int]) -> 
         assert np.isclose(result[index], by_the_formula(*numbers, levels))
 
 
-SCALAR = typed("")
+SCALAR = make_type("")
 
 
 def test_limits_that_do_not_broadcast() -> None:
     operator = FakeQuantize(levels=5)
-    data = typed("2,3")
+    data = make_type("2,3")
     fault = fault_with("input_high", "[2]", "data", "[2,3]")
-    assert refused(operator, data, SCALAR, typed("2"), SCALAR, SCALAR) == ("IR504", fault)
+    assert inference_error(operator, data, SCALAR, make_type("2"), SCALAR, SCALAR) == ("IR504", fault)
     fault = fault_with("output_low", "[4,1]", "data", "[1,3]")
-    assert refused(operator, typed("1,3"), SCALAR, SCALAR, typed("4,1"), SCALAR) == ("IR504", fault)
+    assert inference_error(operator, make_type("1,3"), SCALAR, SCALAR, make_type("4,1"), SCALAR) == ("IR504", fault)
     for limit in ("...", "?,3", "1,1,1,1", "..5"):
-        assert operator.infer(data, SCALAR, SCALAR, typed(limit), SCALAR) == data
-    assert operator.infer(typed("..."), SCALAR, SCALAR, data, SCALAR) == typed("...")
+        assert operator.infer(data, SCALAR, SCALAR, make_type(limit), SCALAR) == data
+    assert operator.infer(make_type("..."), SCALAR, SCALAR, data, SCALAR) == make_type("...")
 
 
 def test_without_broadcasting_shapes_are_equal() -> None:
     operator = FakeQuantize(levels=5, auto_broadcast="none")
-    data = typed("2,3")
-    assert operator.infer(data, data, data, typed("?,3"), data) == data
-    _, error = refused(operator, data, data, typed("2,1"), data, data)
+    data = make_type("2,3")
+    assert operator.infer(data, data, data, make_type("?,3"), data) == data
+    _, error = inference_error(operator, data, data, make_type("2,1"), data, data)
     actual = "[2,3] and [2,1]"
     assert error == fault_with("data", "input_high", code="IR502", actual=actual, expected="equal shapes")
 
@@ -111,13 +111,13 @@ def test_every_number_of_the_short_type_stays(name: str, dtype: type) -> None:
 
 def test_fake_convert_refuses() -> None:
     operator = FakeConvert(destination_type="f8e4m3")
-    data = typed("2,3")
+    data = make_type("2,3")
     fault = fault_with("shift", actual="[3] and [1,3]", expected="equal shapes")
-    assert refused(operator, data, typed("3"), typed("1,3")) == ("IR501", fault)
+    assert inference_error(operator, data, make_type("3"), make_type("1,3")) == ("IR501", fault)
     fault = fault_with("[1,1,1]", "data", "[2,3]")
-    assert refused(operator, data, typed("1,1,1")) == ("IR504", fault)
+    assert inference_error(operator, data, make_type("1,1,1")) == ("IR504", fault)
     fault = fault_with("[2]", "data", "[2,3]")
-    assert refused(operator, data, typed("2")) == ("IR504", fault)
+    assert inference_error(operator, data, make_type("2")) == ("IR504", fault)
     with pytest.raises(InvalidAttributeError) as error:
         FakeConvert.parse({"destination_type": "f8e8m0"}, raise_error)
     assert error.value.code == "IR302"
@@ -125,9 +125,9 @@ def test_fake_convert_refuses() -> None:
 
 def test_what_scale_tells_of_the_data() -> None:
     operator = FakeConvert(destination_type="f8e5m2")
-    assert operator.infer(typed("?,?"), typed("1,3")) == typed("?,3")
-    assert operator.infer(typed("..."), typed("1,3")) == typed("...")
-    assert operator.infer(typed("2,?"), typed("..."), typed("3")) == typed("2,3")
+    assert operator.infer(make_type("?,?"), make_type("1,3")) == make_type("?,3")
+    assert operator.infer(make_type("..."), make_type("1,3")) == make_type("...")
+    assert operator.infer(make_type("2,?"), make_type("..."), make_type("3")) == make_type("2,3")
 
 
 @settings(max_examples=60, deadline=None)
@@ -145,7 +145,7 @@ def test_constant_limits_are_used_once(problem: tuple[list[Array], int, int]) ->
         np.testing.assert_array_equal(result, expected)
 
 
-def test_limits_that_are_not_constant_are_taken_from_the_call() -> None:
+def test_non_constant_limits_come_from_the_call() -> None:
     limit = np.ones((), np.float32)
     assert FakeQuantize(levels=2).with_constants({1: limit, 2: limit, 3: limit}) is None
 
@@ -174,7 +174,7 @@ def test_threads_share_large_data(axis: int | None) -> None:
 
 @pytest.mark.parametrize("name", ["f8e4m3", "f8e5m2"])
 @pytest.mark.parametrize("channels", [1, 3])
-def test_many_elements_are_converted_as_few_are(name: str, channels: int) -> None:
+def test_many_elements_convert_like_few(name: str, channels: int) -> None:
     operator = FakeConvert.parse({"destination_type": name}, raise_error)
     assert operator is not None
     generator = np.random.default_rng(0)

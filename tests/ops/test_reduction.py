@@ -1,4 +1,4 @@
-"""Reductions: errors, unknown axes, bounds of values, and a plain loop beside them."""
+"""Reductions: errors, unknown axes, bounds of values, and a comparison with a plain loop."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ ONE_UNKNOWN_AXIS = TensorType(ElementType.i64, Shape([1]))
         (0, 0, fault_with("axis", "scalar", actual=0, expected="none")),
     ],
 )
-def test_an_axis_out_of_range_is_an_error(axis: int, rank: int, fault: fault_with) -> None:
+def test_out_of_range_axis_is_an_error(axis: int, rank: int, fault: fault_with) -> None:
     with pytest.raises(ShapeError) as error:
         ReduceSum(keep_dims=True).infer(f32(*[3] * rank), axes(axis))
     assert (error.value.code, error.value) == ("IR503", fault)
 
 
-def test_an_axis_out_of_range_that_only_the_run_knows_is_an_error() -> None:
+def test_out_of_range_runtime_axis_is_an_error() -> None:
     with pytest.raises(EvaluationError) as error:
         ReduceSum().evaluate(np.zeros((2, 3), np.float32), np.array([2], np.int64))
     assert (error.value.code, error.value.location.port) == ("IR701", "axes")
@@ -67,7 +67,7 @@ def test_a_matrix_of_axes_is_an_error() -> None:
     assert (error.value.code, error.value.location.port) == ("IR501", "axes")
 
 
-def test_a_scalar_has_an_axis_that_need_not_stay() -> None:
+def test_scalar_has_an_axis_to_reduce() -> None:
     assert ReduceSum().infer(f32(), axes(-1)).shape == []
     assert ReduceSum().evaluate(np.float32(3).reshape(()), np.array([0])) == 3
 
@@ -85,7 +85,7 @@ def test_a_scalar_has_an_axis_that_need_not_stay() -> None:
         (f32(2, 3, 4), axes(1, -2), False, Shape([2, 4])),
     ],
 )
-def test_what_is_known_of_the_shape(data: TensorType, which: TensorType, keep_dims: bool, expected: Shape) -> None:
+def test_known_shape_facts(data: TensorType, which: TensorType, keep_dims: bool, expected: Shape) -> None:
     assert ReduceSum(keep_dims=keep_dims).infer(data, which) == data.with_shape(expected)
 
 
@@ -109,7 +109,7 @@ def test_bounds_of_sizes(operator: ReduceSum, lower: list[int], upper: list[int]
     assert outputs[0].bounds == expected
 
 
-def test_no_bounds_of_a_product_whose_sign_is_not_known() -> None:
+def test_product_of_unknown_sign_has_no_bounds() -> None:
     data = axes(0, 0).with_bounds(np.array([-3, -1]), np.array([2, 2]))
     outputs = infer_node(ReduceProd(), [data, axes(0)], {}, raise_error)
     assert outputs is not None

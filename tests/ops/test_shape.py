@@ -13,7 +13,7 @@ from ir_exec.types import UNBOUNDED, Array, Shape, TensorType
 from tests.helpers.drawing import draw_data, draw_shape, draw_unsure, draw_wider
 from tests.helpers.facts import fault_with, mentions, naming
 from tests.helpers.operators import assert_holds, make, run
-from tests.helpers.values import between, known, typed
+from tests.helpers.values import between, constant, make_type
 
 RESHAPE, COPYING = make("Reshape", 1, special_zero="false"), make("Reshape", 1, special_zero="true")
 SQUEEZE, SQUEEZE15 = make("Squeeze", 1), make("Squeeze", 15)
@@ -25,59 +25,59 @@ UNSQUEEZE, TRANSPOSE = make("Unsqueeze", 1), make("Transpose", 1)
 @pytest.mark.parametrize(
     ("operator", "shape", "value", "expected"),
     [
-        (RESHAPE, "[?,4,8]", known([-1, 8]), "[?,8]"),
-        (RESHAPE, "[2..5,4,8]", known([-1, 8]), "[8..20,8]"),
-        (RESHAPE, "[2..5,3,4]", known([-1, 6, 2]), "[2..5,6,2]"),
-        (RESHAPE, "[2..5,3,4]", known([-1, 7]), "[4..8,7]"),
-        (RESHAPE, "[3..7]", known([2, -1]), "[2,2..3]"),
-        (RESHAPE, "[3..7]", known([2, 2]), "[2,2]"),
-        (RESHAPE, "[0,3]", known([5, 0, -1]), "[5,0,1]"),
-        (RESHAPE, "[0,5]", known([0, -1]), "[0,1]"),
-        (RESHAPE, "[2,3]", typed("[2]", "i64"), "[?,?]"),
-        (RESHAPE, "[2,3]", typed("[1..3]", "i64"), "[...]"),
-        (RESHAPE, "[2,3]", typed("[...]", "i64"), "[...]"),
-        (RESHAPE, "[...]", known([2, 3]), "[2,3]"),
-        (COPYING, "[?,5]", known([0, -1]), "[?,5]"),
-        (COPYING, "[3..7,4]", known([-1, 0]), "[3..7,4]"),
-        (COPYING, "[...]", known([0, -1]), "[?,?]"),
-        (COPYING, "[0]", known([0, -1]), "[0,1]"),
-        (SQUEEZE, "[?,3]", known([0]), "[3]"),
-        (SQUEEZE, "[2..5,3]", known([0]), "[2..5,3]"),
-        (SQUEEZE, "[..5,3]", known([0]), "[3]"),
-        (SQUEEZE, "[?,3]", known(np.zeros(0)), "[...]"),
-        (SQUEEZE, "[1,3,1]", typed("[1]", "i64"), "[?,?]"),
-        (SQUEEZE, "[2,3]", typed("[]", "i64"), "[2,3]"),
-        (SQUEEZE, "[1,3,1]", typed("[2]", "i64"), "[...]"),
-        (SQUEEZE, "[...]", known([0]), "[...]"),
-        (SQUEEZE15, "[?,3]", known([0]), "[3]"),
-        (SQUEEZE15, "[1,3,1]", typed("[1]", "i64"), "[...]"),
-        (SQUEEZE15, "[2,3]", typed("[1]", "i64"), "[2,3]"),
-        (SKIPPING, "[?,3]", known([0]), "[...]"),
-        (SKIPPING, "[2..5,3]", known([0]), "[2..5,3]"),
-        (SKIPPING, "[?,1]", known([1]), "[?]"),
-        (UNSQUEEZE, "[?,2..3]", known([-1, 0]), "[1,?,2..3,1]"),
-        (UNSQUEEZE, "[...]", known([0]), "[...]"),
-        (UNSQUEEZE, "[2,3]", typed("[2]", "i64"), "[...]"),
+        (RESHAPE, "[?,4,8]", constant([-1, 8]), "[?,8]"),
+        (RESHAPE, "[2..5,4,8]", constant([-1, 8]), "[8..20,8]"),
+        (RESHAPE, "[2..5,3,4]", constant([-1, 6, 2]), "[2..5,6,2]"),
+        (RESHAPE, "[2..5,3,4]", constant([-1, 7]), "[4..8,7]"),
+        (RESHAPE, "[3..7]", constant([2, -1]), "[2,2..3]"),
+        (RESHAPE, "[3..7]", constant([2, 2]), "[2,2]"),
+        (RESHAPE, "[0,3]", constant([5, 0, -1]), "[5,0,1]"),
+        (RESHAPE, "[0,5]", constant([0, -1]), "[0,1]"),
+        (RESHAPE, "[2,3]", make_type("[2]", "i64"), "[?,?]"),
+        (RESHAPE, "[2,3]", make_type("[1..3]", "i64"), "[...]"),
+        (RESHAPE, "[2,3]", make_type("[...]", "i64"), "[...]"),
+        (RESHAPE, "[...]", constant([2, 3]), "[2,3]"),
+        (COPYING, "[?,5]", constant([0, -1]), "[?,5]"),
+        (COPYING, "[3..7,4]", constant([-1, 0]), "[3..7,4]"),
+        (COPYING, "[...]", constant([0, -1]), "[?,?]"),
+        (COPYING, "[0]", constant([0, -1]), "[0,1]"),
+        (SQUEEZE, "[?,3]", constant([0]), "[3]"),
+        (SQUEEZE, "[2..5,3]", constant([0]), "[2..5,3]"),
+        (SQUEEZE, "[..5,3]", constant([0]), "[3]"),
+        (SQUEEZE, "[?,3]", constant(np.zeros(0)), "[...]"),
+        (SQUEEZE, "[1,3,1]", make_type("[1]", "i64"), "[?,?]"),
+        (SQUEEZE, "[2,3]", make_type("[]", "i64"), "[2,3]"),
+        (SQUEEZE, "[1,3,1]", make_type("[2]", "i64"), "[...]"),
+        (SQUEEZE, "[...]", constant([0]), "[...]"),
+        (SQUEEZE15, "[?,3]", constant([0]), "[3]"),
+        (SQUEEZE15, "[1,3,1]", make_type("[1]", "i64"), "[...]"),
+        (SQUEEZE15, "[2,3]", make_type("[1]", "i64"), "[2,3]"),
+        (SKIPPING, "[?,3]", constant([0]), "[...]"),
+        (SKIPPING, "[2..5,3]", constant([0]), "[2..5,3]"),
+        (SKIPPING, "[?,1]", constant([1]), "[?]"),
+        (UNSQUEEZE, "[?,2..3]", constant([-1, 0]), "[1,?,2..3,1]"),
+        (UNSQUEEZE, "[...]", constant([0]), "[...]"),
+        (UNSQUEEZE, "[2,3]", make_type("[2]", "i64"), "[...]"),
     ],
 )
 def test_what_OpenVINO_infers_too(operator: Op, shape: str, value: TensorType, expected: str) -> None:
-    assert str(operator.infer(typed(shape), value)) == f"f32{expected}"
+    assert str(operator.infer(make_type(shape), value)) == f"f32{expected}"
 
 
 @pytest.mark.parametrize(
     ("operator", "shape", "value", "expected"),
     [
-        # OpenVINO says 1.., as if a tensor of unknown rank could not be empty.
-        (RESHAPE, "[...]", known([-1, 4]), "[?,4]"),
+        # OpenVINO infers 1.., as if a tensor of unknown rank could not be empty.
+        (RESHAPE, "[...]", constant([-1, 4]), "[?,4]"),
         # OpenVINO refuses what holds where the unknown dim is 0.
-        (RESHAPE, "[?,5]", known([0, -1]), "[0,?]"),
-        # OpenVINO says [], [...], [...].
-        (UNSQUEEZE, "[2,3]", typed("[1]", "i64"), "[?,?,?]"),
-        (UNSQUEEZE, "[2,3]", typed("[]", "i64"), "[?,?,?]"),
+        (RESHAPE, "[?,5]", constant([0, -1]), "[0,?]"),
+        # OpenVINO infers [], [...], [...].
+        (UNSQUEEZE, "[2,3]", make_type("[1]", "i64"), "[?,?,?]"),
+        (UNSQUEEZE, "[2,3]", make_type("[]", "i64"), "[?,?,?]"),
     ],
 )
 def test_where_we_infer_other_than_OpenVINO(operator: Op, shape: str, value: TensorType, expected: str) -> None:
-    assert str(operator.infer(typed(shape), value)) == f"f32{expected}"
+    assert str(operator.infer(make_type(shape), value)) == f"f32{expected}"
 
 
 @pytest.mark.parametrize(
@@ -95,22 +95,24 @@ def test_where_we_infer_other_than_OpenVINO(operator: Op, shape: str, value: Ten
     ],
 )
 def test_patterns_known_in_part(operator: Op, shape: str, pattern: TensorType, expected: str) -> None:
-    assert str(operator.infer(typed(shape), pattern)) == f"f32{expected}"
+    assert str(operator.infer(make_type(shape), pattern)) == f"f32{expected}"
 
 
 def test_ShapeOf_knows_bounds() -> None:
     shape = Shape([(2, 4), None, 7])
-    lower, upper = make("ShapeOf", 1).infer(TensorType(known([0]).element_type, shape)).bounds
+    lower, upper = make("ShapeOf", 1).infer(TensorType(constant([0]).element_type, shape)).bounds
     assert lower.tolist() == [2, 0, 7]
     assert upper.tolist() == [4, UNBOUNDED, 7]
     assert lower.dtype == upper.dtype == np.int64
-    lower, upper = make("ShapeOf", 3, output_type="i32").infer(typed("[3..2147483648,?,2147483648..]", "string")).bounds
+    lower, upper = (
+        make("ShapeOf", 3, output_type="i32").infer(make_type("[3..2147483648,?,2147483648..]", "string")).bounds
+    )
     assert lower.tolist() == [3, 0, 2**31 - 1]
     assert upper.tolist() == [2**31 - 1] * 3
     assert lower.dtype == upper.dtype == np.int32
-    assert make("ShapeOf", 3).infer(typed("[2,3]")).value.tolist() == [2, 3]
-    assert make("ShapeOf", 3).infer(typed("[]")).value.tolist() == []
-    unknown = make("ShapeOf", 3).infer(typed("[...]"))
+    assert make("ShapeOf", 3).infer(make_type("[2,3]")).value.tolist() == [2, 3]
+    assert make("ShapeOf", 3).infer(make_type("[]")).value.tolist() == []
+    unknown = make("ShapeOf", 3).infer(make_type("[...]"))
     assert str(unknown) == "i64[?]"
     assert unknown.bounds is None
 
@@ -118,36 +120,36 @@ def test_ShapeOf_knows_bounds() -> None:
 @pytest.mark.parametrize(
     ("operator", "shape", "value", "code", "fault"),
     [
-        (RESHAPE, "[2,3]", known([-1, 4]), "IR505", fault_with(6, "data", "[2,3]", 4)),
-        (RESHAPE, "[5..7]", known([4, 2, -1]), "IR505", fault_with("data", "[5..7]", 8)),
-        (RESHAPE, "[2,3]", known([0, 0, 0]), "IR505", fault_with("data", "[2,3]", "[0,0,0]")),
-        (RESHAPE, "[2,3]", known([-1, 2, -1]), "IR505", fault_with(-1, actual="0 and 2", expected=mentions(-1))),
-        (RESHAPE, "[2,3]", known([6, -2]), "IR505", fault_with(1, actual=-2, expected="-1 or more")),
-        (RESHAPE, "[2,3]", known(6), "IR501", fault_with("[]", actual=0, expected=1)),
-        (RESHAPE, "[2,3]", known(np.zeros(0)), "IR505", fault_with("data", "[2,3]", "[]")),
-        (RESHAPE, "[3..7]", known([2, 4]), "IR505", fault_with("data", "[3..7]", "[2,4]")),
-        (RESHAPE, "[2,3]", known([0, -1]), "IR505", fault_with(0, "data", "[2,3]")),
+        (RESHAPE, "[2,3]", constant([-1, 4]), "IR505", fault_with(6, "data", "[2,3]", 4)),
+        (RESHAPE, "[5..7]", constant([4, 2, -1]), "IR505", fault_with("data", "[5..7]", 8)),
+        (RESHAPE, "[2,3]", constant([0, 0, 0]), "IR505", fault_with("data", "[2,3]", "[0,0,0]")),
+        (RESHAPE, "[2,3]", constant([-1, 2, -1]), "IR505", fault_with(-1, actual="0 and 2", expected=mentions(-1))),
+        (RESHAPE, "[2,3]", constant([6, -2]), "IR505", fault_with(1, actual=-2, expected="-1 or more")),
+        (RESHAPE, "[2,3]", constant(6), "IR501", fault_with("[]", actual=0, expected=1)),
+        (RESHAPE, "[2,3]", constant(np.zeros(0)), "IR505", fault_with("data", "[2,3]", "[]")),
+        (RESHAPE, "[3..7]", constant([2, 4]), "IR505", fault_with("data", "[3..7]", "[2,4]")),
+        (RESHAPE, "[2,3]", constant([0, -1]), "IR505", fault_with(0, "data", "[2,3]")),
         (
             COPYING,
             "[2,3]",
-            known([1, 2, 0]),
+            constant([1, 2, 0]),
             "IR505",
             fault_with(0, 2, "data", "[2,3]"),
         ),
         # OpenVINO takes this and reads two elements beyond the tensor.
-        (COPYING, "[2,3]", known([0, 4]), "IR505", fault_with("data", "[2,3]", "[2,4]")),
-        (SQUEEZE, "[1,3,1]", known([3]), "IR503", fault_with(actual=3, expected="-3 to 2")),
-        (SQUEEZE, "[1,3,1]", known([-4]), "IR503", fault_with(3, actual=-4, expected="-3 to 2")),
-        (SQUEEZE, "[]", known([1]), "IR503", fault_with(actual=1, expected="-1 to 0")),
-        (SQUEEZE15, "[1]", known([[0]]), "IR501", fault_with("[1,1]", actual=2, expected="0 or 1")),
-        (UNSQUEEZE, "[2,3]", known([3]), "IR503", fault_with(actual=3, expected="-3 to 2")),
-        (UNSQUEEZE, "[2,3]", known([-1, 5]), "IR503", fault_with(4, actual=5, expected="-4 to 3")),
-        (UNSQUEEZE, "[2,3]", known(np.zeros(0)), "IR505", fault_with("axes", actual="empty", expected=mentions())),
+        (COPYING, "[2,3]", constant([0, 4]), "IR505", fault_with("data", "[2,3]", "[2,4]")),
+        (SQUEEZE, "[1,3,1]", constant([3]), "IR503", fault_with(actual=3, expected="-3 to 2")),
+        (SQUEEZE, "[1,3,1]", constant([-4]), "IR503", fault_with(3, actual=-4, expected="-3 to 2")),
+        (SQUEEZE, "[]", constant([1]), "IR503", fault_with(actual=1, expected="-1 to 0")),
+        (SQUEEZE15, "[1]", constant([[0]]), "IR501", fault_with("[1,1]", actual=2, expected="0 or 1")),
+        (UNSQUEEZE, "[2,3]", constant([3]), "IR503", fault_with(actual=3, expected="-3 to 2")),
+        (UNSQUEEZE, "[2,3]", constant([-1, 5]), "IR503", fault_with(4, actual=5, expected="-4 to 3")),
+        (UNSQUEEZE, "[2,3]", constant(np.zeros(0)), "IR505", fault_with("axes", actual="empty", expected=mentions())),
     ],
 )
 def test_shapes_that_cannot_be(operator: Op, shape: str, value: TensorType, code: str, fault: fault_with) -> None:
     with pytest.raises(ShapeError) as caught:
-        operator.infer(typed(shape), value)
+        operator.infer(make_type(shape), value)
     assert (caught.value.code, caught.value) == (code, fault)
 
 
@@ -170,12 +172,12 @@ def test_values_that_only_the_run_knows(operator: Op, shape: tuple[int, ...], va
     assert caught.value.location.port == port
 
 
-def test_ranks_that_no_array_has() -> None:
+def test_ranks_beyond_array_limits() -> None:
     with pytest.raises(UnsupportedError, match=naming(65)):
-        RESHAPE.infer(typed("[1]"), known(np.ones(65)))
+        RESHAPE.infer(make_type("[1]"), constant(np.ones(65)))
     with pytest.raises(UnsupportedError, match=naming(66)):
-        UNSQUEEZE.infer(typed("[1]"), known(np.arange(65)))
-    assert RESHAPE.infer(typed("[1]"), typed("[4000000000000]", "i64")).shape == Shape.unknown()
+        UNSQUEEZE.infer(make_type("[1]"), constant(np.arange(65)))
+    assert RESHAPE.infer(make_type("[1]"), make_type("[4000000000000]", "i64")).shape == Shape.unknown()
 
 
 def test_attributes() -> None:
@@ -220,7 +222,7 @@ def reshapes(draw: st.DrawFn) -> tuple[Op, Array, Array]:
     copying = draw(st.booleans())
     if copying:
         pattern = [0 if axis < len(shape) and shape[axis] == size else size for axis, size in enumerate(sizes)]
-        # A dim of 0 that is not copied cannot be told where zeros copy.
+        # A dim of 0 that is not copied cannot be written where zeros copy.
         copying = all(size != 0 for size, expected in zip(pattern, sizes, strict=True) if expected == 0 and size != 0)
     if pattern and data.size and draw(st.booleans()):
         pattern[draw(st.integers(0, len(pattern) - 1))] = -1
@@ -233,9 +235,7 @@ def reshapes(draw: st.DrawFn) -> tuple[Op, Array, Array]:
 
 @settings(max_examples=200)
 @given(reshapes(), st.data())
-def test_Reshape_keeps_the_order_and_is_within_what_is_inferred(
-    case: tuple[Op, Array, Array], data: st.DataObject
-) -> None:
+def test_reshape_keeps_order_within_inferred_shape(case: tuple[Op, Array, Array], data: st.DataObject) -> None:
     operator, array, pattern = case
     output = run(operator, array, pattern)
     assert output.ravel().tolist() == array.ravel().tolist()
@@ -247,16 +247,18 @@ def test_Reshape_keeps_the_order_and_is_within_what_is_inferred(
 
 @settings(max_examples=100)
 @given(st.data())
-def test_other_outputs_are_within_what_is_inferred(data: st.DataObject) -> None:
+def test_other_outputs_match_inferred_types(data: st.DataObject) -> None:
     array = np.zeros(draw_shape(data.draw, 0), np.int64)
-    tensor_type = TensorType(known([0]).element_type, draw_wider(data.draw, array.shape))
+    tensor_type = TensorType(constant([0]).element_type, draw_wider(data.draw, array.shape))
     order = np.array(data.draw(st.permutations(range(array.ndim))), np.int64)
     assert_holds(
-        TRANSPOSE, [tensor_type, draw_unsure(data.draw, order) if array.ndim else known(np.zeros(0))], [array, order]
+        TRANSPOSE, [tensor_type, draw_unsure(data.draw, order) if array.ndim else constant(np.zeros(0))], [array, order]
     )
     axes = np.array([data.draw(st.integers(-1, array.ndim))])
     assert_holds(
-        UNSQUEEZE, [tensor_type, data.draw(st.sampled_from([TensorType.of(axes), typed("[1]", "i64")]))], [array, axes]
+        UNSQUEEZE,
+        [tensor_type, data.draw(st.sampled_from([TensorType.of(axes), make_type("[1]", "i64")]))],
+        [array, axes],
     )
     assert_holds(SQUEEZE, [tensor_type], [array])
     assert_holds(SQUEEZE15, [tensor_type], [array])

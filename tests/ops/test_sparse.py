@@ -74,7 +74,7 @@ def test_bags_are_summed_one_by_one(
             np.testing.assert_allclose(actual, expected, rtol=1e-12)
 
 
-def test_what_stands_before_the_first_offset_is_in_no_bag() -> None:
+def test_elements_before_first_offset_are_in_no_bag() -> None:
     inputs = (TABLE, np.array([3, 0, 1]), np.array([1, 2]), np.array(-1), np.array([9.0, 1.0, 2.0]))
     assert EmbeddingBagOffsetsSum().evaluate(*inputs).tolist() == [TABLE[0].tolist(), (2 * TABLE[1]).tolist()]
 
@@ -86,7 +86,7 @@ def test_means_of_integers_are_cut_off(values: tuple[int, int]) -> None:
     assert result.tolist() == [int(sum(values) / 2)]
 
 
-def kind(text: str, element_type: str = "i32") -> TensorType:
+def make_type(text: str, element_type: str = "i32") -> TensorType:
     return TensorType(ElementType[element_type], Shape.parse(text))
 
 
@@ -97,11 +97,11 @@ def value(array: object) -> TensorType:
 @pytest.mark.parametrize(
     ("operator", "types", "expected"),
     [
-        (EmbeddingBagOffsetsSum(), [kind("5,2", "f32"), kind("?"), kind("3..4")], "f32[3..4,2]"),
-        (EmbeddingBagOffsetsSum(), [kind("...", "f32"), kind("?"), kind("3")], "f32[...]"),
-        (EmbeddingBagPacked(), [kind("?,2", "f32"), kind("?,3"), kind("4,?", "f32")], "f32[4,2]"),
-        (EmbeddingSegmentsSum(), [kind("5,2", "f32"), kind("4"), kind("4"), value(7)], "f32[7,2]"),
-        (EmbeddingSegmentsSum(), [kind("5,2", "f32"), kind("4"), kind("4"), kind("")], "f32[?,2]"),
+        (EmbeddingBagOffsetsSum(), [make_type("5,2", "f32"), make_type("?"), make_type("3..4")], "f32[3..4,2]"),
+        (EmbeddingBagOffsetsSum(), [make_type("...", "f32"), make_type("?"), make_type("3")], "f32[...]"),
+        (EmbeddingBagPacked(), [make_type("?,2", "f32"), make_type("?,3"), make_type("4,?", "f32")], "f32[4,2]"),
+        (EmbeddingSegmentsSum(), [make_type("5,2", "f32"), make_type("4"), make_type("4"), value(7)], "f32[7,2]"),
+        (EmbeddingSegmentsSum(), [make_type("5,2", "f32"), make_type("4"), make_type("4"), make_type("")], "f32[?,2]"),
     ],
 )
 def test_types(operator: Any, types: list[TensorType], expected: str) -> None:
@@ -111,14 +111,14 @@ def test_types(operator: Any, types: list[TensorType], expected: str) -> None:
 @pytest.mark.parametrize(
     ("shape", "indices", "expected"),
     [
-        (kind("2"), kind("4,2"), ["[4..,2]", "[4..]", "[?]"]),
-        (value([5, 6]), kind("4,2"), ["[4..9,2]", "[4..9]", "[5]"]),
+        (make_type("2"), make_type("4,2"), ["[4..,2]", "[4..]", "[?]"]),
+        (value([5, 6]), make_type("4,2"), ["[4..9,2]", "[4..9]", "[5]"]),
         (value([5, 6]), value([[0, 1], [0, 2], [3, 3], [4, 0]]), ["[6,2]", "[6]", "[5]"]),
-        (value([5, 6]), kind("?,2"), ["[4..9,2]", "[4..9]", "[5]"]),
+        (value([5, 6]), make_type("?,2"), ["[4..9,2]", "[4..9]", "[5]"]),
     ],
 )
 def test_types_of_sparse_rows(shape: TensorType, indices: TensorType, expected: list[str]) -> None:
-    output_types = SparseFillEmptyRows().infer(kind("4", "f32"), shape, indices, kind("", "f32"))
+    output_types = SparseFillEmptyRows().infer(make_type("4", "f32"), shape, indices, make_type("", "f32"))
     assert [str(type.shape) for type in output_types] == expected
     assert [type.element_type.name for type in output_types] == ["i32", "f32", "boolean"]
 
@@ -192,7 +192,7 @@ def matrix(*numbers: int) -> Array:
         ),
     ],
 )
-def test_values_that_are_refused(operator: Any, inputs: tuple[Array, ...], code: str, fault: fault_with) -> None:
+def test_refused_values(operator: Any, inputs: tuple[Array, ...], code: str, fault: fault_with) -> None:
     with pytest.raises(EvaluationError) as error:
         operator.evaluate(*inputs)
     assert (error.value.code, error.value) == (code, fault)
@@ -203,31 +203,31 @@ def test_values_that_are_refused(operator: Any, inputs: tuple[Array, ...], code:
     [
         (
             EmbeddingBagOffsetsSum(),
-            [kind("", "f32"), kind("3"), kind("2")],
+            [make_type("", "f32"), make_type("3"), make_type("2")],
             "IR501",
             fault_with("emb_table", actual=0, expected="1 or more"),
         ),
         (
             EmbeddingBagOffsetsSum(),
-            [kind("5", "f32"), kind("3,1"), kind("2")],
+            [make_type("5", "f32"), make_type("3,1"), make_type("2")],
             "IR501",
             fault_with("indices", actual=2, expected=1),
         ),
         (
             EmbeddingSegmentsSum(),
-            [kind("5", "f32"), kind("3"), kind("2"), kind("")],
+            [make_type("5", "f32"), make_type("3"), make_type("2"), make_type("")],
             "IR502",
             fault_with("num_indices", "segment_ids", actual="3 and 2", expected="equal dims"),
         ),
         (
             SparseFillEmptyRows(),
-            [kind("3"), kind("3"), kind("3,2"), kind("")],
+            [make_type("3"), make_type("3"), make_type("3,2"), make_type("")],
             "IR502",
             fault_with("dense_shape", actual="2 and 3", expected="equal dims"),
         ),
     ],
 )
-def test_shapes_that_are_refused(operator: Any, types: list[TensorType], code: str, words: fault_with) -> None:
+def test_refused_shapes(operator: Any, types: list[TensorType], code: str, words: fault_with) -> None:
     with pytest.raises(ShapeError) as error:
         operator.infer(*types)
     assert error.value.code == code
@@ -237,8 +237,11 @@ def test_shapes_that_are_refused(operator: Any, types: list[TensorType], code: s
 @pytest.mark.parametrize(
     ("operator", "types"),
     [
-        (EmbeddingBagPacked(reduction="mean"), [kind("5", "f32"), kind("3,1"), kind("3,1", "f32")]),
-        (EmbeddingBagOffsets(reduction="mean"), [kind("5", "f32"), kind("3"), kind("2"), kind(""), kind("3", "f32")]),
+        (EmbeddingBagPacked(reduction="mean"), [make_type("5", "f32"), make_type("3,1"), make_type("3,1", "f32")]),
+        (
+            EmbeddingBagOffsets(reduction="mean"),
+            [make_type("5", "f32"), make_type("3"), make_type("2"), make_type(""), make_type("3", "f32")],
+        ),
     ],
 )
 def test_means_have_no_weights(operator: Any, types: list[TensorType]) -> None:
@@ -249,7 +252,7 @@ def test_means_have_no_weights(operator: Any, types: list[TensorType]) -> None:
 
 def test_indices_share_an_element_type() -> None:
     faults: list[IRError] = []
-    types = [kind("5", "f32"), kind("3", "i64"), kind("2"), kind("", "i64"), kind("3", "f16")]
+    types = [make_type("5", "f32"), make_type("3", "i64"), make_type("2"), make_type("", "i64"), make_type("3", "f16")]
     assert not EmbeddingBagOffsetsSum().check_inputs(types, faults.append)
     assert list(faults) == [
         fault_with("offsets", "indices", actual="i32", expected="i64"),

@@ -14,38 +14,38 @@ from ir_exec.ops.type import StringTensorPack, StringTensorUnpack
 from ir_exec.types import ElementType, Shape, TensorType
 from tests.helpers.chunks import in_chunks
 from tests.helpers.facts import fault_with, naming
-from tests.helpers.operators import inferred, make
-from tests.helpers.values import typed
+from tests.helpers.operators import infer_types, make
+from tests.helpers.values import make_type
 
 
 def test_shapes_pass_through() -> None:
     for shape in ("[2,3]", "[?,2..5]", "[...]", "[]"):
-        assert str(make("Convert", 1, destination_type="i32").infer(typed(shape))) == f"i32{shape}"
-        assert str(make("ConvertLike", 1).infer(typed(shape), typed("[...]", "u4"))) == f"u4{shape}"
-        assert str(make("Identity", 16).infer(typed(shape, "string"))) == f"string{shape}"
+        assert str(make("Convert", 1, destination_type="i32").infer(make_type(shape))) == f"i32{shape}"
+        assert str(make("ConvertLike", 1).infer(make_type(shape), make_type("[...]", "u4"))) == f"u4{shape}"
+        assert str(make("Identity", 16).infer(make_type(shape, "string"))) == f"string{shape}"
 
 
-def test_a_type_that_is_not_known_stays_so() -> None:
+def test_unknown_type_stays_unknown() -> None:
     unknown = TensorType(ElementType.dynamic, Shape([2]))
-    assert str(make("ConvertLike", 1).infer(typed("[2]"), unknown)) == "dynamic[2]"
-    types = inferred(make("ConvertPromoteTypes", 14), typed("[2]"), unknown)
+    assert str(make("ConvertLike", 1).infer(make_type("[2]"), unknown)) == "dynamic[2]"
+    types = infer_types(make("ConvertPromoteTypes", 14), make_type("[2]"), unknown)
     assert [str(type_) for type_ in types] == ["dynamic[2]", "dynamic[2]"]
 
 
 @pytest.mark.parametrize("element_type", ["string", "dynamic", "undefined"])
 def test_what_nothing_can_be_converted_to(element_type: str) -> None:
     with pytest.raises(ElementTypeError) as caught:
-        make("Convert", 1, destination_type=element_type).infer(typed("[2]"))
+        make("Convert", 1, destination_type=element_type).infer(make_type("[2]"))
     assert caught.value.code == "IR401"
     if element_type == "string":
         with pytest.raises(ElementTypeError, match=naming("string")):
-            make("ConvertLike", 1).infer(typed("[2]"), typed("[2]", "string"))
+            make("ConvertLike", 1).infer(make_type("[2]"), make_type("[2]", "string"))
 
 
 def test_strings_are_not_converted() -> None:
     operator = make("Convert", 1, destination_type="i32")
     with pytest.raises(ElementTypeError, match=naming("data", "string")):
-        operator.check_inputs([typed("[2]", "string")], raise_error)
+        operator.check_inputs([make_type("[2]", "string")], raise_error)
 
 
 def test_attributes() -> None:
@@ -95,9 +95,9 @@ SAFE_SCALARS = promotion(pytorch_scalar_promotion=True)
     ],
 )
 def test_promotion(operator: Op, a: str, b: str, expected: str) -> None:
-    types = [typed(type_[type_.index("[") :], type_[: type_.index("[")]) for type_ in (a, b)]
+    types = [make_type(type_[type_.index("[") :], type_[: type_.index("[")]) for type_ in (a, b)]
     for pair in (types, types[::-1]):
-        outputs = inferred(operator, *pair)
+        outputs = infer_types(operator, *pair)
         assert [type_.element_type.name for type_ in outputs] == [expected] * 2
         assert [type_.shape for type_ in outputs] == [type_.shape for type_ in pair]
 
@@ -118,7 +118,7 @@ def test_promotion(operator: Op, a: str, b: str, expected: str) -> None:
 )
 def test_promotion_that_may_lose_values(operator: Op, a: str, b: str) -> None:
     with pytest.raises(ElementTypeError, match=naming(a, b)) as caught:
-        operator.infer(typed("[2]", a), typed("[]", b))
+        operator.infer(make_type("[2]", a), make_type("[]", b))
     assert caught.value.code == "IR402"
     assert "promote_unsafe" in str(caught.value.hint)
 
@@ -126,7 +126,7 @@ def test_promotion_that_may_lose_values(operator: Op, a: str, b: str) -> None:
 def test_promotion_of_types_without_rules() -> None:
     for element_type in ("u2", "u3", "u6", "nf4", "f4e2m1", "f8e8m0", "string"):
         with pytest.raises(ElementTypeError, match=naming("input_1", element_type)):
-            UNSAFE.check_inputs([typed("[2]"), typed("[2]", element_type)], raise_error)
+            UNSAFE.check_inputs([make_type("[2]"), make_type("[2]", element_type)], raise_error)
 
 
 def test_promotion_of_values() -> None:
@@ -213,7 +213,7 @@ def test_strings_beyond_the_symbols(begins: list[int], ends: list[int], fault: f
     assert StringTensorPack().check_values(*constants, symbols("?")) == []
 
 
-def test_bytes_that_are_no_text_survive() -> None:
+def test_invalid_text_bytes_survive() -> None:
     raw = np.frombuffer(b"a\xff\xfe\xc3\xa9", np.uint8)
     packed = StringTensorPack().evaluate(np.array([0, 2]), np.array([2, 5]), raw)
     assert packed.tolist() == ["a\udcff", "\udcfeé"]

@@ -1,4 +1,4 @@
-"""When weights are packed: "auto" keeps packed ones after a few runs, "full" at once, and no bit changes."""
+"""The time of packing of weights: "auto" keeps packed ones after a few runs, "full" at once, and no bit changes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LATER = thresholds.RUNS_BEFORE_PACKING
 
 @pytest.fixture(autouse=True)
 def packing() -> Iterator[None]:
-    """As on a processor with AVX-512."""
+    """Pack as on a processor with AVX-512."""
     with pretend(has_small_kernels=True):
         yield
 
@@ -94,7 +94,7 @@ def test_a_long_inner_axis_gives_the_same_bits() -> None:
     assert are_packed(full) == {True}
 
 
-def test_calls_at_the_same_time_as_weights_are_packed() -> None:
+def test_concurrent_calls_during_packing() -> None:
     reference = outputs(ir_exec.compile_model(network(), optimize="full"))
     for _ in range(4):
         compiled = ir_exec.compile_model(network(), optimize="auto")
@@ -106,7 +106,7 @@ def test_calls_at_the_same_time_as_weights_are_packed() -> None:
                 assert_array_equal(array, expected)
 
 
-def test_a_call_with_an_observer_is_no_run() -> None:
+def test_observed_call_is_no_run() -> None:
     compiled = ir_exec.compile_model(network(), optimize="auto")
     for _ in range(LATER + 2):
         compiled({"rows": ROWS, "images": IMAGES}, observe=lambda *_: None)

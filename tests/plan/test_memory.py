@@ -74,8 +74,8 @@ def test_a_chain_is_written_into_one_buffer():
 
 
 @pytest.mark.parametrize("name", ["bert_tiny_fp16", "index_ops", "llama_int4_asym", "gnn_gcn_gat"])
-def test_the_memory_plan_is_what_tracemalloc_sees(name):
-    """Within the plan's peak and what the operators of one layer need besides, which is a few times its tensors."""
+def test_memory_plan_matches_tracemalloc(name):
+    """Within the plan's peak and the temporary memory of the operators of one layer, a few times its tensors."""
     path = PATHS[name]
     compiled = ir_exec.compile_model(path)
     with np.load(path.with_suffix(".inputs.npz")) as stored:
@@ -109,7 +109,7 @@ def test_an_open_input_needs_a_shape():
         compiled.memory_plan({"x": (500, 999)})
 
 
-def test_the_live_set_is_held_against_the_budget_before_anything_runs():
+def test_live_set_is_checked_against_budget_in_advance():
     compiled = ir_exec.compile_model(chain(["Exp", "Exp"], (1000, 1000)), max_memory=7_000_000)
     with pytest.raises(ir_exec.ResourceError, match=naming("8,000,000")) as caught:
         compiled([np.ones((1000, 1000), np.float32)])
@@ -124,7 +124,7 @@ def test_the_live_set_is_held_against_the_budget_before_anything_runs():
         ("Concat", 'axis="0"', (4, 2)),
     ],
 )
-def test_what_is_larger_than_the_inputs_is_no_view_of_them(type, data, dims):
+def test_value_larger_than_inputs_is_no_view(type, data, dims):
     """Operators that may hand on an input as it is take memory where they do not."""
     second = {"Interpolate": port(1, "i64", (2,)), "Concat": port(1, dims=(2, 2))}
     inputs = [port(0, dims=(2, 2)), *([second[type]] if type in second else [])]
@@ -138,8 +138,8 @@ def test_what_is_larger_than_the_inputs_is_no_view_of_them(type, data, dims):
         compiled([np.ones((2, 2), np.float32)])
 
 
-def test_a_view_of_open_shape_is_not_taken_for_memory_of_its_own(monkeypatch):
-    """Of NonZero [2,?] -> Add the run owns memory of a size that nobody knows; seen as [2,4] it may not change."""
+def test_open_shape_view_has_no_memory_of_its_own(monkeypatch):
+    """Of NonZero [2,?] -> Add the run owns memory of unknown size; seen as [2,4] it may not change."""
     monkeypatch.setattr(planning, "OVERWRITE_FROM", 1)
     net = NetworkText()
     places = net.op("NonZero", net.parameter("2,2"), opset=3, output_type="i64")
@@ -152,7 +152,7 @@ def test_a_view_of_open_shape_is_not_taken_for_memory_of_its_own(monkeypatch):
     assert np.array_equal(more, 100 - negative)
 
 
-def test_weights_are_kept_small_when_that_is_asked_for():
+def test_weights_stay_compressed_on_request():
     path = NETWORKS / "llama_int4_asym.xml"
     with np.load(path.with_suffix(".inputs.npz")) as stored:
         inputs = [stored[f"in{i}"] for i in range(len(stored.files))]
@@ -166,7 +166,7 @@ def test_weights_are_kept_small_when_that_is_asked_for():
     assert compressed.memory_plan(shapes).constants < expanded.memory_plan(shapes).constants / 2
 
 
-def test_a_value_that_is_still_needed_is_not_overwritten():
+def test_needed_value_is_not_overwritten():
     """y = x + abs(x), z = y * y: abs may be overwritten, x may not; y may be by z alone."""
     dims = (100, 100)
     ports = [port(0, dims=dims), port(1, dims=dims)]
@@ -189,7 +189,7 @@ def test_a_value_that_is_still_needed_is_not_overwritten():
     assert x[1, 1] == -3
 
 
-def test_outputs_that_do_not_depend_on_values_are_the_callers_own():
+def test_value_independent_outputs_belong_to_caller():
     """A constant and a shape, which the network computes once and keeps."""
     xml = net(
         [
@@ -216,7 +216,7 @@ def compiled_of(text):
     return ir_exec.compile_model(ir_exec.read_model(file.xml, weights=file.weights))
 
 
-def test_memory_that_a_variable_holds_is_not_overwritten():
+def test_memory_of_variables_is_not_overwritten():
     """Exp is the last to read what Assign was given, and might write over it before the run is over."""
     text = NetworkText()
     dims = {"variable_id": "v", "variable_type": "f32", "variable_shape": "100,100"}
@@ -232,8 +232,8 @@ def test_memory_that_a_variable_holds_is_not_overwritten():
         np.testing.assert_array_equal(compiled.state["v"], number * ones)
 
 
-def test_an_operator_does_not_overwrite_what_its_other_input_is_a_view_of():
-    """Every row of data becomes another row of itself, seen by a view that is turned around."""
+def test_operand_viewed_by_other_input_is_not_overwritten():
+    """Every row of data becomes another row of itself, seen by a reversed view."""
     size = 2**16
     text = NetworkText()
     data = text.op("Negative", text.parameter(f"{size}"))
@@ -253,7 +253,7 @@ def buffers_of(text, *types):
     return Buffers(nodes, model.types, keep, last_uses(nodes))
 
 
-def test_of_an_operator_of_two_inputs_neither_is_overwritten_where_one_is_a_view_of_the_other():
+def test_aliased_operands_are_not_overwritten():
     text = NetworkText()
     data = text.op("Exp", text.parameter("100,100"))
     turned = text.op("Transpose", data, text.const(np.array([1, 0])))
@@ -264,8 +264,8 @@ def test_of_an_operator_of_two_inputs_neither_is_overwritten_where_one_is_a_view
     assert [buffers.may_overwrite(5, position) for position in (0, 1)] == [True, True]
 
 
-def test_what_may_be_a_view_of_several_buffers_is_free_when_all_of_them_are():
-    """What Einsum gives may lie in either input; of the first pair one is read later on."""
+def test_view_of_several_buffers_is_released_with_all():
+    """The output of Einsum may be a view of either input; of the first pair one is read later on."""
     text = NetworkText()
     pairs = [[text.op("Exp", text.parameter("1,100")) for _ in range(2)] for _ in range(2)]
     for left, other in pairs:
@@ -286,13 +286,13 @@ def test_what_may_be_a_view_of_several_buffers_is_free_when_all_of_them_are():
     ],
     ids=["broadcast", "transposed", "strided", "read-only"],
 )
-def test_views_with_elements_that_are_not_their_own_are_no_place_for_results(array):
+def test_views_of_foreign_elements_are_no_output_buffers(array):
     buffers = []
     planning.overwrite_input(lambda *arrays, out: buffers.append(out), 1, np.ones(3), array)
     assert buffers == [None]
 
 
-def test_an_array_of_the_run_is_the_place_for_a_result():
+def test_array_of_run_is_output_buffer():
     array, buffers = np.ones((2, 3), np.float32), []
     planning.overwrite_input(lambda *arrays, out: buffers.append(out), 1, np.ones(3), array)
     assert buffers[0] is array
@@ -332,7 +332,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other allocators have other rules")
-def test_a_run_takes_the_memory_that_the_run_before_left_behind(tmp_path):
+def test_run_reuses_memory_of_previous_run(tmp_path):
     text = NetworkText()
     x = text.parameter("1000000")
     branches = [

@@ -34,7 +34,7 @@ OPTIONAL = [entry for entry in PASSES if entry.is_selectable]
 NAME_OF = attrgetter("name")
 
 
-def test_passes_come_after_what_they_need() -> None:
+def test_passes_follow_their_requirements() -> None:
     seen: set[str] = set()
     for entry in PASSES:
         assert seen.issuperset(entry.needs), entry.name
@@ -79,14 +79,14 @@ def test_a_network_runs_without_any_pass(entry: Pass) -> None:
             np.testing.assert_allclose(actual, plain, rtol=1e-4, atol=1e-4)
 
 
-def explained(name: str, passes: str | None = None) -> PlanReport:
+def explain_network(name: str, passes: str | None = None) -> PlanReport:
     with np.load(NETWORKS / f"{name}.inputs.npz") as inputs:
         shapes = {key: inputs[key].shape for key in inputs.files}
     return ir_exec.compile_model(NETWORKS / f"{name}.xml", passes=passes).explain(shapes)
 
 
 def test_every_layer_is_explained() -> None:
-    report = explained("bert_tiny_fp16")
+    report = explain_network("bert_tiny_fp16")
     assert report.steps == sum(layer.fate == "step" for layer in report.layers)
     for layer in report.layers:
         assert (layer.variant is not None) == (layer.fate == "step")
@@ -97,13 +97,13 @@ def test_every_layer_is_explained() -> None:
     assert {layer.into for layer in fused if layer.fate == "fused"} == steps
 
 
-def test_a_pass_that_is_left_out_makes_nothing() -> None:
-    report = explained("bert_tiny_fp16", "-fuse_layer_norm")
+def test_disabled_pass_changes_nothing() -> None:
+    report = explain_network("bert_tiny_fp16", "-fuse_layer_norm")
     assert not [layer for layer in report.layers if layer.made_by == "fuse_layer_norm"]
 
 
-def test_the_algorithm_of_a_convolution_has_a_reason() -> None:
-    layers = [layer for layer in explained("conv_zoo").layers if (layer.variant or "").startswith("convolve.")]
+def test_convolution_algorithm_has_a_reason() -> None:
+    layers = [layer for layer in explain_network("conv_zoo").layers if (layer.variant or "").startswith("convolve.")]
     assert layers
     assert all(layer.reason and len(layer.alternatives) == 3 for layer in layers)
 
@@ -132,7 +132,7 @@ def test_the_commands() -> None:
     assert CliRunner().invoke(main, ["profile", path, "--passes", "-fuse_padding"]).exit_code == 2
 
 
-def test_fusions_that_nearly_matched_have_a_reason() -> None:
+def test_near_fusions_have_a_reason() -> None:
     """Scores that a cache holds; a sigmoid that gates another value."""
     query, value = (build.parameter([1, 2, 64, 8], "f32", name=name) for name in ("query", "value"))
     scores = build.softmax(build.matmul(query, query, transpose_b=True, name="product"), axis=-1, name="softmax")
@@ -147,8 +147,8 @@ def test_fusions_that_nearly_matched_have_a_reason() -> None:
     assert "query" in swish.found
 
 
-def test_passes_count_the_layers_that_they_decide_about() -> None:
-    report = explained("bert_tiny_fp16")
+def test_passes_count_their_layers() -> None:
+    report = explain_network("bert_tiny_fp16")
     (layer_norm,) = [pass_ for pass_ in report.passes if pass_.name == "fuse_layer_norm"]
     assert layer_norm.layers == sum(layer.made_by == "fuse_layer_norm" for layer in report.layers)
     assert (layer_norm.exactness, layer_norm.error) == ("rounding", None)
@@ -181,7 +181,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, name: str, error: Exception) -> Non
         ("fold_shapes", KeyError("broken")),
     ],
 )
-def test_a_pass_that_fails_is_left_out(
+def test_failing_pass_is_skipped(
     name: str, error: Exception, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     expected = outputs("bert_tiny_fp16", f"-{name}")
@@ -190,12 +190,12 @@ def test_a_pass_that_fails_is_left_out(
     for actual, plain in zip(outputs("bert_tiny_fp16", None), expected, strict=True):
         np.testing.assert_array_equal(actual, plain)
     assert [record.levelname for record in caplog.records if record.name == "ir_exec.plan"] == ["WARNING"]
-    (left_out,) = [pass_ for pass_ in explained("bert_tiny_fp16").passes if pass_.error is not None]
+    (left_out,) = [pass_ for pass_ in explain_network("bert_tiny_fp16").passes if pass_.error is not None]
     assert left_out.name == name
     assert left_out.error == f"{type(error).__name__}: {error}"
 
 
-def test_a_pass_that_fails_is_an_error_in_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failing_pass_is_an_error_in_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     failing(monkeypatch, "fuse_layer_norm", ShapeError("broken"))
     with pytest.raises(PassFailedError):
         outputs("bert_tiny_fp16", None)
@@ -247,7 +247,7 @@ def plans_after(name: str, **options: Any) -> str:
         return "\n".join([plans_of(compiled), *digests])
 
 
-def test_passes_of_the_model_run_once_and_others_for_each_set_of_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_model_passes_run_once_and_shape_passes_per_shape(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: Counter[str] = Counter()
 
     def counting(entry: Any) -> Any:
@@ -276,7 +276,7 @@ def test_passes_cannot_write_to_the_constants_of_the_model() -> None:
         constants.folded = frozenset()  # type: ignore[misc]
 
 
-def test_a_plan_that_reads_missing_values_is_refused_in_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plan_reading_missing_values_is_refused_in_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     def lose(graph: PlanGraph, constants: ModelConstants) -> PlanGraph:
         graph.set_nodes(graph.nodes[1:])
         return graph

@@ -44,8 +44,8 @@ def plan_of(*outputs: Any) -> PlanGraph:
     return PlanGraph(nodes, types, slots, results, operator)
 
 
-def tried(pattern: NodePattern, *outputs: Any) -> Match | Mismatch | None:
-    """What the pattern finds at the last node of a network."""
+def match_last(pattern: NodePattern, *outputs: Any) -> Match | Mismatch | None:
+    """The result of the pattern at the last node of a network."""
     plan = plan_of(*outputs)
     return match(pattern, plan, plan.nodes[-1])
 
@@ -70,7 +70,7 @@ def const(value: Any) -> Any:
 def test_operators_of_python_are_layers() -> None:
     data = image()
     root = build.sqrt(build.add(build.power(data, const(2)), const(0.5)))
-    result = tried(X / op("Sqrt", X**2 + number("epsilon")), build.divide(data, root))
+    result = match_last(X / op("Sqrt", X**2 + number("epsilon")), build.divide(data, root))
     assert names(result) == ["Divide", "Sqrt", "Add", "Power"]
     assert isinstance(result, Match)
     assert result.number("epsilon") == 0.5
@@ -93,7 +93,7 @@ def test_operands_in_either_order(
     operator_type: str, layer: Callable[..., Any], commutes: bool, is_turned: bool
 ) -> None:
     inputs = [build.relu(image()), const(2)]
-    result = tried(op(operator_type, op("ReLU", X), 2), layer(*(inputs[::-1] if is_turned else inputs)))
+    result = match_last(op(operator_type, op("ReLU", X), 2), layer(*(inputs[::-1] if is_turned else inputs)))
     assert isinstance(result, Match) == (commutes or not is_turned)
 
 
@@ -101,8 +101,8 @@ def test_a_name_is_one_value() -> None:
     data = image()
     gate = build.sigmoid(data)
     swish = X * op("Sigmoid", X)
-    assert names(tried(swish, build.multiply(gate, data))) == ["Multiply", "Sigmoid"]
-    result = tried(swish, build.multiply(gate, other()))
+    assert names(match_last(swish, build.multiply(gate, data))) == ["Multiply", "Sigmoid"]
+    result = match_last(swish, build.multiply(gate, other()))
     assert isinstance(result, Mismatch)
     assert (result.node.type, [node.type for node in result.passed]) == ("Sigmoid", ["Multiply", "Sigmoid"])
     assert "image" in result.found
@@ -111,8 +111,8 @@ def test_a_name_is_one_value() -> None:
 def test_steps_that_may_be_absent() -> None:
     pattern = op("ReLU", X).perhaps(lambda value: value + anything("bias"))
     relu = build.relu(image())
-    assert names(tried(pattern, relu)) == ["ReLU"]
-    result = tried(pattern, build.add(relu, const([1, 2, 3])))
+    assert names(match_last(pattern, relu)) == ["ReLU"]
+    result = match_last(pattern, build.add(relu, const([1, 2, 3])))
     assert names(result) == ["Add", "ReLU"]
     assert isinstance(result, Match)
     assert result.values.keys() == {"x", "bias"}
@@ -120,57 +120,57 @@ def test_steps_that_may_be_absent() -> None:
 
 def test_alternatives_from_left_to_right() -> None:
     pattern = one_of(op("Sqrt", X).named("first"), op("Sqrt|ReLU", X).named("second"))
-    result = tried(pattern, build.sqrt(image()))
+    result = match_last(pattern, build.sqrt(image()))
     assert isinstance(result, Match)
     assert "first" in result.values
-    result = tried(pattern, build.relu(image()))
+    result = match_last(pattern, build.relu(image()))
     assert isinstance(result, Match)
     assert "second" in result.values
 
 
-def test_a_later_alternative_is_tried_where_a_condition_fails_behind() -> None:
+def test_later_alternative_is_tried_after_failed_condition() -> None:
     """The first alternative matches, and the condition on the whole does not hold for it."""
     either = number("left") + op("ReLU", X) | Y + op("ReLU", X)
     pattern = either.where("no number", lambda match, value: "left" not in match.values)
-    result = tried(pattern, build.add(build.relu(image()), const(1)))
+    result = match_last(pattern, build.add(build.relu(image()), const(1)))
     assert isinstance(result, Match)
     assert result.values.keys() == {"x", "y"}
 
 
 def test_numbers() -> None:
     third = np.float32(1 / 3)
-    assert isinstance(tried(X * near(1 / 3), build.multiply(image(), const(third))), Match)
-    result = tried(X * (1 / 3), build.multiply(image(), const(third)))
+    assert isinstance(match_last(X * near(1 / 3), build.multiply(image(), const(third))), Match)
+    result = match_last(X * (1 / 3), build.multiply(image(), const(third)))
     assert isinstance(result, Mismatch)
-    assert isinstance(tried(X * number("n"), build.multiply(image(), const([1, 2, 3]))), Mismatch)
-    assert isinstance(tried(X * constant("n"), build.multiply(image(), const([1, 2, 3]))), Match)
-    result = tried(op("Multiply", op("ReLU", X), constant("n")), build.multiply(build.relu(image()), other()))
+    assert isinstance(match_last(X * number("n"), build.multiply(image(), const([1, 2, 3]))), Mismatch)
+    assert isinstance(match_last(X * constant("n"), build.multiply(image(), const([1, 2, 3]))), Match)
+    result = match_last(op("Multiply", op("ReLU", X), constant("n")), build.multiply(build.relu(image()), other()))
     assert isinstance(result, Mismatch)
     assert (result.node.type, result.found.split()[0]) == ("Multiply", "Parameter")
 
 
 def test_numbers_with_more_axes_than_the_data() -> None:
     pattern = (X * number("n")).of_rank("x")
-    assert isinstance(tried(pattern, build.multiply(image(), const([[2]]))), Match)
-    assert isinstance(tried(pattern, build.multiply(image(), const([[[2]]]))), Mismatch)
+    assert isinstance(match_last(pattern, build.multiply(image(), const([[2]]))), Match)
+    assert isinstance(match_last(pattern, build.multiply(image(), const([[[2]]]))), Mismatch)
 
 
-def test_nothing_else_may_read_what_is_inside() -> None:
+def test_inner_values_have_no_other_readers() -> None:
     relu = build.relu(image())
     pattern = op("Sqrt", op("ReLU", X))
-    assert isinstance(tried(pattern, build.sqrt(relu)), Match)
+    assert isinstance(match_last(pattern, build.sqrt(relu)), Match)
     relu = build.relu(image())
     plan = plan_of(build.exp(relu), build.sqrt(relu))
     result = match(pattern, plan, next(node for node in plan.nodes if node.type == "Sqrt"))
     assert isinstance(result, Mismatch)
     assert "Exp" in result.found
     relu = build.relu(image())
-    result = tried(pattern, relu, build.sqrt(relu))
+    result = match_last(pattern, relu, build.sqrt(relu))
     assert isinstance(result, Mismatch)
     assert "output" in result.found
 
 
-def test_the_reason_of_a_whole_match_goes_before_that_of_a_part() -> None:
+def test_reason_of_complete_match_takes_precedence() -> None:
     """The second alternative has another number of inputs; the first one fails by another reader."""
     relu = build.relu(image())
     plan = plan_of(build.exp(relu), build.sqrt(relu))
@@ -184,12 +184,12 @@ def test_the_reason_of_a_whole_match_goes_before_that_of_a_part() -> None:
 def test_readers_within_the_pattern_are_none_else() -> None:
     relu = build.relu(image())
     pattern = op("Sqrt", op("ReLU", X).named("relu")) + op("Exp", op("ReLU", X).named("relu"))
-    assert len(names(tried(pattern, build.add(build.sqrt(relu), build.exp(relu))))) == 4
+    assert len(names(match_last(pattern, build.add(build.sqrt(relu), build.exp(relu))))) == 4
 
 
-def test_an_input_is_no_value_that_the_pattern_computes() -> None:
+def test_input_is_no_value_computed_by_pattern() -> None:
     relu = build.relu(image())
-    result = tried(op("ReLU", X) + Y, build.add(relu, relu))
+    result = match_last(op("ReLU", X) + Y, build.add(relu, relu))
     assert isinstance(result, Mismatch)
 
 
@@ -206,7 +206,7 @@ def test_operators_of_others_have_no_kind() -> None:
     assert match(op("ReLU", X), plan, node) is None
 
 
-def test_the_reason_is_the_one_behind_most_layers() -> None:
+def test_reason_is_after_most_layers() -> None:
     """A tanh whose factor is not that of a Gelu; the reason names the layer, the number, and what it is."""
     data = image()
     inner = build.multiply(build.add(data, build.multiply(build.power(data, const(3)), const(0.1))), const(0.7978846))
@@ -228,8 +228,8 @@ def test_layers_without_an_anchor_have_no_reason() -> None:
     assert plan.skipped == []
 
 
-def test_an_anchor_that_is_fused_has_no_reason() -> None:
-    """The Add behind the product is tried first, and matches in part."""
+def test_fused_anchor_has_no_reason() -> None:
+    """The Add after the product is tried first, and matches in part."""
     relu = FusionRule(
         op("Sqrt", op("ReLU", X)) | op("Exp", op("ReLU", X)),
         inputs=("x",),
@@ -255,7 +255,7 @@ LAYERS = {"Add": build.add, "Multiply": build.multiply, "Subtract": build.subtra
 
 
 def layers(tree: Any, leaves: dict[str, Any], turns: Callable[[], bool]) -> Any:
-    """The layers of a tree, operands of sums and products turned at random."""
+    """The layers of a tree, operands of sums and products swapped at random."""
     if isinstance(tree, str):
         return leaves[tree]
     operator_type, *inner = tree
@@ -277,20 +277,20 @@ def size(tree: Any) -> int:
 @given(tree=expressions("abc").filter(lambda tree: not isinstance(tree, str)), data=st.data())
 def test_every_expression_matches_itself_with_its_operands_turned(tree: Any, data: st.DataObject) -> None:
     leaves = {name: build.parameter([2], "f32", name=name) for name in "abc"}
-    result = tried(pattern_of(tree), layers(tree, leaves, lambda: data.draw(st.booleans())))
+    result = match_last(pattern_of(tree), layers(tree, leaves, lambda: data.draw(st.booleans())))
     assert isinstance(result, Match)
     assert len(result.nodes) == size(tree)
     assert len(set(result.values.values())) == len(result.values)
 
 
 @given(expression=expressions("ab"), another=expressions("ab"))
-def test_expressions_match_only_what_is_equal(expression: Any, another: Any) -> None:
+def test_expressions_match_equal_ones_only(expression: Any, another: Any) -> None:
     """A pattern without names of its own values matches a tree if one of its orders is that tree."""
     if isinstance(expression, str) or isinstance(another, str):
         return
     leaves = {name: build.parameter([2], "f32", name=name) for name in "ab"}
     fixed = pattern_with_leaves(expression)
-    result = tried(fixed, layers(another, leaves, lambda: False))
+    result = match_last(fixed, layers(another, leaves, lambda: False))
     assert isinstance(result, Match) == (another in orders(expression))
 
 

@@ -1,4 +1,4 @@
-"""Which plan a run takes, and that the choice changes no result."""
+"""The plan that a run takes, and that the choice changes no result."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Made:
         return Plan([], [], [], [self._live], self._live)
 
     def get(self, *shapes: tuple[int, ...]) -> list[str]:
-        """Run by a plan, and tell for which types plans were made for it."""
+        """Run by a plan, and return the types for which plans were made for it."""
         before = len(self.types)
         self.plans.get([(F32, shape) for shape in shapes])
         return self.types[before:]
@@ -55,7 +55,7 @@ def test_the_same_shapes_are_planned_once() -> None:
     assert recorder.get((1, 3), (2,)) == []
 
 
-def test_new_shapes_take_the_open_plan_and_a_plan_of_their_own_the_second_time() -> None:
+def test_new_shapes_take_open_plan_then_exact_plan() -> None:
     recorder = Made()
     recorder.get((1, 3), (2,))
     assert recorder.get((1, 4), (2,)) == ["f32[1,?] f32[2]"]
@@ -74,7 +74,7 @@ def test_other_ranks_and_dtypes_are_planned() -> None:
     assert recorder.types[-1] == "i64[1,4]"
 
 
-def test_much_larger_inputs_are_planned_so_that_their_memory_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_much_larger_inputs_take_the_open_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choosing, "SMALL", 0)
     recorder = Made()
     recorder.get((10,))
@@ -83,7 +83,7 @@ def test_much_larger_inputs_are_planned_so_that_their_memory_is_counted(monkeypa
     assert recorder.get((42,)) == []
 
 
-def test_a_plan_for_small_inputs_does_not_make_those_of_a_larger_plan_too_large(
+def test_small_plan_does_not_inflate_larger_plan(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(choosing, "SMALL", 0)
@@ -93,7 +93,7 @@ def test_a_plan_for_small_inputs_does_not_make_those_of_a_larger_plan_too_large(
     assert recorder.get((90, 3), (2,)) == ["f32[?,3] f32[2]"]
 
 
-def test_where_memory_is_scarce_every_run_is_planned() -> None:
+def test_scarce_memory_plans_every_run() -> None:
     recorder = Made(live=100, budget=1000)
     recorder.get((10,))
     assert recorder.get((11,)) == ["f32[11]"]
@@ -126,7 +126,7 @@ def test_only_the_oldest_plan_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_a_growing_cache_gives_what_plans_of_their_own_give(threads: int) -> None:
+def test_growing_cache_equals_separate_plans(threads: int) -> None:
     path = PATHS["llama_int4_asym"]
     model = ir_exec.read_model(path)
     compiled = ir_exec.compile_model(model, threads=threads)
@@ -139,7 +139,7 @@ def test_a_growing_cache_gives_what_plans_of_their_own_give(threads: int) -> Non
             assert np.array_equal(actual, expected)
 
 
-def test_the_open_plan_says_which_layer_does_not_take_the_shapes() -> None:
+def test_open_plan_names_rejecting_layer() -> None:
     net = NetworkText()
     a, b = net.parameter("?,3"), net.parameter("?,3")
     net.result(net.op("Add", a, b))
@@ -170,7 +170,7 @@ def test_the_budget_holds_in_the_open_plan() -> None:
         ("Tile", {}, [2, 1], (4, 3)),
     ],
 )
-def test_values_that_come_with_the_run_may_decide_a_shape(
+def test_run_values_may_decide_a_shape(
     type: str, attributes: dict[str, str], second: list[int], expected: tuple[int, ...]
 ) -> None:
     net = NetworkText()
@@ -180,16 +180,16 @@ def test_values_that_come_with_the_run_may_decide_a_shape(
     assert ir_exec.compile_model(file.xml, weights=file.weights)(file.inputs)[0].shape == expected
 
 
-def test_a_constant_is_arranged_once_for_all_plans_and_goes_with_its_network(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_constant_is_arranged_once_and_released_with_network(monkeypatch: pytest.MonkeyPatch) -> None:
     arranged: list[ReferenceType[Array]] = []
     arrange = MatMul.with_constants
 
-    def watched(self: MatMul, constants: Mapping[int, Array]) -> Any:
+    def watch_arrange(self: MatMul, constants: Mapping[int, Array]) -> Any:
         kernel: Any = arrange(self, constants)
         arranged.append(ref(kernel.args[0]))
         return kernel
 
-    monkeypatch.setattr(MatMul, "with_constants", watched)
+    monkeypatch.setattr(MatMul, "with_constants", watch_arrange)
     net = NetworkText()
     net.result(net.op("MatMul", net.parameter("?,3"), net.const(np.ones((4, 3), np.float32)), transpose_b="true"))
     compiled = compiled_of(net)

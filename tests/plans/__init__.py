@@ -1,1 +1,1 @@
-"""Snapshots of plans: what every network is compiled to, as text, so that a change of behaviour shows in a diff."""
+"""Snapshots of plans: what every network is compiled to, as text, so that a change of behavior shows in a diff."""

@@ -6,13 +6,13 @@ import sys
 
 from tests.plans.networks import cases
 from tests.plans.table import ARCHITECTURE, with_table
-from tests.plans.taking import SNAPSHOTS, taken
+from tests.plans.taking import SNAPSHOTS, snapshot_of
 
 
 def main(names: list[str]) -> None:
     all_cases = cases()
     for name in names or all_cases:
-        (SNAPSHOTS / f"{name}.txt").write_text(taken(all_cases[name]), encoding="utf-8")
+        (SNAPSHOTS / f"{name}.txt").write_text(snapshot_of(all_cases[name]), encoding="utf-8")
     if not names:
         ARCHITECTURE.write_text(with_table(ARCHITECTURE.read_text("utf-8")), encoding="utf-8")
         for path in SNAPSHOTS.glob("*.txt"):

@@ -52,7 +52,7 @@ def _random(*shape: int) -> Array:
     return np.random.default_rng(0).standard_normal(shape, np.float32)
 
 
-def _made(values: Value | list[Value], *inputs: Array) -> Made:
+def _make_network(values: Value | list[Value], *inputs: Array) -> Made:
     return build.model(values), list(inputs)
 
 
@@ -63,7 +63,7 @@ def _matrices() -> Made:
     turned = build.matmul(wide, build.constant(_random(400, 400)), transpose_b=True, name="transposed")
     row = build.parameter([1, 320], "f32", name="row")
     few = build.matmul(row, build.constant(_random(300, 320)), transpose_b=True, name="one_row")
-    return _made([build.result(build.relu(turned)), build.result(few)], _random(2, 30, 320), _random(1, 320))
+    return _make_network([build.result(build.relu(turned)), build.result(few)], _random(2, 30, 320), _random(1, 320))
 
 
 def _images() -> Made:
@@ -79,7 +79,7 @@ def _images() -> Made:
     left = build.convolution(norm, build.constant(_random(32, 48, 3, 3)), **_PADDED, name="left")
     right = build.convolution(norm, build.constant(_random(32, 48, 1, 1)), **_PLAIN, name="right")
     total = build.multiply(build.add(left, right), build.constant(_random(32, 1, 1)), name="sum")
-    return _made(build.relu(total), _random(1, 48, 28, 30))
+    return _make_network(build.relu(total), _random(1, 48, 28, 30))
 
 
 def _depthwise() -> Made:
@@ -87,7 +87,7 @@ def _depthwise() -> Made:
     data = build.parameter([1, 24, 14, 13], "f32", name="data")
     image = build.relu(build.convolution(data, build.constant(_random(48, 24, 1, 1)), **_PLAIN, name="pointwise"))
     last = build.group_convolution(image, build.constant(_random(48, 1, 1, 3, 3)), **_PADDED, name="depthwise")
-    return _made(last, _random(1, 24, 14, 13))
+    return _make_network(last, _random(1, 24, 14, 13))
 
 
 def _attention() -> Made:
@@ -97,17 +97,17 @@ def _attention() -> Made:
     scores = build.multiply(build.matmul(query, key, transpose_b=True, name="scores"), np.float32(0.2), name="scale")
     shares = build.softmax(build.add(scores, mask, name="masked"), axis=-1, name="shares")
     inputs = [*[_random(1, 4, 300, 32)] * 3, np.zeros((1, 1, 300, 300), np.float32)]
-    return _made(build.matmul(shares, value, name="attention"), *inputs)
+    return _make_network(build.matmul(shares, value, name="attention"), *inputs)
 
 
-def _quantized() -> Made:
+def _quantized_network() -> Made:
     """An activation before a quantization, and a quantization whose limits are not known."""
     data = build.parameter([4, 64, 32], "f32", name="data")
     limits = [build.constant(np.float32(limit)) for limit in (0, 6, 0, 6)]
     first = build.fake_quantize(build.relu(data, name="relu"), *limits, levels=256, name="quantized")
     high = build.parameter([], "f32", name="high")
     second = build.fake_quantize(first, limits[0], high, limits[0], high, levels=256, name="open")
-    return _made(second, _random(4, 64, 32), np.float32(5))
+    return _make_network(second, _random(4, 64, 32), np.float32(5))
 
 
 def _norms() -> Made:
@@ -125,7 +125,7 @@ def _norms() -> Made:
     normal = build.add(build.multiply(layer, weight), bias, name="layer_norm")
     outside = build.mvn(normal, last, eps=1e-5, eps_mode="outside_sqrt", normalize_variance=True)
     other = build.add(build.multiply(outside, weight), bias, name="epsilon_outside")
-    return _made(rms(other, first, "another_axis"), _random(2, 8, 64))
+    return _make_network(rms(other, first, "another_axis"), _random(2, 8, 64))
 
 
 def _shapes() -> Made:
@@ -135,7 +135,7 @@ def _shapes() -> Made:
     places = build.range(np.int64(0), size, np.int64(1), output_type="i64", name="places")
     angles = build.sin(build.convert(places, destination_type="f32"), name="angles")
     table = build.unsqueeze(angles, build.constant(np.array([1])), name="table")
-    return _made(build.add(data, table, name="sum"), _random(2, 9, 16))
+    return _make_network(build.add(data, table, name="sum"), _random(2, 9, 16))
 
 
 _BUILT: dict[str, Callable[[], Made]] = {
@@ -144,6 +144,6 @@ _BUILT: dict[str, Callable[[], Made]] = {
     "images": _images,
     "matrices": _matrices,
     "norms": _norms,
-    "quantized": _quantized,
+    "quantized": _quantized_network,
     "shapes": _shapes,
 }

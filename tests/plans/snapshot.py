@@ -2,7 +2,7 @@
 
     conv1: Convolution by convolve.im2col, in place of input 0, of conv1, bn1, relu1
 
-says that one step, named after the last layer in it, computes three layers by the kernel `convolve.im2col` and writes
+means that one step, named after the last layer in it, computes three layers by the kernel `convolve.im2col` and writes
 its output over its first input. Kernels are named by the functions that are called, without their modules.
 """
 
@@ -26,7 +26,7 @@ _WIDTH = 116
 
 @contextmanager
 def fixed_machine() -> Iterator[None]:
-    """Plans are chosen as for a CPU with AVX-512, whatever this one is."""
+    """Plans are chosen as for a CPU with AVX-512, on any machine."""
     with pretend(has_small_kernels=True):
         yield
 
@@ -65,7 +65,7 @@ def _plan(executor: Executor, plan: Plan, names: dict[Node, str]) -> Iterator[st
             groups.setdefault(_group(executor, plan, node), []).append(name)
     for group, members in sorted(groups.items()):
         yield f"{group}:"
-        yield from _wrapped(sorted(members))
+        yield from _wrap_names(sorted(members))
 
 
 def _group(executor: Executor, plan: Plan, node: Node) -> str:
@@ -94,7 +94,7 @@ def _step(step: Step, plan: Plan, names: dict[Node, str]) -> str:
     return "  " + ", ".join(parts)
 
 
-def _wrapped(names: list[str]) -> Iterator[str]:
+def _wrap_names(names: list[str]) -> Iterator[str]:
     line = "  "
     for name in names:
         if len(line) + len(name) + 2 > _WIDTH and line.strip():

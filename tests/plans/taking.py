@@ -8,12 +8,12 @@ import ir_exec
 from tests.plans.networks import Case
 from tests.plans.snapshot import fixed_machine, plans_of
 
-__all__ = ["SNAPSHOTS", "taken"]
+__all__ = ["SNAPSHOTS", "snapshot_of"]
 
 SNAPSHOTS = Path(__file__).with_name("snapshots")
 
 
-def taken(case: Case) -> str:
+def snapshot_of(case: Case) -> str:
     """The text of the plans of a network."""
     model, inputs = case.make()
     with fixed_machine():

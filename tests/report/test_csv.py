@@ -28,13 +28,13 @@ def test_readers_find_every_cell(rows: list[Mapping[str, str]]) -> None:
     ]
 
 
-def test_lines_end_as_in_unix_also_with_line_ends_in_cells() -> None:
+def test_cells_have_unix_line_ends() -> None:
     text = csv_text([{"a": "x\ry", "b": "x\ny"}, {"a": None, "b": 1.5}])
     assert text.split("\n") == ["a,b", '"x\ry","x', 'y"', ",1.5", ""]
     assert read(text)[1] == ["x\ry", "x\ny"]
 
 
-def test_the_first_columns_are_given_and_others_follow() -> None:
+def test_first_columns_are_fixed() -> None:
     assert read(csv_text([{"b": 1, "a": 2}, {"c": 3}], ["a", "z"])) == [
         ["a", "z", "b", "c"],
         ["2", "", "1", ""],

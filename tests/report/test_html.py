@@ -38,6 +38,6 @@ def test_a_page() -> None:
 
 
 @given(st.text(st.characters(exclude_categories=("C",), include_characters="\n\t")))
-def test_markup_as_an_attribute_is_read_back(markup: str) -> None:
+def test_attribute_markup_is_read_back(markup: str) -> None:
     (attribute,) = etree.HTML(f'<iframe srcdoc="{quote_markup(markup)}"></iframe>').xpath("//iframe/@srcdoc")
     assert attribute == markup

@@ -65,6 +65,6 @@ def test_counts() -> None:
     assert len(root.findall("testsuite/testcase/skipped")) == 3
 
 
-def test_a_case_that_passed_is_empty() -> None:
+def test_passed_case_is_empty() -> None:
     ((case,),) = parse(JUnitCase("c", "n"))
     assert (dict(case.attrib), len(case), case.text) == ({"classname": "c", "name": "n"}, 0, None)

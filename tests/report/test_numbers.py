@@ -39,7 +39,7 @@ def test_different_numbers_are_shown_differently(left: float, right: float) -> N
 
 
 @pytest.mark.parametrize(("count", "shown"), [(0, "0 layers"), (1, "1 layer"), (2, "2 layers"), (2048, "2048 layers")])
-def test_a_count_has_the_form_of_its_noun(count: int, shown: str) -> None:
+def test_count_agrees_with_its_noun(count: int, shown: str) -> None:
     assert format_count(count, "layer") == shown
 
 

@@ -44,7 +44,7 @@ class SampleTable(TableRecord):
         return [{"name": name, "length": len(name)} for name in self.names]
 
 
-def test_records_are_immutable_and_have_no_unknown_fields() -> None:
+def test_records_are_immutable_without_unknown_fields() -> None:
     record = Sample(name="a")
     with pytest.raises(ValidationError):
         record.name = "b"  # type: ignore[misc]  # the record is frozen
@@ -76,7 +76,7 @@ def test_json_of_any_text_is_valid_utf8(name: str) -> None:
     assert not any("\ud800" <= char <= "\udfff" for char in loaded["name"])
 
 
-def test_bytes_that_are_not_utf8_are_escaped_and_the_rest_stays() -> None:
+def test_invalid_utf8_is_escaped() -> None:
     record = Sample(name="a\udcff\n.xml", error=math.inf, by_name={"b\n": (1e-7, math.nan)})
     escaped, plain = to_json(record), to_json(record.model_copy(update={"name": "a\\udcff\\n.xml"}))
     assert escaped == plain
@@ -111,7 +111,7 @@ def test_attributes_of_the_docstring_describe_properties() -> None:
     assert schema["description"] == "A layer.\n\nA note.\n\nkept: Not a field."
 
 
-def test_the_schema_is_of_what_is_written() -> None:
+def test_schema_matches_records() -> None:
     schema = schema_of(Sample)
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     assert schema["additionalProperties"] is False

@@ -36,7 +36,7 @@ def test_names_without_a_prefix(names: list[str]) -> None:
     assert find_shared_prefix(names) == ""
 
 
-def test_a_prefix_that_is_a_name_itself() -> None:
+def test_prefix_that_is_a_name() -> None:
     assert find_shared_prefix(["encoder.layers.0.", "encoder.layers.1.", "encoder.layers."]) == "encoder.layers."
 
 
@@ -55,7 +55,7 @@ def test_no_two_names_look_alike(width: int) -> None:
     assert all(measure_columns(text) <= width or text == name for name, text in shown.items())
 
 
-def test_names_that_no_cut_tells_apart_stay_whole() -> None:
+def test_indistinguishable_names_stay_complete() -> None:
     names = [f"{'a' * 30}{number}{'b' * 30}" for number in range(3)]
     assert shorten_names(names, 20) == {name: name for name in names}
     assert shorten_names(["ab…yz", f"ab{'c' * 20}yz"], 5)[f"ab{'c' * 20}yz"] != "ab…yz"

@@ -26,7 +26,7 @@ def lines(table: Table, width: int | None) -> list[str]:
     return [line for _, line in table.lines(width)]
 
 
-def test_where_there_is_room() -> None:
+def test_wide_limit_equals_no_limit() -> None:
     assert lines(make_table(), None) == lines(make_table(), 200)
     table = Table("Inputs", {"name": "left", "n": "right"})
     table.add_row("data", "1")
@@ -35,7 +35,7 @@ def test_where_there_is_room() -> None:
 
 
 @pytest.mark.parametrize("width", range(20, 130, 3))
-def test_no_line_is_too_wide_and_no_number_is_broken(width: int) -> None:
+def test_lines_fit_and_numbers_are_not_broken(width: int) -> None:
     shown = lines(make_table(), width)
     least = len("-9223372036854775808") + 2
     assert max(map(measure_columns, shown)) <= max(width, least)
@@ -46,7 +46,7 @@ def test_no_line_is_too_wide_and_no_number_is_broken(width: int) -> None:
         }
 
 
-def test_too_narrow_for_columns_each_row_is_a_block() -> None:
+def test_narrow_table_shows_rows_as_blocks() -> None:
     assert lines(make_table(), 40)[1:] == [
         "model/decoder/layers.0/attention",
         "  element type f32",
@@ -107,7 +107,7 @@ def test_narrow_tables_show_a_prefix_once_and_omit_spare_columns() -> None:
         ("", 5, [""]),
     ],
 )
-def test_where_text_is_broken(text: str, width: int, expected: list[str]) -> None:
+def test_line_breaks_of_text(text: str, width: int, expected: list[str]) -> None:
     assert wrap_cell(text, width) == expected
 
 
@@ -146,7 +146,7 @@ def test_no_line_of_any_table_is_too_wide(table: Table, width: int) -> None:
 
 
 @given(st.composite(draw_table)())
-def test_without_a_width_every_cell_is_complete_in_its_column(table: Table) -> None:
+def test_cells_are_complete_without_a_width(table: Table) -> None:
     _, heading, rule, *rows = lines(table, None)
     assert set(rule) == {"─"}
     starts = [measure_columns(line) for line in (heading, *rows)]

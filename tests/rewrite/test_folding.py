@@ -36,7 +36,7 @@ def same(model: ir_exec.Model, tmp_path: Path) -> ir_exec.Model:
     return again
 
 
-def test_what_depends_on_no_input_becomes_a_constant_with_its_names(tmp_path: Path) -> None:
+def test_input_independent_values_become_named_constants(tmp_path: Path) -> None:
     turned = build.transpose(build.multiply(W, 2.0), [1, 0])
     turned.tensor_names = ("turned",)
     turned.layer.name = "turn"

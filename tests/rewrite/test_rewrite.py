@@ -59,14 +59,14 @@ def test_networks_compute_the_same_with_fewer_layers(name: str) -> None:
 
 
 def test_shapes_of_copied_dims_are_constant() -> None:
-    """Transformers say `[N, T, heads, size]` by the dims of the input."""
+    """Transformers write `[N, T, heads, size]` by the dims of the input."""
     x = build.parameter([None, None, 8], name="x")
     sizes = build.shape_of(x)
     heads = build.concat([build.gather(sizes, ints(0), 0), build.gather(sizes, ints(1), 0), ints(2, 4)], 0)
     turned = build.transpose(build.reshape(x, heads, special_zero=False), ints(0, 2, 1, 3))
     back = build.transpose(turned, ints(0, 2, 1, 3))
-    whole = build.concat([build.gather(build.shape_of(back), ints(0, 1), 0), ints(8)], 0)
-    y = build.result(build.relu(build.reshape(build.abs(back), whole, special_zero=False)), name="y")
+    target_shape = build.concat([build.gather(build.shape_of(back), ints(0, 1), 0), ints(8)], 0)
+    y = build.result(build.relu(build.reshape(build.abs(back), target_shape, special_zero=False)), name="y")
     for shape in ((2, 3, 8), (1, 1, 8), (0, 3, 8)):
         smaller, types = same(y, numbers(*shape))
         assert not {"ShapeOf", "Gather", "Concat"} & types.keys()
@@ -96,7 +96,7 @@ def test_a_flatten_copies_its_first_dim() -> None:
     for rows in (4, 1):
         smaller, types = same(build.relu(y), numbers(rows, 2, 3))
         assert not {"ShapeOf", "Slice", "ReduceProd", "Concat"} & types.keys()
-    # Beside a size of 0 that is no copy, -1 is 1.
+    # With a size of 0 that is no copy, -1 is 1.
     assert outputs(smaller, [numbers(0, 2, 3)])[0].shape == (0, 6)
 
 
@@ -136,7 +136,7 @@ def test_what_may_change_something_stays() -> None:
         assert types[type_name] == 1
 
 
-def test_an_output_that_is_an_input_keeps_its_layer() -> None:
+def test_output_equal_to_input_keeps_its_layer() -> None:
     x = build.parameter([2], name="x")
     y = build.result(build.convert(x, "f32"), name="y")
     z = build.result(build.convert(x, "f32"), name="z")
@@ -144,7 +144,7 @@ def test_an_output_that_is_an_input_keeps_its_layer() -> None:
     assert [port.name for port in smaller.outputs] == ["y", "z"]
 
 
-def test_equal_layers_are_merged_and_random_ones_are_not() -> None:
+def test_equal_layers_are_merged_except_random() -> None:
     x = build.parameter([3], name="x")
     smaller, types = same(build.add(build.exp(x), build.exp(x)), numbers(3))
     assert types["Exp"] == 1
@@ -187,7 +187,7 @@ def test_a_chain_of_reshapes_is_one() -> None:
     assert types["Reshape"] + types["Unsqueeze"] == 1
 
 
-def test_ports_declare_what_is_inferred(tmp_path: Path) -> None:
+def test_ports_declare_inferred_types(tmp_path: Path) -> None:
     smaller = simplified(ir_exec.read_model(ONNX / "assigned.onnx"))
     smaller.save(tmp_path / "found.xml")
     report = ir_exec.check_model(tmp_path / "found.xml")

@@ -43,14 +43,14 @@ def test_a_name_comes_before_a_number() -> None:
 
 
 @pytest.mark.parametrize("name", ["in2", "in", "out0", "in-1", "in00x", "inn"])
-def test_names_that_are_no_inputs(name: str) -> None:
+def test_names_of_no_inputs(name: str) -> None:
     with pytest.raises(ir_exec.EvaluationError) as caught:
         ir_exec.compile_model(difference())({name: A, "b": B})
     assert caught.value.code == Code.unknown_input
     assert "a, b" in caught.value.message
 
 
-def test_shapes_that_are_asked_about() -> None:
+def test_requested_shapes() -> None:
     model = difference()
     report = ir_exec.check_model(model, shapes=join_shapes(["in0[3],in1[4]"]))
     assert not report.ok
@@ -59,7 +59,7 @@ def test_shapes_that_are_asked_about() -> None:
 
 
 @pytest.mark.parametrize("key", ["nope", "mins", 2, -3, "out2"])
-def test_outputs_that_are_not_there(key: str | int) -> None:
+def test_missing_outputs_are_reported(key: str | int) -> None:
     result = ir_exec.compile_model(difference())([A, B])
     with pytest.raises(KeyError) as caught:
         result[key]

@@ -19,7 +19,7 @@ from tests.conformance.compare import type_faults, value_faults
 from tests.conformance.oracle import Oracle, Refused
 from tests.helpers.facts import fault_with, naming
 from tests.helpers.network_text import NetworkText, Output, tied_input, tied_output
-from tests.helpers.values import typed
+from tests.helpers.values import make_type
 
 TRUE = np.array(True)
 ROW = np.array([[1, 2]], np.float32)
@@ -160,7 +160,7 @@ def constants_and_invariants(trip_count: int = 3) -> NetworkText:
     return net
 
 
-def nested(shape: str = "1,2", *, counted: bool = False) -> NetworkText:
+def nested_loops(shape: str = "1,2", *, counted: bool = False) -> NetworkText:
     """Three iterations over rows of y, in each of which a loop adds multiples of the row to x."""
     net = NetworkText()
     outer = NetworkText(net)
@@ -204,7 +204,7 @@ def recurrent(type: str, x: str, hidden: str) -> NetworkText:
     return net
 
 
-def unsliced(out: dict[str, object]) -> NetworkText:
+def loop_without_slices(out: dict[str, object]) -> NetworkText:
     """A TensorIterator without parts of inputs, which doubles its value in each iteration."""
     net = NetworkText()
     body = NetworkText(net)
@@ -305,9 +305,9 @@ ANSWERED: dict[str, tuple[NetworkText, Sequence[Array]]] = {
     "pairs of any size": (iterator(PAIRS, shape="?,2"), [MATRIX]),
     "pairs backward": (iterator(PAIRS_BACKWARD), [MATRIX]),
     "pairs taken backward": (iterator(PAIRS_BACKWARD, PAIRS, shape="?,2"), [MATRIX]),
-    "no parts": (unsliced({}), [ROW]),
-    "one part of the output": (unsliced({"axis": 0}), [ROW]),
-    "three parts of the output": (unsliced({"axis": 0, "start": 0, "end": 3}), [ROW]),
+    "no parts": (loop_without_slices({}), [ROW]),
+    "one part of the output": (loop_without_slices({"axis": 0}), [ROW]),
+    "three parts of the output": (loop_without_slices({"axis": 0, "start": 0, "end": 3}), [ROW]),
     "counted": (loop(*STARTS), [ROW]),
     "counted, any size": (loop(*STARTS, shape="?,2"), [ROW]),
     "counted, any dims": (loop(*STARTS, shape="?,?"), [ROW]),
@@ -335,9 +335,9 @@ ANSWERED: dict[str, tuple[NetworkText, Sequence[Array]]] = {
     "values of any size that change places": (fibonacci("?"), [VECTOR, VECTOR]),
     "cascade of dims": (cascade(), [ONE, ONE, ONE]),
     "constants and invariants": (constants_and_invariants(), [VECTOR]),
-    "loop in a loop": (nested(), [ROW, MATRIX[:3]]),
-    "loop of any size in a loop": (nested("?,2"), [ROW, MATRIX[:3]]),
-    "loop in a loop, of as many trips as iterations": (nested(counted=True), [ROW, MATRIX[:3]]),
+    "loop in a loop": (nested_loops(), [ROW, MATRIX[:3]]),
+    "loop of any size in a loop": (nested_loops("?,2"), [ROW, MATRIX[:3]]),
+    "loop in a loop, of as many trips as iterations": (nested_loops(counted=True), [ROW, MATRIX[:3]]),
     "variable": (accumulator(), [MATRIX[:3, :1]]),
     "variable without initial value": (accumulator(initial=False), [MATRIX[:3, :1]]),
     "if": (branches(same, twice), [TRUE, VECTOR]),
@@ -390,7 +390,7 @@ def test_types(name: str, oracle: Oracle) -> None:
 @pytest.mark.parametrize("type", ["Loop", "TensorIterator"])
 @pytest.mark.parametrize("x", ["5,2,3", "?,2,?", "?,?,?", "..."])
 @pytest.mark.parametrize("hidden", ["2,4", "?,4", "2,?", "?,?", "..."])
-def test_what_the_body_knows_of_a_state_is_known_of_the_output(type: str, x: str, hidden: str, oracle: Oracle) -> None:
+def test_known_state_facts_reach_the_output(type: str, x: str, hidden: str, oracle: Oracle) -> None:
     file = recurrent(type, x, hidden).file()
     answer = oracle.types(file)
     assert not isinstance(answer, Refused), answer.reason
@@ -404,7 +404,7 @@ def test_what_the_body_knows_of_a_state_is_known_of_the_output(type: str, x: str
     ("initial", "expected"),
     [("1,2", "1..2,2"), ("3,2", "2..3,2"), ("?,2", "2,2"), ("2,2", "2,2"), ("1..4,?", "2,2"), ("2", "...")],
 )
-def test_a_loop_that_may_not_run_has_its_initial_value(initial: str, expected: str) -> None:
+def test_possibly_skipped_loop_includes_initial_value(initial: str, expected: str) -> None:
     net = NetworkText()
     body = NetworkText(net)
     inputs = [net.parameter("", "i64"), net.const(TRUE), net.parameter(initial)]
@@ -418,7 +418,7 @@ def test_a_loop_that_may_not_run_has_its_initial_value(initial: str, expected: s
 
 
 @pytest.mark.parametrize("trips", [0, 2])
-def test_a_loop_that_does_not_run_gives_an_initial_value_of_another_shape(trips: int) -> None:
+def test_skipped_loop_gives_initial_value_of_other_shape(trips: int) -> None:
     net = NetworkText()
     body = NetworkText(net)
     inputs = [net.parameter("", "i64"), net.const(TRUE), net.parameter("3,2")]
@@ -525,10 +525,10 @@ def test_runs_that_fail(net: NetworkText, inputs: list[Array], words: fault_with
         (iterator({"axis": 2}), "IR503", fault_with("axis", actual=2, expected="-2 to 1")),
     ],
 )
-def test_networks_that_are_refused(net: NetworkText, code: str, words: fault_with) -> None:
+def test_refused_networks(net: NetworkText, code: str, words: fault_with) -> None:
     file = net.file()
     with pytest.raises(ir_exec.IRError) as caught:
-        ir_exec.read_model(file.xml, weights=file.weights).types  # noqa: B018  # typed when asked
+        ir_exec.read_model(file.xml, weights=file.weights).types  # noqa: B018  # typed on access
     assert caught.value.code == code
     assert caught.value == words
 
@@ -543,17 +543,17 @@ def test_parts_must_agree() -> None:
     net.result(net.loop(1, "TensorIterator", inputs, body, ties)[0])
     file = net.file()
     with pytest.raises(ir_exec.ShapeError, match=naming("3", "4")):
-        ir_exec.read_model(file.xml, weights=file.weights).types  # noqa: B018  # typed when asked
+        ir_exec.read_model(file.xml, weights=file.weights).types  # noqa: B018  # typed on access
 
 
-def test_what_the_other_branch_would_give_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_branch_is_inferred_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[object] = []
 
-    def counted(*arguments: Any, **further: Any) -> list[TensorType]:
+    def count_calls(*arguments: Any, **further: Any) -> list[TensorType]:
         asked.append(arguments)
         return infer_body(*arguments, **further)
 
-    monkeypatch.setattr(bodies, "infer_body", counted)
+    monkeypatch.setattr(bodies, "infer_body", count_calls)
     file = branches(same, total).file()
     compiled = ir_exec.compile_model(file.xml, weights=file.weights)
     compiled([np.array(False), VECTOR])
@@ -575,7 +575,7 @@ def test_a_variable_of_a_body_lives_on() -> None:
 
 
 def test_a_branch_does_not_end_the_run_for_variables() -> None:
-    """What is assigned before an If runs is not read after it: it is for the next run."""
+    """Assignments before an If runs are not read after it: they are for the next run."""
     net = NetworkText()
     declared = {"variable_id": "v", "variable_type": "f32", "variable_shape": "2"}
     x = net.parameter("2")
@@ -594,7 +594,7 @@ def test_a_branch_does_not_end_the_run_for_variables() -> None:
 
 
 def test_large_values_of_an_iteration_outlive_the_next() -> None:
-    """Where memory of dead values is written to again, parts that wait to be put together are not dead."""
+    """If memory of dead values is written to again, parts that wait to be put together are not dead."""
 
     def step(body: NetworkText, parameter: Output, number: Output) -> Output:
         moved = body.op("Add", parameter, number)
@@ -610,7 +610,7 @@ def test_large_values_of_an_iteration_outlive_the_next() -> None:
     np.testing.assert_array_equal(last, parts[3:])
 
 
-def filled(
+def filling_loop(
     *,
     collected: bool = False,
     twice: bool = False,
@@ -651,12 +651,12 @@ def filled(
 
 
 FILLED: dict[str, tuple[NetworkText, int]] = {
-    "alone": (filled(), 3),
-    "changes places": (filled(swapped=True), 2),
-    "collected": (filled(collected=True), 0),
-    "handed on twice": (filled(twice=True), 0),
-    "read by another result": (filled(read=True), 0),
-    "assigned to a variable": (filled(assigned=True), 0),
+    "alone": (filling_loop(), 3),
+    "changes places": (filling_loop(swapped=True), 2),
+    "collected": (filling_loop(collected=True), 0),
+    "handed on twice": (filling_loop(twice=True), 0),
+    "read by another result": (filling_loop(read=True), 0),
+    "assigned to a variable": (filling_loop(assigned=True), 0),
 }
 """Loops, and the number of iterations that may write into the vector of the one before."""
 
@@ -679,7 +679,7 @@ def test_iterations_write_into_the_value_of_the_one_before(name: str, monkeypatc
 
 
 @each
-def test_values_where_buffers_of_any_size_are_overwritten(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_in_overwritten_buffers(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planner, "OVERWRITE_FROM", 1)
     check_as_observed(*ANSWERED[name])
 
@@ -697,12 +697,12 @@ def test_iterations_with_inputs_of_equal_types_look_up_one_plan(
     looked_up = 0
     get = planner.Plans.get
 
-    def counted(plans: planner.Plans, *arguments: Any, **options: Any) -> Plan:
+    def count_calls(plans: planner.Plans, *arguments: Any, **options: Any) -> Plan:
         nonlocal looked_up
         looked_up += 1
         return get(plans, *arguments, **options)
 
-    monkeypatch.setattr(planner.Plans, "get", counted)
+    monkeypatch.setattr(planner.Plans, "get", count_calls)
     compiled(file.inputs)
     assert looked_up - 1 == expected, "one more is the plan of the model"
 
@@ -752,7 +752,7 @@ def test_outputs_of_a_body_are_the_callers_own() -> None:
     assert [compiled([data])[i].tolist() for i in range(3)] == [[1, 2], [7], [7, 7, 7]]
 
 
-def test_an_error_inside_of_a_body_names_the_inner_layer() -> None:
+def test_error_in_body_names_the_inner_layer() -> None:
     file = loop(shape="?,?", step=lambda body, x, _: body.op("Concat", x, body.const(ROW), axis=0)).file()
     with pytest.raises(ir_exec.ShapeError) as caught:
         ir_exec.compile_model(file.xml, weights=file.weights)([int64(2), TRUE, np.zeros((1, 3), np.float32)])
@@ -828,13 +828,11 @@ def test_a_loop_needs_a_condition() -> None:
     ("element_type", "shape", "expected"),
     [("f32", "...", "f32[...]"), ("dynamic", "?,2", "dynamic[?,2]"), ("dynamic", "...", "f16[3]")],
 )
-def test_half_a_type_of_a_body_input_takes_the_place_of_the_declared_one(
-    element_type: str, shape: str, expected: str
-) -> None:
-    """Only where nothing at all is known of a value, the body's own declaration stands."""
+def test_partial_body_input_type_replaces_declaration(element_type: str, shape: str, expected: str) -> None:
+    """Only for a completely unknown value the body's own declaration counts."""
     body = NetworkText()
     body.result(body.parameter("3", "f16"))
     xml = f'<?xml version="1.0"?><net name="body" version="11">{body.text()}</net>'
     model = ir_exec.read_model(xml.encode(), weights=b"")
-    (type_,) = infer_body(model.graph, [typed(shape, element_type)], None)
+    (type_,) = infer_body(model.graph, [make_type(shape, element_type)], None)
     assert str(type_) == expected

@@ -41,7 +41,7 @@ def test_a_complete_model_fits_all_calls() -> None:
     assert (bound.depends, bound.summary) == ({}, None)
 
 
-def test_layers_that_depend_on_inputs_are_complete_for_the_calls() -> None:
+def test_input_dependent_layers_are_complete_for_calls() -> None:
     bound = bind_calls(dependent(), [ROWS, 1], {"x": ROWS * 2, "axis": 1})
     assert not bound.model.is_partial
     assert bound.depends == {"axis": "value 1"}
@@ -50,7 +50,7 @@ def test_layers_that_depend_on_inputs_are_complete_for_the_calls() -> None:
     np.testing.assert_array_equal(outputs, [np.cumprod(ROWS, 1), np.cumprod(ROWS * 2, 1)])
 
 
-def test_calls_that_need_different_models_are_an_error() -> None:
+def test_calls_of_different_models_are_an_error() -> None:
     with pytest.raises(EvaluationError, match=naming("axis"), check=coded("IR705")):
         bind_calls(dependent(), [ROWS, 0], [ROWS, 1])
 

@@ -37,7 +37,7 @@ def test_layers_and_ports_in_the_order_asked_for() -> None:
 
 
 def test_layers_behind_a_result() -> None:
-    """A Result stands before the layer that is asked for, and one has the name of a Result."""
+    """A Result precedes the requested layer, and one has the name of a Result."""
     net = NetworkText()
     relu = net.op("ReLU", net.parameter("2"))
     first = net.result(relu)
@@ -50,7 +50,7 @@ def test_layers_behind_a_result() -> None:
     assert [outputs[position].tolist() for position in range(3)] == [[0, -2], [0, 2], [-1, 2]]
 
 
-def test_the_model_stays_as_it_was() -> None:
+def test_model_is_unchanged() -> None:
     file = network().file()
     model = read_model(file.xml, weights=file.weights)
     compile_model(model, outputs=["relu1"])
@@ -75,7 +75,7 @@ def test_variables_are_assigned_all_the_same() -> None:
     assert seen.count("Assign") == assigns > 0
 
 
-def test_names_that_are_not_there() -> None:
+def test_missing_names_are_reported() -> None:
     file = network().file()
     model = read_model(file.xml, weights=file.weights)
     with pytest.raises(EvaluationError, match=naming("tahn4")) as caught:

@@ -26,11 +26,11 @@ from tests.runtime.test_state import network
 SAMPLES = Path(__file__).parents[2] / "samples"
 
 
-def pickled(thing: Any) -> Any:
+def pickle_copy(thing: Any) -> Any:
     return pickle.loads(pickle.dumps(thing))
 
 
-WAYS = pytest.mark.parametrize("way", [pickled, copy.copy, copy.deepcopy])
+WAYS = pytest.mark.parametrize("way", [pickle_copy, copy.copy, copy.deepcopy])
 
 
 def named_inputs(name: str) -> dict[str, Array]:
@@ -46,7 +46,7 @@ def assert_same(actual: ir_exec.Results, expected: ir_exec.Results) -> None:
 
 @WAYS
 @pytest.mark.parametrize("name", ["bert", "gnn_step", "gather_elements"])
-def test_what_comes_back_runs_as_before(name: str, way: Callable[[Any], Any]) -> None:
+def test_unpickled_model_runs_as_before(name: str, way: Callable[[Any], Any]) -> None:
     model = ir_exec.read_model(SAMPLES / f"{name}.xml")
     compiled = ir_exec.compile_model(model, threads=1)
     inputs = named_inputs(name)
@@ -70,7 +70,7 @@ def test_shapes_go_along_and_copies_are_reshaped_apart(way: Callable[[Any], Any]
     assert str(way(compiled).outputs[0].shape) == "[1..8,16,32]"
 
 
-def test_weights_go_by_path_and_a_changed_file_is_an_error(tmp_path: Path) -> None:
+def test_weights_are_pickled_by_path_and_checked(tmp_path: Path) -> None:
     path = tmp_path / "bert.xml"
     for suffix in (".xml", ".bin"):
         shutil.copyfile(SAMPLES / f"bert{suffix}", path.with_suffix(suffix))
@@ -101,7 +101,7 @@ def test_weights_without_a_file_go_by_value(way: Callable[[Any], Any]) -> None:
 
 @WAYS
 @pytest.mark.parametrize("from_file", [False, True])
-def test_weights_that_reading_has_added_go_along(way: Callable[[Any], Any], from_file: bool, tmp_path: Path) -> None:
+def test_weights_added_by_reading_are_pickled(way: Callable[[Any], Any], from_file: bool, tmp_path: Path) -> None:
     weights: bytes | Path = b"\0" * 4
     if from_file:
         (tmp_path / "image.bin").write_bytes(b"\0" * 4)
@@ -116,7 +116,7 @@ def test_weights_that_reading_has_added_go_along(way: Callable[[Any], Any], from
 def test_settings_go_along() -> None:
     compiled = ir_exec.compile_model(SAMPLES / "bert.xml", max_memory=1000)
     with pytest.raises(ir_exec.ResourceError, match=naming("1,000")):
-        pickled(compiled)(named_inputs("bert"))
+        pickle_copy(compiled)(named_inputs("bert"))
 
 
 @WAYS
@@ -137,7 +137,7 @@ def test_deep_networks_can_be_pickled() -> None:
     for _ in range(3000):
         value = text.op("Negative", value)
     text.result(value)
-    assert pickled(ir_exec.compile_model(text.file().xml))([np.ones(2, np.float32)])[0].tolist() == [1, 1]
+    assert pickle_copy(ir_exec.compile_model(text.file().xml))([np.ones(2, np.float32)])[0].tolist() == [1, 1]
 
 
 def test_process_pools_take_compiled_models_and_operators_of_users() -> None:

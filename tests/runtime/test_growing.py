@@ -199,7 +199,7 @@ def test_other_axes(axis: int) -> None:
     assert np.array_equal(output, np.concatenate(parts, axis))
 
 
-def test_there_is_no_room_in_a_small_budget() -> None:
+def test_small_budget_leaves_no_room() -> None:
     """The room for more elements is not worth a failure."""
     x = build.parameter([1, None], "f32", name="x")
     cache = build.concat([build.read_value(np.zeros((1, 0), np.float32), "v", shape=[1, None]), x], 1)

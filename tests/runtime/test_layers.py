@@ -40,7 +40,7 @@ def panels() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("panels")
-def test_an_observer_sees_the_same_layers_before_and_after_other_calls() -> None:
+def test_observer_sees_equal_layers_around_other_calls() -> None:
     compiled = ir_exec.compile_model(product(), optimize="full")
     before = layers_seen(compiled, ROWS)
     compiled([ROWS])

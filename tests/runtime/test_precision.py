@@ -1,4 +1,4 @@
-"""Networks of 16-bit floats: computed in f32, rounded where they say so, or computed in their own types."""
+"""Networks of 16-bit floats: computed in f32, rounded where they declare it, or computed in their own types."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def of(element_type: str, *values: float) -> Array:
     return np.array(values).astype(ElementType[element_type].dtype)
 
 
-def compiled(file: IRFile, **options: Any) -> ir_exec.CompiledModel:
+def compile_file(file: IRFile, **options: Any) -> ir_exec.CompiledModel:
     return ir_exec.compile_model(ir_exec.read_model(file.xml, weights=file.weights), **options)
 
 
 def outputs(file: IRFile, **options: Any) -> list[Array]:
-    return list(compiled(file, **options)(list(file.inputs)).values())
+    return list(compile_file(file, **options)(list(file.inputs)).values())
 
 
 def plus_minus(net: NetworkText, x: Output, element_type: str) -> Output:
@@ -50,7 +50,7 @@ def plus_minus(net: NetworkText, x: Output, element_type: str) -> Output:
 
 
 @both
-def test_values_are_computed_in_f32_and_returned_in_the_type_of_the_output(element_type: str) -> None:
+def test_values_are_computed_in_f32_and_returned_in_output_type(element_type: str) -> None:
     net = NetworkText()
     net.result(plus_minus(net, net.parameter("1", element_type), element_type))
     file = net.file(of(element_type, 0.5))
@@ -90,7 +90,7 @@ def test_convert_rounds(element_type: str) -> None:
 
 @both
 @pytest.mark.parametrize("type", ["Convert", "ConvertLike"])
-def test_a_conversion_to_the_type_that_a_value_has_already_is_none(type: str, element_type: str) -> None:
+def test_conversion_to_same_type_is_removed(type: str, element_type: str) -> None:
     net = NetworkText()
     x = net.parameter("1", element_type)
     lost = net.const(of(element_type, LOST[element_type]))
@@ -109,7 +109,7 @@ def test_convert_like_rounds_to_the_type_of_the_file(element_type: str) -> None:
     net = NetworkText()
     data, like = net.parameter("1"), net.parameter("?", element_type)
     net.result(net.op("Convert", net.op("ConvertLike", data, like), destination_type="f32"))
-    run = compiled(net.file())
+    run = compile_file(net.file())
     for length in (0, 1, 2, 3):
         (result,) = run(
             [of("f32", LOST[element_type] + 0.5), np.zeros(length, ElementType[element_type].dtype)]
@@ -137,7 +137,7 @@ def test_variables_keep_values_of_their_type(element_type: str, opset: int) -> N
     total = net.op("Add", state, x)
     net.op("Assign", total, opset=opset, variable_id="v")
     net.result(net.op("Convert", total, destination_type="f32"))
-    run = compiled(net.file())
+    run = compile_file(net.file())
     x_value = of(element_type, 0.5)
     assert run([x_value])[0].tolist() == [LOST[element_type] + 0.5]
     assert run([x_value])[0].tolist() == [LOST[element_type] + 0.5]
@@ -145,13 +145,13 @@ def test_variables_keep_values_of_their_type(element_type: str, opset: int) -> N
     assert run([x_value])[0].tolist() == [LOST[element_type] + 0.5]
 
 
-def test_a_variable_without_an_initial_value_is_zeros() -> None:
+def test_variable_without_initial_value_is_zeros() -> None:
     net = NetworkText()
     state = net.op("ReadValue", opset=6, variable_id="v", variable_type="f16", variable_shape="2")
     total = net.op("Add", state, net.parameter("2", "f16"))
     net.op("Assign", total, opset=6, variable_id="v")
     net.result(total)
-    run = compiled(net.file())
+    run = compile_file(net.file())
     assert [run([of("f16", 1, 2)])[0].tolist() for _ in range(2)] == [[1, 2], [2, 4]]
 
 
@@ -167,7 +167,7 @@ def test_layers_that_name_a_type_make_f32(element_type: str) -> None:
     assert outputs(net.file(), precision="file")[0].tolist() != list(range(2**12))
 
 
-def drawn(element_type: str) -> Array:
+def draw_twice(element_type: str) -> Array:
     net = NetworkText()
     low, high = net.const(of(element_type, 0)), net.const(of(element_type, 1))
     numbers = net.op(
@@ -181,17 +181,17 @@ def drawn(element_type: str) -> Array:
         op_seed=2,
     )
     net.result(net.op("Convert", numbers, destination_type="f32"))
-    run = compiled(net.file())
+    run = compile_file(net.file())
     return np.concatenate([run([])[0] for _ in range(2)])
 
 
 @both
 def test_random_numbers_are_those_of_f32(element_type: str) -> None:
-    np.testing.assert_array_equal(drawn(element_type), drawn("f32"))
+    np.testing.assert_array_equal(draw_twice(element_type), draw_twice("f32"))
 
 
 @both
-def test_observers_see_what_is_computed(element_type: str) -> None:
+def test_observers_see_computed_values(element_type: str) -> None:
     net = NetworkText()
     net.result(plus_minus(net, net.parameter("1", element_type), element_type))
     seen: list[tuple[str, str]] = []
@@ -199,13 +199,13 @@ def test_observers_see_what_is_computed(element_type: str) -> None:
     def observe(node: Node, inputs: list[Array], outputs: list[Array]) -> None:
         seen.append((node.type, ElementType.of(outputs[0]).name))
 
-    compiled(net.file())([of(element_type, 0.5)], observe=observe)
+    compile_file(net.file())([of(element_type, 0.5)], observe=observe)
     assert seen == [("Add", "f32"), ("Subtract", "f32")]
 
 
 @both
 def test_bodies_of_loops_are_computed_in_f32(element_type: str) -> None:
-    """Three times + 0.5 from LOST on; the body also converts a constant like its Parameter."""
+    """Three times + 0.5, starting at LOST; the body also converts a constant like its Parameter."""
     net = NetworkText()
     start = net.parameter("1", element_type)
     body = NetworkText(net)
@@ -227,7 +227,7 @@ def test_bodies_of_loops_are_computed_in_f32(element_type: str) -> None:
 
 @both
 def test_a_conversion_in_a_body_rounds(element_type: str) -> None:
-    """The body converts 1/3 of f32 like a Parameter whose type only the network around it tells."""
+    """The body converts 1/3 of f32 like a Parameter whose type comes from the outer network alone."""
     net = NetworkText()
     x, like = net.parameter("1"), net.parameter("2", element_type)
     body = NetworkText(net)
@@ -270,8 +270,8 @@ def test_branches_are_computed_in_f32(element_type: str, condition: bool) -> Non
     [(name, "f16") for name in NETWORKS]
     + [(name, "bf16") for name in ("conv_zoo", "gnn_gcn_gat", "lstm", "matrix_ops", "script_if")],
 )
-def test_a_network_in_short_floats_gives_what_its_f32_weights_give(name: str, element_type: str) -> None:
-    """The same network in f32 with weights that short floats hold; outputs differ by one rounding."""
+def test_short_float_network_equals_rounded_f32_weights(name: str, element_type: str) -> None:
+    """The network in f32 with weights that short floats hold; outputs differ by one rounding."""
     file, rounded = in_short_floats(NETWORKS[name], element_type)
     model = ir_exec.read_model(file.xml, weights=file.weights)
     inputs = arrays(NETWORKS[name], "inputs")
@@ -291,7 +291,7 @@ def test_a_network_in_short_floats_gives_what_its_f32_weights_give(name: str, el
         np.testing.assert_allclose(ours, theirs, rtol=last_place, atol=1e-5 * np.abs(theirs).max(initial=0))
 
 
-def weighted(count: int, element_type: str) -> IRFile:
+def weighted_file(count: int, element_type: str) -> IRFile:
     """x * w1 * w2 ..., with weights of 64 KiB of 16-bit floats each, which all come before the products."""
     net = NetworkText()
     x = net.parameter("32768", element_type)
@@ -305,17 +305,17 @@ def weighted(count: int, element_type: str) -> IRFile:
 
 @both
 def test_expanded_weights_take_twice_their_bytes_and_kept_ones_none(element_type: str) -> None:
-    file = weighted(4, element_type)
-    expanded, compact = compiled(file), compiled(file, weight_mode="keep")
+    file = weighted_file(4, element_type)
+    expanded, compact = compile_file(file), compile_file(file, weight_mode="keep")
     np.testing.assert_array_equal(expanded(list(file.inputs))[0], compact(list(file.inputs))[0])
     assert expanded.memory_plan().constants == 4 * 2**17
     plan = compact.memory_plan()
     assert plan.constants == 0
-    # One weight at a time, the value before it and the value behind it.
+    # One weight at a time, the value before it and the value after it.
     assert plan.peak <= 3 * 2**17
 
 
-def test_a_kept_constant_that_is_an_output_itself() -> None:
+def test_kept_constant_as_output() -> None:
     net = NetworkText()
     weights = np.arange(2**13).astype(np.float16)
     constant = net.const(weights)
@@ -326,9 +326,9 @@ def test_a_kept_constant_that_is_an_output_itself() -> None:
     np.testing.assert_array_equal(second, weights + weights)
 
 
-def test_the_other_precision_keeps_weights_as_they_are() -> None:
-    file = weighted(2, "f16")
-    run = compiled(file, precision="file")
+def test_other_precision_keeps_weights() -> None:
+    file = weighted_file(2, "f16")
+    run = compile_file(file, precision="file")
     run(list(file.inputs))
     assert run.memory_plan().constants == 0
 
@@ -338,21 +338,21 @@ def test_another_precision_is_refused(precision: Any) -> None:
     net = NetworkText()
     net.result(net.parameter("1"))
     with pytest.raises(ir_exec.EvaluationError, match=naming("f32", "file")) as error:
-        compiled(net.file(), precision=precision)
+        compile_file(net.file(), precision=precision)
     assert error.value.code == "IR704"
 
 
 def test_a_pickle_keeps_the_precision() -> None:
     net = NetworkText()
     net.result(plus_minus(net, net.parameter("1", "f16"), "f16"))
-    copy = pickle.loads(pickle.dumps(compiled(net.file(), precision="file")))
+    copy = pickle.loads(pickle.dumps(compile_file(net.file(), precision="file")))
     assert copy([of("f16", 0.5)])[0].tolist() == [0]
 
 
 def test_inputs_keep_their_declared_type() -> None:
     net = NetworkText()
     net.result(net.op("ReLU", net.parameter("1", "f16")))
-    run = compiled(net.file())
+    run = compile_file(net.file())
     assert run([[0.5]])[0].dtype == np.float16
     with pytest.raises(ir_exec.ElementTypeError, match=naming("complex64", "f16")):
         run([np.array([0.5j], np.complex64)])
@@ -364,12 +364,12 @@ def test_results_share_no_memory_with_inputs() -> None:
     for _ in range(2):
         net.result(x)
     data = of("f16", 1, 2)
-    first, other = compiled(net.file())([data]).values()
+    first, other = compile_file(net.file())([data]).values()
     first[:] = 0
     assert data.tolist() == other.tolist() == [1, 2]
 
 
-def test_an_input_of_an_open_type_is_computed_in_its_own() -> None:
+def test_open_type_input_keeps_its_type() -> None:
     net = NetworkText()
     net.result(plus_minus(net, net.parameter("1", "dynamic"), "f16"))
     (result,) = outputs(net.file(of("f16", 0.5)))
@@ -377,7 +377,7 @@ def test_an_input_of_an_open_type_is_computed_in_its_own() -> None:
     assert result.tolist() == [0]
 
 
-def test_every_operator_that_takes_short_floats_takes_f32() -> None:
+def test_operators_of_short_floats_take_f32() -> None:
     short = element_types(SHORT)
     for cls in registry.registered():
         for input in cls.inputs:
@@ -411,7 +411,7 @@ class OnlyShort(Op):
 
 @pytest.mark.usefixtures("forgotten_extensions")
 @pytest.mark.parametrize("dim", ["1", "?"])
-def test_operators_of_users_get_f32_unless_they_refuse_it(dim: str) -> None:
+def test_custom_operators_get_f32_by_default(dim: str) -> None:
     register_op("Lowered", version="extension")(Lowered)
     register_op("OnlyShort", version="extension")(OnlyShort)
     net = NetworkText()
@@ -425,7 +425,7 @@ def test_operators_of_users_get_f32_unless_they_refuse_it(dim: str) -> None:
     xml = file.xml
     for name in (b"Lowered", b"OnlyShort"):
         xml = xml.replace(b'type="%b" version="opset1"' % name, b'type="%b" version="extension"' % name)
-    # 2049 is no f16: the operator that takes nothing else got 2048, the layers around it go on with 2049.
+    # 2049 is no f16: the operator that takes nothing else got 2048, the other layers continue with 2049.
     result = outputs(IRFile(xml, file.weights, file.inputs))
     assert [array.tolist() for array in result] == [[1 + 2049], [4096 + 2049], True]
 
@@ -454,7 +454,7 @@ def test_an_operator_of_users_may_be_data_movement(is_mover: bool) -> None:
 
 
 @pytest.mark.parametrize(("reduction", "is_as_in_file"), [("none", True), ("sum", False)])
-def test_a_network_that_only_moves_16_bit_floats_runs_as_in_its_file(reduction: str, is_as_in_file: bool) -> None:
+def test_data_movement_network_of_16_bit_floats_runs_as_stored(reduction: str, is_as_in_file: bool) -> None:
     data = build.parameter([2, 3], "f16")
     moved = build.scatter_elements_update(
         build.transpose(data, [1, 0]), [[0, 0]], build.slice(data, [0, 0], [1, 2], [1, 1]), 0, reduction=reduction
@@ -472,7 +472,7 @@ def test_a_network_that_only_moves_16_bit_floats_runs_as_in_its_file(reduction: 
 
 @pytest.mark.parametrize("precision", ["f32", "file"])
 @both
-def test_what_fills_up_is_the_lowest_value_of_the_file(element_type: str, precision: Any) -> None:
+def test_padding_is_lowest_value_of_file_type(element_type: str, precision: Any) -> None:
     lowest = float({"f16": -65504.0, "bf16": -3.3895313892515355e38}[element_type])
     x = build.parameter([1, 1, 3], element_type, name="x")
     twice = build.add(x, x)
@@ -497,7 +497,7 @@ def test_what_fills_up_is_the_lowest_value_of_the_file(element_type: str, precis
 
 
 def test_no_class_is_made_for_a_network() -> None:
-    """Operators that stand for others repeat what their classes say, without classes of their own."""
+    """Operators that replace others repeat the facts of their classes, without additional classes."""
     data = build.parameter([1, 2, 6, 6], "f16", name="x")
     pooled = build.op(
         "MaxPool", data, strides=[2, 2], dilations=[1, 1], kernel=[2, 2], pads_begin=[0, 0], pads_end=[0, 0]

@@ -1,4 +1,4 @@
-"""What people write who come from OpenVINO: ports as keys, infer requests, tensors and variables."""
+"""The interface of users of OpenVINO: ports as keys, infer requests, tensors and variables."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class TestArguments:
             ir_exec.compile_model(GATHER, device)
         assert caught.value.code == "IR704"
 
-    def test_the_second_argument_of_read_model_is_the_bin(self, tmp_path: Path) -> None:
+    def test_second_argument_of_read_model_is_the_bin(self, tmp_path: Path) -> None:
         (tmp_path / "elsewhere.bin").write_bytes((SAMPLES / "bert.bin").read_bytes())
         (tmp_path / "bert.xml").write_bytes((SAMPLES / "bert.xml").read_bytes())
         model = ir_exec.read_model(tmp_path / "bert.xml", tmp_path / "elsewhere.bin")
@@ -66,7 +66,7 @@ class TestPorts:
             (None, naming(2, "data", "indices")),
         ],
     )
-    def test_there_is_no_such_port(self, key: str, words: str) -> None:
+    def test_missing_port(self, key: str, words: str) -> None:
         model = ir_exec.read_model(GATHER)
         for network in (model, ir_exec.compile_model(model)):
             with pytest.raises(ir_exec.EvaluationError, match=words) as caught:
@@ -104,7 +104,7 @@ class TestResults:
         assert by_port[compiled.output("pooled")] is results["pooled"] is results.to_tuple()[1]
         assert [sorted(names)[-1] for names in results.names()] == ["last_hidden_state", "pooled"]
 
-    def test_what_is_not_there(self) -> None:
+    def test_missing_names_are_reported(self) -> None:
         results = ir_exec.compile_model(GATHER)([DATA, INDICES])
         assert 0 in results
         assert 1 not in results
@@ -124,7 +124,7 @@ class TestCasts:
         assert actual.dtype == expected.dtype
         assert actual.tolist() == expected.tolist()
 
-    def test_what_is_too_large_is_infinite_and_numpy_says_so(self) -> None:
+    def test_too_large_values_become_infinite_with_warning(self) -> None:
         network = net([parameter(0, "f32", (2,), "x"), result(1, "f32", (2,))], [(0, 0, 1, 0)])
         with pytest.warns(RuntimeWarning, match="overflow"):
             assert ir_exec.compile_model(network)([np.array([1e300, 1])])[0].tolist() == [np.inf, 1]
@@ -137,7 +137,7 @@ class TestCasts:
 
 
 class TestInferRequests:
-    def test_it_keeps_the_tensors_of_its_last_run(self) -> None:
+    def test_request_keeps_tensors_of_last_run(self) -> None:
         compiled = ir_exec.compile_model(GATHER)
         request = compiled.create_infer_request()
         results = request.infer({"data": DATA.astype(np.float64), 1: INDICES})
@@ -216,7 +216,7 @@ class TestStates:
         assert compiled.query_state()[0].state.data.sum() == 8
         assert ir_exec.compile_model(GATHER).query_state() == []
 
-    def test_an_initial_value_of_open_dims_has_no_rows(self) -> None:
+    def test_initial_value_of_open_dims_has_no_rows(self) -> None:
         text = NetworkText()
         x = text.parameter("?,3")
         read = text.op("ReadValue", x, opset=6, variable_id="v", variable_type="f32", variable_shape="?,3")

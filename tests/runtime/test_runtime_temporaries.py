@@ -58,7 +58,7 @@ LAYERS = [
 
 
 @pytest.mark.parametrize("layer", LAYERS, ids=str)
-def test_intermediate_arrays_beyond_the_budget_are_refused_before_they_exist(layer: Layer) -> None:
+def test_intermediate_arrays_beyond_budget_are_refused_in_advance(layer: Layer) -> None:
     net = NetworkText()
     shapes = [",".join("?" * array.ndim) for array in layer.inputs]
     ports = [

@@ -1,4 +1,4 @@
-"""Sessions: variables of their own, calls from several threads, and what a failed run leaves behind."""
+"""Sessions: separate variables, calls from several threads, and the state after a failed run."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_variables_of_bodies_are_among_them() -> None:
 
 
 def wide_counter(size: int) -> NetworkText:
-    """The same with enough layers and elements that threads meet in the middle of a run."""
+    """The counter with enough layers and elements that threads meet in the middle of a run."""
     net = NetworkText()
     x = net.parameter(str(size))
     before = net.op("ReadValue", x, opset=6, variable_id="sum", variable_type="f32", variable_shape=str(size))
@@ -140,7 +140,7 @@ def test_calls_without_variables_run_side_by_side() -> None:
     assert [array.tolist() for array in results] == [[1, 1], [1, 1]]
 
 
-def test_a_network_that_is_called_while_it_runs_says_so() -> None:
+def test_concurrent_call_is_reported() -> None:
     compiled = compiled_of(counter())
     with pytest.raises(ir_exec.EvaluationError, match=r"session\(\)"):
         compiled([ONES], observe=lambda *_: compiled([ONES]))
@@ -175,7 +175,7 @@ def failing_at_the_end() -> NetworkText:
     return net
 
 
-def test_a_failed_run_leaves_random_numbers_where_they_were() -> None:
+def test_failed_run_restores_random_state() -> None:
     valid, wrong = np.arange(4), np.array([0, 1, 2, 9])
     compiled, undisturbed = compiled_of(failing_at_the_end()), compiled_of(failing_at_the_end())
     for _ in range(3):
@@ -194,7 +194,7 @@ def test_random_numbers_go_on_from_iteration_to_iteration() -> None:
     assert np.array_equal(second.session()([indices])[0], draw)
 
 
-def test_what_a_failed_run_wrote_is_not_there_for_a_run_that_does_not_write() -> None:
+def test_writes_of_failed_run_are_discarded() -> None:
     """The variable is assigned in one branch of an If alone; after a failed run the other one is taken."""
     from tests.helpers.network_text import tied_input, tied_output
 
@@ -220,7 +220,7 @@ def test_what_a_failed_run_wrote_is_not_there_for_a_run_that_does_not_write() ->
     assert compiled([ONES, np.array(False), np.array([0])])[1].tolist() == [1, 1]
 
 
-def test_an_observer_cannot_change_what_flows_on() -> None:
+def test_observer_cannot_change_values() -> None:
     net = NetworkText()
     x = net.parameter("2")
     net.result(net.op("Negative", net.op("Abs", net.op("Negative", x))))

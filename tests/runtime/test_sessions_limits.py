@@ -1,4 +1,4 @@
-"""What a run may take: memory counted over bodies and constants, iterations of all loops together, seconds."""
+"""Limits of a run: memory counted over bodies and constants, iterations of all loops together, seconds."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ def compiled_of(net: NetworkText, **options: object) -> ir_exec.CompiledModel:
 
 
 def until(last: int) -> Callable[[NetworkText, Output], Output]:
-    """Goes on up to an iteration that no inference knows: the number is compared with a value that is data."""
+    """Continues up to an iteration unknown to inference: the number is compared with a value that is data."""
     return lambda body, count: body.op("Less", count, body.const(int64(last)))
 
 
-def tiled(columns: int) -> Callable[[NetworkText, Output, Output], Output]:
+def tile_to(columns: int) -> Callable[[NetworkText, Output, Output], Output]:
     """[1, 1] becomes [1, columns]."""
     return lambda body, value, _: body.op("Tile", value, body.const(int64([1, columns])))
 
@@ -75,7 +75,7 @@ def tiled(columns: int) -> Callable[[NetworkText, Output, Output], Output]:
 def parts_that_grow() -> NetworkText:
     """2 GiB in parts of 1 MiB, in a loop that only its condition ends."""
     net = NetworkText()
-    net.result(loop(net, net.parameter("1,1"), tiled(MIB // 4), trips=int64(-1), goes_on=until(2048)))
+    net.result(loop(net, net.parameter("1,1"), tile_to(MIB // 4), trips=int64(-1), goes_on=until(2048)))
     return net
 
 
@@ -101,7 +101,7 @@ def parts_of_parts() -> NetworkText:
     net = NetworkText()
 
     def outer(body: NetworkText, value: Output, _: Output) -> Output:
-        return loop(net, value, tiled(MIB // 4), trips=int64(12), enclosing=body)
+        return loop(net, value, tile_to(MIB // 4), trips=int64(12), enclosing=body)
 
     net.result(loop(net, net.parameter("?,1"), outer, trips=int64(60)))
     return net
@@ -152,7 +152,7 @@ def copies_of_a_constant() -> NetworkText:
 
 
 def a_size_that_data_tells() -> NetworkText:
-    """[1, 1] becomes [1, 2^29], as a product of values says."""
+    """[1, 1] becomes [1, 2^29], given by a product of values."""
     net = NetworkText()
     x = net.parameter("1,1")
     size = net.op("Convert", net.op("Multiply", x, net.const(np.float32(2**29))), destination_type="i64")
@@ -204,14 +204,14 @@ def test_a_hostile_loop_takes_no_more_than_the_budget(name: str, tmp_path: Path)
     command = [sys.executable, "-c", CHILD, str(tmp_path / "net.xml"), str(budget)]
     answer = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
     assert answer[1:] == ["IR006"]
-    # Modules that the run imports, and what kernels need besides the tensors.
+    # Modules that the run imports, and the temporary memory of kernels.
     assert int(answer[0]) < budget + 16 * MIB
 
 
 X = np.ones((1, 1), np.float32)
 
 
-def test_a_body_may_take_what_the_run_has_left() -> None:
+def test_body_may_use_remaining_budget() -> None:
     """20 MiB around the loop and 20 MiB in its body, and not both counted by themselves."""
     compiled = compiled_of(a_body_beside_a_large_value(), max_memory=45 * MIB)
     assert compiled([X])[0] == 10 * MIB
@@ -220,19 +220,19 @@ def test_a_body_may_take_what_the_run_has_left() -> None:
     assert caught.value.location.layer_type == "Tile"
 
 
-def test_parts_and_their_final_copy_fit_together_or_not_at_all() -> None:
+def test_parts_and_final_copy_fit_together_or_not_at_all() -> None:
     net = NetworkText()
-    net.result(loop(net, net.parameter("1,1"), tiled(MIB // 4), trips=int64(-1), goes_on=until(9)))
+    net.result(loop(net, net.parameter("1,1"), tile_to(MIB // 4), trips=int64(-1), goes_on=until(9)))
     assert compiled_of(net, max_memory=22 * MIB)([X])[0].shape == (10, MIB // 4)
     with pytest.raises(ir_exec.ResourceError):
         compiled_of(net, max_memory=19 * MIB)([X])
 
 
 def test_values_of_open_shape_are_counted_together() -> None:
-    """Each of the three has 8 MB, which only the run knows."""
+    """Each of the three has 8 MB, known only at run time."""
     net = NetworkText()
     x = net.parameter("?")
-    places = [net.op("NonZero", net.op("Roll", x, *rolled(net, step), opset=7), opset=3) for step in range(3)]
+    places = [net.op("NonZero", net.op("Roll", x, *roll_operands(net, step), opset=7), opset=3) for step in range(3)]
     for indices in places:
         net.result(indices)
     ones = np.ones(10**6, np.float32)
@@ -254,11 +254,11 @@ def test_many_small_values_are_counted_too() -> None:
         compiled_of(net, max_memory=MIB)([ones])
 
 
-def rolled(net: NetworkText, step: int) -> tuple[Output, Output]:
+def roll_operands(net: NetworkText, step: int) -> tuple[Output, Output]:
     return net.const(int64([step])), net.const(int64([0]))
 
 
-def test_memory_that_is_freed_may_be_taken_again() -> None:
+def test_freed_memory_may_be_reused() -> None:
     """Four times 8 MB, one after the other; views keep what they look at."""
     net = NetworkText()
     value = net.parameter("?")
@@ -272,7 +272,7 @@ def test_memory_that_is_freed_may_be_taken_again() -> None:
 
 
 @pytest.mark.parametrize("type", ["NonZero", "Unique", "NonMaxSuppression"])
-def test_what_data_decides_is_counted_before_it_is_made(type: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_data_dependent_sizes_are_counted_in_advance(type: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
     sizes: list[int] = []
     monkeypatch.setattr(Limits, "require", lambda limits, size: asked.append(size))
@@ -309,7 +309,7 @@ def test_constants_and_the_run_count_together() -> None:
 
 
 @pytest.mark.parametrize(("outputs", "budget"), [(1, 3), (2, 7)])
-def test_outputs_that_are_copied_for_the_caller_are_counted_before(outputs: int, budget: int) -> None:
+def test_copied_outputs_are_counted_in_advance(outputs: int, budget: int) -> None:
     """Each is the input, which the caller has already, and takes 4 MB."""
     net = NetworkText()
     x = net.parameter("?")
@@ -361,8 +361,8 @@ def test_folded_constants_are_counted_once() -> None:
         assert compiled([X])[0].shape == (2, 10**6)
 
 
-def nested(trips: int) -> NetworkText:
-    """Three loops, one in the other, of as many iterations as the first element of an input says."""
+def nested_loops(trips: int) -> NetworkText:
+    """Three loops, one in the other, each with the first element of an input as number of iterations."""
     net = NetworkText()
     count = net.const(int64(trips))
 
@@ -370,19 +370,19 @@ def nested(trips: int) -> NetworkText:
         return loop(net, value, inner, trips=int64(trips), back=True, concatenate=False, enclosing=body)
 
     def inner(body: NetworkText, value: Output, _: Output) -> Output:
-        return loop(net, value, negated, trips=int64(trips), back=True, concatenate=False, enclosing=body)
+        return loop(net, value, negate, trips=int64(trips), back=True, concatenate=False, enclosing=body)
 
     net.result(loop(net, net.parameter("1,1"), middle, trips=count, back=True, concatenate=False))
     return net
 
 
-def negated(body: NetworkText, value: Output, _: Output) -> Output:
+def negate(body: NetworkText, value: Output, _: Output) -> Output:
     return body.op("Negative", value)
 
 
-def test_iterations_are_counted_over_all_loops_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_iterations_are_counted_over_all_loops(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limiting, "MOST_ITERATIONS", 3 + 9 + 27)
-    compiled = compiled_of(nested(3))
+    compiled = compiled_of(nested_loops(3))
     for _ in range(2):
         assert compiled([X])[0] == -1
     monkeypatch.setattr(limiting, "MOST_ITERATIONS", 3 + 9 + 26)
@@ -392,7 +392,7 @@ def test_iterations_are_counted_over_all_loops_of_a_run(monkeypatch: pytest.Monk
 
 
 class Clock:
-    """Time that goes on by a second whenever it is looked at."""
+    """Time that advances by a second on every read."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -512,14 +512,14 @@ def test_time_is_looked_at_within_layers(
     assert caught.value.location.layer_id == str(output.layer)
 
 
-def test_without_a_time_limit_nobody_looks_at_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_time_limit_no_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     net = NetworkText()
     net.result(net.op("Exp", net.parameter("1,1")))
     monkeypatch.setattr(Limits, "check_time", lambda limits: pytest.fail("looked at"))
     compiled_of(net)([X])
 
 
-def test_memory_is_counted_for_as_long_as_it_lives() -> None:
+def test_memory_is_counted_during_lifetime() -> None:
     limits = Limits(Budget(10_000))
     first = np.zeros(4000, np.uint8)
     limits.keep(first)
@@ -553,11 +553,11 @@ def test_limits_end_with_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[ref[Limits]] = []
     original = running.run_steps
 
-    def noted(steps: Any, slots: Any, limits: Limits) -> None:
+    def note_limits(steps: Any, slots: Any, limits: Limits) -> None:
         seen.append(ref(limits))
         original(steps, slots, limits)
 
-    monkeypatch.setattr(executor, "run_steps", noted)
+    monkeypatch.setattr(executor, "run_steps", note_limits)
     net = NetworkText()
     net.result(net.op("NonZero", net.parameter("?"), opset=3))
     compiled = compiled_of(net)

@@ -31,19 +31,19 @@ X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 
 @pytest.fixture(scope="module")
-def compiled():
+def compiled_sum():
     return ir_exec.compile_model(sum_network())
 
 
 @pytest.mark.parametrize(
     "inputs", [{"x": X, "w": X}, {0: X, 1: X}, {"w": X, 0: X}, [X, X], (X, X), {"x": X.tolist(), "w": X.tolist()}]
 )
-def test_inputs_by_name_by_position_and_in_order(compiled, inputs):
-    np.testing.assert_array_equal(compiled(inputs)[0], 2 * X)
+def test_inputs_by_name_by_position_and_in_order(compiled_sum, inputs):
+    np.testing.assert_array_equal(compiled_sum(inputs)[0], 2 * X)
 
 
-def test_results_are_a_mapping_by_name_and_position(compiled):
-    result = compiled([X, X])
+def test_results_are_a_mapping_by_name_and_position(compiled_sum):
+    result = compiled_sum([X, X])
     assert len(result) == 1
     assert list(result) == ["node2"]
     assert result["node2"] is result[0]
@@ -78,31 +78,31 @@ def test_results_are_a_mapping_by_name_and_position(compiled):
         ([X, np.zeros((4, 3), np.float32)], ir_exec.ShapeError, "IR504", mentions("node2", "[2,3]", "[4,3]", 2, 4)),
     ],
 )
-def test_what_does_not_fit_is_refused_with_the_reason(compiled, inputs, error, code, words):
+def test_misfit_is_refused_with_reason(compiled_sum, inputs, error, code, words):
     with pytest.raises(error) as caught:
-        compiled(inputs)
+        compiled_sum(inputs)
     assert caught.value.code == code
     assert str(caught.value) == words
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.int8, np.uint16, np.bool_])
-def test_a_cast_that_loses_nothing_is_made(compiled, dtype):
+def test_lossless_cast_is_made(compiled_sum, dtype):
     ones = np.ones((1, 3), dtype)
-    result = compiled([ones, ones])[0]
+    result = compiled_sum([ones, ones])[0]
     assert result.dtype == np.float32
     assert result.tolist() == [[2, 2, 2]]
 
 
 def test_numbers_of_python_must_fit_the_element_type():
-    compiled = ir_exec.compile_model(sum_network("i8"))
-    assert compiled([[[100, 1, -1]], [[1, 1, 1]]])[0].tolist() == [[101, 2, 0]]
+    compiled_sum = ir_exec.compile_model(sum_network("i8"))
+    assert compiled_sum([[[100, 1, -1]], [[1, 1, 1]]])[0].tolist() == [[101, 2, 0]]
     with pytest.raises(ir_exec.ElementTypeError, match=naming("x", "i8")):
-        compiled([[[200, 1, 1]], [[1, 1, 1]]])
+        compiled_sum([[[200, 1, 1]], [[1, 1, 1]]])
     with pytest.raises(ir_exec.ElementTypeError, match=naming("x", "i8")):
-        compiled([[[0.5, 1, 1]], [[1, 1, 1]]])
+        compiled_sum([[[0.5, 1, 1]], [[1, 1, 1]]])
 
 
-def test_the_callers_arrays_are_neither_written_nor_handed_back():
+def test_arrays_of_caller_are_neither_written_nor_returned():
     identity = net([parameter(0, "f32", (-1, 3), "x"), result(1, "f32", (-1, 3))], [(0, 0, 1, 0)])
     data = X.copy()
     data.flags.writeable = False
@@ -112,12 +112,12 @@ def test_the_callers_arrays_are_neither_written_nor_handed_back():
     np.testing.assert_array_equal(data, X)
 
 
-def test_strided_and_read_only_arrays_work(compiled):
+def test_strided_and_read_only_arrays_work(compiled_sum):
     wide = np.zeros((2, 6), np.float32)
     wide[:, ::2] = X
     strided = wide[:, ::2]
     strided.flags.writeable = False
-    np.testing.assert_array_equal(compiled([strided, X[::-1]])[0], X + X[::-1])
+    np.testing.assert_array_equal(compiled_sum([strided, X[::-1]])[0], X + X[::-1])
 
 
 def test_outputs_do_not_share_memory_with_each_other():
@@ -132,13 +132,13 @@ def test_outputs_do_not_share_memory_with_each_other():
     assert outputs[1].tolist() == [0, 2, 4]
 
 
-def test_observers_see_every_layer_with_its_arrays(compiled):
+def test_observers_see_every_layer_with_its_arrays(compiled_sum):
     seen = []
-    compiled([X, X], observe=lambda node, inputs, outputs: seen.append((node.type, len(inputs), outputs[0].shape)))
+    compiled_sum([X, X], observe=lambda node, inputs, outputs: seen.append((node.type, len(inputs), outputs[0].shape)))
     assert seen == [("Add", 2, (2, 3))]
 
 
-def test_an_error_in_a_layer_names_it():
+def test_layer_error_names_it():
     gather = layer(
         2,
         "GatherElements",
@@ -165,7 +165,7 @@ def test_an_error_in_a_layer_names_it():
     assert caught.value.code == "IR701"
 
 
-def test_networks_with_unknown_operators_are_refused_with_all_of_them():
+def test_unknown_operators_are_refused_together():
     strange = [layer(i, "Strange", opset="extension", inputs=[port(0)], outputs=[port(1)]) for i in (1, 2)]
     odd = layer(3, "Odd", opset="extension", inputs=[port(0)], outputs=[port(1)])
     xml = net([parameter(0), *strange, odd, result(4)], [(0, 0, 1, 0), (1, 1, 2, 0), (2, 1, 3, 0), (3, 1, 4, 0)])
@@ -176,7 +176,7 @@ def test_networks_with_unknown_operators_are_refused_with_all_of_them():
     assert "Strange (extension): 2 layers" in str(caught.value)
 
 
-def test_a_tensor_over_the_budget_is_refused_before_it_is_made():
+def test_tensor_over_budget_is_refused_in_advance():
     dims = (1000, 1000, 1000)
     xml = net(
         [
@@ -187,30 +187,30 @@ def test_a_tensor_over_the_budget_is_refused_before_it_is_made():
         ],
         [(0, 0, 2, 0), (1, 0, 2, 1), (2, 2, 3, 0)],
     )
-    compiled = ir_exec.compile_model(xml, max_memory=10**8)
+    compiled_sum = ir_exec.compile_model(xml, max_memory=10**8)
     with pytest.raises(ir_exec.ResourceError, match=naming("100,000,000", "4,000,000,000")) as caught:
-        compiled([np.zeros((1000, 1, 1000), np.float32), np.zeros((1, 1000, 1), np.float32)])
+        compiled_sum([np.zeros((1000, 1, 1000), np.float32), np.zeros((1, 1000, 1), np.float32)])
     assert caught.value.location.layer_id == "2"
 
 
-def test_every_set_of_shapes_gets_its_own_plan(compiled):
+def test_every_set_of_shapes_gets_its_own_plan(compiled_sum):
     for rows in (1, 2, 5, 2):
         ones = np.ones((rows, 3), np.float32)
-        assert compiled([ones, ones])[0].shape == (rows, 3)
-    assert compiled([np.ones((0, 3), np.float32), np.ones((0, 3), np.float32)])[0].shape == (0, 3)
+        assert compiled_sum([ones, ones])[0].shape == (rows, 3)
+    assert compiled_sum([np.ones((0, 3), np.float32), np.ones((0, 3), np.float32)])[0].shape == (0, 3)
 
 
-def test_inputs_of_the_declared_shapes_are_not_inferred_again(monkeypatch):
+def test_declared_input_shapes_are_not_inferred_again(monkeypatch):
     parameters = [parameter(0, "f32", (2, 3), "x"), parameter(1, "f32", (2, 3), "y")]
     xml = net([*parameters, binary(2, dims=(2, 3)), result(3)], [(0, 0, 2, 0), (1, 0, 2, 1), (2, 2, 3, 0)])
-    compiled = ir_exec.compile_model(xml)
+    compiled_sum = ir_exec.compile_model(xml)
     monkeypatch.setattr("ir_exec.plan.compiler.infer_types", None)
     ones = np.ones((2, 3), np.float32)
-    assert compiled([ones, ones])[0].shape == (2, 3)
+    assert compiled_sum([ones, ones])[0].shape == (2, 3)
 
 
-def test_an_observer_sees_outputs_that_no_layer_reads():
-    """Without one the places of the maxima are left out, as nothing takes them."""
+def test_observer_sees_unread_outputs():
+    """Without one the places of the maxima are left out, as they have no reader."""
     text = NetworkText()
     pool = {"strides": "1,1", "dilations": "1,1", "pads_begin": "0,0", "pads_end": "0,0", "kernel": "2,2"}
     values, _ = text.outputs(2, "MaxPool", text.parameter("1,1,3,3"), opset=8, axis=0, **pool)
@@ -218,15 +218,15 @@ def test_an_observer_sees_outputs_that_no_layer_reads():
     file = text.file()
     seen = []
     image = [np.arange(9, dtype=np.float32).reshape(1, 1, 3, 3)]
-    compiled = ir_exec.compile_model(file.xml)
+    compiled_sum = ir_exec.compile_model(file.xml)
     for _ in range(2):
-        compiled(image)
-        compiled(image, observe=lambda node, inputs, outputs: seen.append([array.tolist() for array in outputs]))
+        compiled_sum(image)
+        compiled_sum(image, observe=lambda node, inputs, outputs: seen.append([array.tolist() for array in outputs]))
     assert seen == [[[[[[4, 5], [7, 8]]]]] * 2] * 2
 
 
 class Broken:
-    """An array of a library that fails when NumPy asks for it."""
+    """An array of a library that fails when NumPy requests it."""
 
     def __array__(self, *args, **kwargs):
         raise RuntimeError("the device is gone")
@@ -262,18 +262,18 @@ def test_options_of_the_wrong_kind(arguments, words):
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda compiled: compiled([X, Broken()]), fault_with("w", "RuntimeError")),
-        (lambda compiled: compiled([X, X], observe=5), fault_with("observe", actual=5, expected="a function")),
-        (lambda compiled: compiled.memory_plan(5), fault_with(actual="int", expected=mentions())),
-        (lambda compiled: compiled({(1, 2): X}), fault_with(1, 2)),
+        (lambda compiled_sum: compiled_sum([X, Broken()]), fault_with("w", "RuntimeError")),
+        (lambda compiled_sum: compiled_sum([X, X], observe=5), fault_with("observe", actual=5, expected="a function")),
+        (lambda compiled_sum: compiled_sum.memory_plan(5), fault_with(actual="int", expected=mentions())),
+        (lambda compiled_sum: compiled_sum({(1, 2): X}), fault_with(1, 2)),
     ],
 )
-def test_arguments_of_the_wrong_kind(compiled, call, words):
+def test_arguments_of_the_wrong_kind(compiled_sum, call, words):
     with pytest.raises(ir_exec.EvaluationError) as caught:
-        call(compiled)
+        call(compiled_sum)
     assert caught.value == words
     assert caught.value.code in ("IR704", "IR705")
 
 
-def test_a_whole_number_may_be_written_as_a_float():
+def test_integer_may_be_written_as_float():
     assert ir_exec.compile_model(sum_network(), max_memory=1e9, threads=np.int64(1))([X, X])[0].shape == X.shape

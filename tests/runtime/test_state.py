@@ -28,7 +28,7 @@ def network(read_opset="opset6", *, initial=True):
 
 
 @pytest.mark.parametrize("opset", ["opset3", "opset6"])
-def test_a_variable_lives_until_it_is_reset(opset):
+def test_variable_lives_until_reset(opset):
     compiled = ir_exec.compile_model(network(opset))
     x = np.array([2.0, 3.0], np.float32)
     assert compiled([x])["sum"].tolist() == [6, 12]
@@ -49,7 +49,7 @@ def test_results_do_not_share_memory_with_variables():
     assert compiled([x])["sum"].tolist() == [3, 3]
 
 
-def test_a_run_that_fails_leaves_variables_as_they_were():
+def test_failed_run_keeps_variables():
     compiled = ir_exec.compile_model(network())
     x = np.ones(2, np.float32)
     compiled([x])

@@ -1,4 +1,4 @@
-"""How many threads a run uses, and that it makes no difference to its results."""
+"""The number of threads of a run, and that it makes no difference to its results."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_numbers_that_make_no_sense(
     assert (caught.value, caught.value.code) == (fault, "IR704")
 
 
-def test_a_run_has_the_threads_of_its_network() -> None:
+def test_run_has_threads_of_its_network() -> None:
     generator = np.random.default_rng(0)
     data = generator.normal(size=(300, 1000)).astype(np.float32)
     indices = generator.integers(0, 1000, (300, 1000))
@@ -90,7 +90,7 @@ def test_blas_has_its_threads_again_after_an_exception() -> None:
     assert threads_of_blas() == before
 
 
-def test_results_are_the_same_on_every_number_of_threads() -> None:
+def test_results_are_equal_on_any_number_of_threads() -> None:
     file = product(700)
     outputs = [
         ir_exec.compile_model(file.xml, weights=file.weights, threads=threads)(list(file.inputs))[0]

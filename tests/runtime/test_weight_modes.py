@@ -68,7 +68,7 @@ def test_bytes_of_expanded_weights(stored: str, size: int) -> None:
     assert count_expanded_bytes(compressed_model(stored)) == size
 
 
-def test_values_of_16_bits_count_in_the_type_of_the_run() -> None:
+def test_values_of_16_bits_count_in_run_type() -> None:
     x = build.parameter([1, COLUMNS], "f16", name="x")
     model = build.model(build.matmul(x, np.ones((COLUMNS, ROWS), np.float16)))
     assert count_expanded_bytes(model, "f32") == EXPANDED

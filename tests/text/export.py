@@ -1,7 +1,7 @@
 """Exports small models with random weights and their greedy tokens: python -m tests.text.export FOLDER [FAMILY ...].
 
 Needs transformers, torch and optimum-intel, which the tests do not. Each family is exported as people do it, with its
-tokenizer, and the tokens of transformers' greedy search are written beside it; `python -m tests.text.families FOLDER`
+tokenizer, and the tokens of transformers' greedy search are written next to it; `python -m tests.text.families FOLDER`
 compares those of `ir_exec`.
 
 optimum-intel 2.2.0 exports all but these with transformers 5.5.4: `gemma`, `gemma2`, `mamba`, `zamba2` and `lfm2` ("The

@@ -150,7 +150,7 @@ COUNT = 24
 
 
 def compare(folder: Path) -> tuple[int, int, int]:
-    """How many tokens agree with transformers', how many there are, and how many are different ones."""
+    """The number of tokens that agree with transformers', of all tokens, and of different ones."""
     from ir_exec.text import load
 
     stored = json.loads((folder / "tokens.json").read_text("utf-8"))

@@ -1,7 +1,7 @@
 """Makes small tokenizers of nine kinds as IR: python -m tests.text.make FOLDER.
 
 Needs transformers, openvino_tokenizers, sentencepiece and tiktoken, which the tests do not. The tokenizers are trained
-on the documents of this repository, so that they have words of their own and pieces of words.
+on the documents of this repository, so that they have common words and parts of words.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def byte_level() -> Any:
 
 
 def llama3() -> Any:
-    """Byte-level BPE behind a pattern with counts of digits, special tokens around."""
+    """Byte-level BPE after a pattern with counts of digits, special tokens around."""
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
     from transformers import PreTrainedTokenizerFast
 
@@ -200,7 +200,7 @@ def main(folder: Path, names: list[str]) -> None:
         try:
             tokenizer = make()
             models = convert_tokenizer(tokenizer, with_detokenizer=True)
-        except Exception as error:  # what one release cannot convert is said, and the others are made
+        except Exception as error:  # kinds that one release cannot convert are reported, and the others are made
             sys.stderr.write(f"{name}: {type(error).__name__}: {error}\n")
             continue
         for part, model in zip(("tokenizer", "detokenizer"), models, strict=True):

@@ -86,7 +86,7 @@ def test_a_batch_is_padded(openvino: OpenVINO) -> None:
     assert [array.tolist() for array in tokens.values()] == [array.tolist() for array in expected]
 
 
-def test_bytes_that_are_no_text(openvino: OpenVINO) -> None:
+def test_invalid_text_bytes(openvino: OpenVINO) -> None:
     text = strings(b"a\xff\xfeb \xe2\x82".decode("utf-8", "surrogateescape"))
     tokens = compile_tokenizer("byte_level", "tokenizer")([text])["input_ids"]
     (back,) = compile_tokenizer("byte_level", "detokenizer")([tokens]).values()

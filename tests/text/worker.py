@@ -1,4 +1,4 @@
-"""A process that runs networks with openvino_tokenizers, which may crash: lines of JSON ask and answer."""
+"""A process that runs networks with openvino_tokenizers, which may crash: requests and answers are lines of JSON."""
 
 import json
 import struct
@@ -43,7 +43,7 @@ def _compile_in_cache(core, xml):
     cached = core.compile_model(openvino.Model([openvino.opset13.relu(other)], [other]), "CPU", config).export_model()
     cached = bytes(cached.getvalue() if hasattr(cached, "getvalue") else cached)
     text, weights = Path(xml).read_bytes(), Path(xml).with_suffix(".bin").read_bytes()
-    # Six numbers stand before the first part: offset and size of settings, constants, and model.
+    # Six numbers precede the first part: offset and size of settings, constants, and model.
     start = cached.index(b"<?xml")
     settings = cached[start : start + struct.unpack_from("<Q", cached, start - 40)[0]]
     parts = []

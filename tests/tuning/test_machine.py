@@ -1,4 +1,4 @@
-"""What the process finds out about its machine, and that nothing else asks for it."""
+"""The facts that the process finds out about its machine, and that no other module reads them."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_quota_of_the_first_kind_of_groups(tmp_path: Path, cores: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "nonsense", "1 2 3", "0 0"])
-def test_what_cannot_be_read_is_no_limit(tmp_path: Path, cores: int, text: str) -> None:
+def test_unreadable_value_is_no_limit(tmp_path: Path, cores: int, text: str) -> None:
     assert available_cores(tmp_path) == cores
     belongs(tmp_path, "0::/mine")
     group(tmp_path, "mine", cpu__max=text)

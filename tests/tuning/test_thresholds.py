@@ -14,7 +14,7 @@ SOURCE = Path(thresholds.__file__)
 NAMES = {name for name in vars(thresholds) if name.isupper()}
 
 
-def test_they_are_few_and_each_has_its_reason() -> None:
+def test_thresholds_are_few_with_reasons() -> None:
     assert len(NAMES) <= 40
     body = ast.parse(SOURCE.read_text(encoding="utf-8")).body
     for node, behind in zip(body, [*body[1:], None], strict=True):
@@ -30,7 +30,7 @@ def test_every_one_is_read_by_its_name() -> None:
     assert "from ir_exec.tuning.thresholds import" not in text
 
 
-def test_none_is_read_while_modules_are_imported() -> None:
+def test_thresholds_are_not_read_on_import() -> None:
     # Bodies of functions are read when they are called; their defaults and decorators, and classes, on import.
     for path in (path for path in PACKAGE.rglob("*.py") if "thresholds." in path.read_text(encoding="utf-8")):
         pending: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
@@ -54,5 +54,5 @@ def test_no_test_sets_one_but_for_the_size_of_chunks() -> None:
         if path != Path(__file__)
         and re.search(r"setattr\(\s*thresholds\b|vars\(thresholds\)\.update", path.read_text("utf-8"))
     }
-    # One makes pieces small, the other one proves that no threshold changes a value.
+    # One makes chunks small, the other one proves that no threshold changes a value.
     assert setting == {"helpers/chunks.py", "conformance/numbers.py"}

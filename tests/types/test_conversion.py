@@ -58,7 +58,7 @@ def test_nothing_is_nothing_in_every_type(source: ElementType) -> None:
 
 
 @pytest.mark.parametrize("target", ["i32", "i64"])
-def test_one_number_beyond_the_range_is_as_many(target: str) -> None:
+def test_single_number_beyond_range_is_like_many(target: str) -> None:
     far = np.array([1e30, -1e30, 2.0**63, np.inf, -np.inf, np.nan, 2.0**31], np.float64)
     many = to(target, far)
     assert [int(to(target, far[i : i + 1])[0]) for i in range(len(far))] == many.tolist()
@@ -71,20 +71,20 @@ def test_the_same_type_is_the_same_array() -> None:
 
 @given(st.sampled_from(WHOLE), st.sampled_from(WHOLE), st.integers(-(2**63), 2**64 - 1))
 def test_integers_wrap(source: ElementType, target: ElementType, number: int) -> None:
-    def wrapped(value: int, element_type: ElementType) -> int:
+    def wrap(value: int, element_type: ElementType) -> int:
         value %= 2**element_type.bits
         return (
             value - 2**element_type.bits if element_type.is_signed and value >= 2 ** (element_type.bits - 1) else value
         )
 
-    number = wrapped(number, source)
+    number = wrap(number, source)
     if source.dtype.kind in "iu":
         array = np.array([number], source.dtype)
     else:
         array = codes(source.name, number % 2**source.bits)
     converted = convert(array, target)
     value = int(converted[0]) if target.dtype.names is None else bits(converted)[0]
-    assert value == wrapped(number, target)
+    assert value == wrap(number, target)
 
 
 @given(st.floats(-(2**31), 2**31 - 1, width=64), st.sampled_from([k for k in WHOLE if k.name not in ("u64",)]))
@@ -94,7 +94,7 @@ def test_fractions_are_dropped(number: float, target: ElementType) -> None:
     assert value % 2**target.bits == math.trunc(number) % 2**target.bits
 
 
-def test_floats_that_no_integer_is() -> None:
+def test_floats_beyond_integers() -> None:
     far = np.array([np.nan, np.inf, -np.inf, 3e38, -3e38], np.float32)
     assert to("i32", far).tolist() == [-(2**31)] * 5
     assert to("i64", far).tolist() == [-(2**63)] * 5
@@ -197,7 +197,7 @@ def test_every_f16_becomes_the_f32_of_the_same_value() -> None:
 
 
 def test_ties_of_nf4_go_down() -> None:
-    """As in OpenVINO: half of the way from 0 to the least positive value is 0, and the next number above is not."""
+    """Rounding of OpenVINO: half of the way from 0 to the least positive value is 0, the next number is not."""
     codes = np.arange(16, dtype=np.uint8).view(ElementType.nf4.dtype)
     values = convert(codes, ElementType.f32)
     tie = values[8] / np.float32(2)

@@ -31,7 +31,7 @@ def test_every_sum_difference_and_product_lies_in_the_result(a, b):
 
 
 @given(dims(), st.integers(1, 7))
-def test_every_quotient_lies_in_the_result_and_bounds_are_met(dim, divisor):
+def test_quotients_are_within_tight_bounds(dim, divisor):
     for x in sizes(dim):
         assert x // divisor in dim // divisor
         assert -(-x // divisor) in dim.ceil_div(divisor)
@@ -40,7 +40,7 @@ def test_every_quotient_lies_in_the_result_and_bounds_are_met(dim, divisor):
 
 
 @given(dims(), dims())
-def test_meet_and_hull_are_those_of_the_sets(a, b):
+def test_meet_and_hull_equal_those_of_sets(a, b):
     met = a & b
     common = set(sizes(a)) & set(sizes(b))
     assert (met is not None) or not common
@@ -54,7 +54,7 @@ def test_meet_and_hull_are_those_of_the_sets(a, b):
 
 
 @given(dims(), dims())
-def test_broadcast_holds_every_size_that_can_come_out_and_is_tight(a, b):
+def test_broadcast_covers_all_sizes_and_is_tight(a, b):
     out = {
         max(x, y) if 1 not in (x, y) else (y if x == 1 else x)
         for x in sizes(a)

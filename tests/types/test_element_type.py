@@ -35,7 +35,7 @@ def test_other_spellings_of_files():
 
 
 @pytest.mark.parametrize("text", ["", "f33", "float", "FP", "complex64"])
-def test_what_is_no_type_is_refused(text):
+def test_invalid_type_is_refused(text):
     with pytest.raises(ValueError, match=naming(repr(text))):
         ElementType.parse(text)
 
@@ -46,7 +46,7 @@ def test_sets():
     assert {element_type.name for element_type in ALL - NUMERIC} == {"boolean", "string"}
 
 
-def test_types_that_are_not_known_have_no_dtype():
+def test_unknown_types_have_no_dtype():
     with pytest.raises(TypeError):
         _ = ElementType.dynamic.dtype
     with pytest.raises(ValueError, match="complex64"):

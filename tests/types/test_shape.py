@@ -39,13 +39,13 @@ def test_unknown_rank(text):
 
 
 @pytest.mark.parametrize("text", ["a", "1,,2", "-2", "1.5", "5..2", "1..2..3", "[1", ",", str(2**63), "1 2", "--1"])
-def test_what_is_no_shape_is_refused(text):
+def test_invalid_shape_is_refused(text):
     with pytest.raises(ValueError, match=naming("a")):
         Shape.parse(text)
 
 
 @given(shapes)
-def test_what_is_written_is_read_again(shape):
+def test_printed_shape_is_parsed_back(shape):
     assert Shape.parse(str(shape)) == shape
 
 
@@ -104,7 +104,7 @@ def test_numpy_takes_static_shapes(use):
         (Shape.unknown(), naming("rank")),
     ],
 )
-def test_numpy_passes_on_what_is_wrong_with_other_shapes(use, shape, message):
+def test_numpy_reports_errors_of_other_shapes(use, shape, message):
     with pytest.raises(ShapeError, match=message) as raised:
         use(shape)
     assert raised.value.code == "IR506"
@@ -127,6 +127,6 @@ def test_without_values_the_type_is_the_same() -> None:
     assert (without.element_type, without.shape) == (type_.element_type, type_.shape)
 
 
-def test_a_type_without_values_is_left_as_it_is() -> None:
+def test_type_without_values_is_unchanged() -> None:
     unknown = TensorType(ElementType.f32, Shape([2, None]))
     assert unknown.without_values() is unknown

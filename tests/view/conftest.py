@@ -49,7 +49,7 @@ def idle_tabs(browser: Any) -> list[Any]:
 def open_page(browser: Any, idle_tabs: list[Any], tmp_path: Path) -> Iterator[Opens]:
     """Opens a page from its data or its text, and waits until its network is drawn.
 
-    In the end nothing may have been said on the console, and nothing been asked of the network, unless a page need not
+    In the end the console must be empty, and no request sent to the network, unless a page need not
     be quiet. A page that need not, or has options, gets a tab of its own.
     """
     said: list[str] = []

@@ -26,7 +26,7 @@ def test_it_names_no_other_place() -> None:
     assert "sourceMappingURL" not in without_data
 
 
-def test_the_policy_holds_the_hashes_of_its_scripts_and_styles() -> None:
+def test_policy_has_hashes_of_scripts_and_styles() -> None:
     text = html_of(view(SAMPLES / "gnn_step.xml"))
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)[1]
     assert policy.startswith("default-src 'none'; ")
@@ -37,7 +37,7 @@ def test_the_policy_holds_the_hashes_of_its_scripts_and_styles() -> None:
 
 
 @pytest.mark.parametrize("text", ["</script>", "<!--", "{style}", "\u2028", "'\"&"])
-def test_the_data_come_out_as_they_went_in(text: str) -> None:
+def test_data_survive_the_page(text: str) -> None:
     network = NetworkView(title=text, graph=GraphView())
     page = PageView(format=1, made_by=text, title=text, networks=(network,))
     data = re.search(r'id="data">(.*?)</script>', html_of(page), re.DOTALL)[1]
@@ -45,7 +45,7 @@ def test_the_data_come_out_as_they_went_in(text: str) -> None:
     assert PageView.model_validate(json.loads(data)) == page
 
 
-def test_all_modules_are_in_the_page_after_what_they_import() -> None:
+def test_modules_are_ordered_after_their_imports() -> None:
     assert sorted(MODULES) == sorted(path.stem for path in (HERE / "page").glob("*.js"))
     for position, name in enumerate(MODULES):
         source = (HERE / "page" / f"{name}.js").read_text()
@@ -67,7 +67,7 @@ def test_no_two_modules_share_a_name() -> None:
     assert len(names) == len(set(names))
 
 
-def test_the_library_is_the_one_that_is_named_and_brings_its_licence() -> None:
+def test_named_library_is_embedded_with_licence() -> None:
     named = json.loads((HERE / "vendor" / "dagre.json").read_text())
     library = (HERE / "vendor" / "dagre.js").read_text(encoding="utf-8")
     assert sha256(library.encode()).hexdigest() == named["sha256"]

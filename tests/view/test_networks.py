@@ -1,4 +1,4 @@
-"""What a page holds of a network: keys, types, findings, source lines, all of it printable and not too long."""
+"""The content of a page about a network: keys, types, findings, source lines, all of it printable and not too long."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def layers_in(graph: GraphView) -> list[LayerView]:
 
 @pytest.mark.broad(keep=50)
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_every_file_makes_a_page_that_keeps_the_schema(path: Path) -> None:
+def test_pages_of_all_files_satisfy_the_schema(path: Path) -> None:
     report = check_model(path)
     try:
         page = view(path)
@@ -66,7 +66,7 @@ def test_the_schema_of_a_page_is_listed() -> None:
     assert MODELS["view"] is PageView
 
 
-def test_types_that_are_declared_and_inferred() -> None:
+def test_declared_and_inferred_types() -> None:
     relu = layer(1, "ReLU", inputs=[port(0, dims=(2, 3))], outputs=[port(1, dims=(2, 4))])
     page = view(net([parameter(0, dims=(2, 3)), relu, result(2, dims=(2, 4))], [(0, 0, 1, 0), (1, 1, 2, 0)]))
     first, second, _ = page.networks[0].graph.layers
@@ -78,7 +78,7 @@ def test_types_that_are_declared_and_inferred() -> None:
     assert finding.means
 
 
-def test_known_values_and_what_is_computed_from_constants() -> None:
+def test_known_and_constant_values() -> None:
     layers = {layer.key: layer for layer in view(SAMPLES / "gnn_step.xml").networks[0].graph.layers}
     assert layers["6"].outputs[0].known == "[1, 0]"
     assert {key for key, layer_view in layers.items() if layer_view.constant} == {"2", "4", "6", "14"}
@@ -99,11 +99,11 @@ def test_long_and_unseen_texts_are_cut_and_escaped() -> None:
     assert len(html_of(page)) < 300_000
 
 
-def test_a_page_of_a_thousand_layers_is_small() -> None:
+def test_page_of_a_thousand_layers_is_small() -> None:
     assert len(html_of(view(deep_network(1000, grouped=True))).encode()) < 2_000_000
 
 
-def test_a_page_of_several_files_shows_one_at_a_time() -> None:
+def test_page_of_several_files_shows_one_at_a_time() -> None:
     reports = [check_model(SAMPLES / name) for name in ("broken.xml", "gnn_step.xml")]
     page = page_of_reports([*reports, check_model(SAMPLES / "nothing.xml")])
     assert page.arrangement == "one"
@@ -112,7 +112,7 @@ def test_a_page_of_several_files_shows_one_at_a_time() -> None:
     assert page.networks[2].graph.layers == ()
 
 
-def test_a_model_in_memory_has_the_page_of_its_file() -> None:
+def test_model_in_memory_has_page_of_its_file() -> None:
     ours, theirs = view(ir_exec.read_model(SAMPLES / "gnn_step.xml")), view(SAMPLES / "gnn_step.xml")
     assert ours.networks[0].findings == theirs.networks[0].findings
     for first, other in zip(ours.networks[0].graph.layers, theirs.networks[0].graph.layers, strict=True):

@@ -1,4 +1,4 @@
-"""What reports tell of layers: compare, profile, diff, and networks beside; statistics of the values of a run."""
+"""Reports about layers: compare, profile, diff, and networks; statistics of the values of a run."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_times_of_a_profile(tmp_path: Path) -> None:
     assert page.colour == "time"
 
 
-def test_reports_of_other_networks_and_other_files_are_refused(changed_sample: Path, tmp_path: Path) -> None:
+def test_reports_of_other_networks_and_files_are_refused(changed_sample: Path, tmp_path: Path) -> None:
     report = compare(GNN, changed_sample, INPUTS)
     with pytest.raises(IRError, match=naming("cache_update.xml")):
         view(SAMPLES / "cache_update.xml", compare=report)
@@ -119,7 +119,7 @@ def test_differences_are_shown_in_one_graph(longer: Path) -> None:
     assert page.sections[0].lines[0] == differences.summary
 
 
-def test_a_diff_that_is_known_is_not_made_again(longer: Path) -> None:
+def test_known_diff_is_not_repeated(longer: Path) -> None:
     differences = diff(GNN, longer).model_copy(update={"added": (), "removed": (), "changed": (), "consequences": ()})
     page = view(GNN, diff=Other(longer, None, differences))
     assert not [layer for layer in layers_of(page).values() if layer.change]
@@ -186,7 +186,7 @@ def test_an_onnx_file_beside_its_network(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text"), [("a.onnx", b"nothing"), ("b.xml", b'<net execOrder=""'), ("c.xml", b"<a/>")]
 )
-def test_files_that_hold_no_network_are_refused(name: str, text: bytes, tmp_path: Path) -> None:
+def test_files_without_network_are_refused(name: str, text: bytes, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(text)
     with pytest.raises(IRError):
         view(GNN, beside=[tmp_path / name])
@@ -219,7 +219,7 @@ def test_statistics_are_those_of_the_elements() -> None:
     assert values.histogram[-1] == 3
 
 
-def test_every_value_of_a_sample_is_that_of_openvino() -> None:
+def test_sample_values_equal_openvino() -> None:
     inputs = dict(np.load(SAMPLES / "gnn_step.inputs.npz"))
     expected = dict(np.load(SAMPLES / "gnn_step.outputs.npz"))
     page = view(SAMPLES / "gnn_step.xml", inputs=inputs)
@@ -249,7 +249,7 @@ def test_bodies_count_their_runs() -> None:
     assert max(runs) > 1
 
 
-def test_a_run_that_fails_leaves_the_page_with_what_was_before() -> None:
+def test_failed_run_leaves_earlier_page() -> None:
     dims = (1, 2)
     unknown = layer(1, "Unknown", opset="extension", inputs=[port(0, dims=dims)], outputs=[port(1, dims=dims)])
     file = net([parameter(0, dims=dims), unknown, result(2, dims=dims)], [(0, 0, 1, 0), (1, 1, 2, 0)])
@@ -269,14 +269,14 @@ def test_the_verdict_of_equal_models_names_no_layer() -> None:
     assert view(GNN).verdict is None
 
 
-def test_the_error_is_the_colour_where_there_is_one(changed_sample: Path) -> None:
+def test_error_decides_the_color(changed_sample: Path) -> None:
     report = compare(GNN, changed_sample, INPUTS)
     assert view(GNN, inputs=INPUTS, compare=report, profile=profile(GNN, INPUTS, repeat=1)).colour == "error"
     assert view(GNN, compare=report, diff=Other(changed_sample, None, diff(GNN, changed_sample))).colour == "error"
 
 
 @pytest.mark.parametrize("name", ["gnn_step.xml", "bert.xml", "cache_update.xml"])
-def test_inputs_and_outputs_have_the_names_of_the_command_line(name: str) -> None:
+def test_inputs_and_outputs_are_named_like_the_command_line(name: str) -> None:
     model = read_model(SAMPLES / name)
     layers = layers_of(view(SAMPLES / name)).values()
     for type_name, ports in (("Parameter", model.inputs), ("Result", model.outputs)):
@@ -284,7 +284,7 @@ def test_inputs_and_outputs_have_the_names_of_the_command_line(name: str) -> Non
     assert {layer.port for layer in layers if layer.type not in ("Parameter", "Result")} == {None}
 
 
-def test_the_verdict_on_many_inputs_is_about_the_worst_layer(changed_sample: Path) -> None:
+def test_verdict_on_many_inputs_names_worst_layer(changed_sample: Path) -> None:
     items = [ComparedItem(item="a", error=None, comparison=compare(GNN, changed_sample, INPUTS))]
     items.append(ComparedItem(item="b", error=None, comparison=compare(GNN, GNN, INPUTS)))
     page = view(GNN, compare=Comparisons.of(str(GNN), str(changed_sample), items))
@@ -292,7 +292,7 @@ def test_the_verdict_on_many_inputs_is_about_the_worst_layer(changed_sample: Pat
     assert (page.verdict.layer, page.verdict.good, page.verdict.text) == ("12", False, mentions(1, 2))
 
 
-def test_the_verdict_of_a_constant_leads_to_it(tmp_path: Path) -> None:
+def test_verdict_of_constant_links_to_it(tmp_path: Path) -> None:
     """A constant is not shown as a layer; the page selects it nevertheless."""
     path = tmp_path / "other.xml"
     path.write_bytes(GNN.read_bytes())

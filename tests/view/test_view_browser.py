@@ -47,7 +47,7 @@ def select(tab: Any, layer: str) -> None:
 
 
 def box_of(tab: Any, layer: str) -> dict[str, float]:
-    """Where a layer is on the canvas."""
+    """The place of a layer on the canvas."""
     box: dict[str, float] = tab.evaluate("key => page.scenes[0].screenBox(page.networks[0].layers.get(key))", layer)
     return box
 
@@ -85,7 +85,7 @@ def test_every_sample_is_drawn(name: str, open_page: Opens) -> None:
     assert tab.locator(".finding").count() == len(page.networks[0].findings)
 
 
-def test_the_address_selects_a_layer_and_keeps_it(open_page: Opens) -> None:
+def test_address_selects_a_layer_and_keeps_it(open_page: Opens) -> None:
     tab = open_page(view(SAMPLES / "gnn_step.xml"), "#layer=12")
     assert tab.inner_text("#details h2").startswith("ScatterElementsUpdate")
     tab.click("#details a:has-text('places')")
@@ -97,13 +97,13 @@ def test_the_address_selects_a_layer_and_keeps_it(open_page: Opens) -> None:
     assert tab.inner_text("#details .name") == "total"
 
 
-def test_an_address_that_names_nothing_shows_the_overview(open_page: Opens) -> None:
+def test_unknown_address_shows_the_overview(open_page: Opens) -> None:
     for fragment in ("#layer=999", "#layer=%FF", "#network=7&layer=0", "#nothing"):
         tab = open_page(view(SAMPLES / "gnn_step.xml"), fragment)
         assert "Inputs (2)" in tab.inner_text("#details")
 
 
-def test_a_click_on_the_graph_tells_what_is_known_of_a_layer(open_page: Opens) -> None:
+def test_click_shows_details_of_a_layer(open_page: Opens) -> None:
     inputs = dict(np.load(SAMPLES / "gnn_step.inputs.npz"))
     tab = open_page(view(SAMPLES / "gnn_step.xml", inputs=inputs))
     click(tab, "7")
@@ -136,7 +136,7 @@ def test_search_finds_by_name_type_and_tensor(open_page: Opens) -> None:
     assert tab.evaluate("page.scenes[0].found") is None
 
 
-def test_bodies_open_in_place_and_their_layers_have_addresses(open_page: Opens) -> None:
+def test_bodies_open_in_place_with_addresses(open_page: Opens) -> None:
     page = view(with_loop())
     (loop,) = [layer for layer in page.networks[0].graph.layers if layer.bodies]
     inner = next(layer for layer in loop.bodies[0].graph.layers if layer.type == "Add")
@@ -177,7 +177,7 @@ def test_groups_fold_and_open(open_page: Opens) -> None:
     assert tab.evaluate(f"{group}.isOpen")
 
 
-def test_layers_of_a_node_of_onnx_are_a_block(open_page: Opens) -> None:
+def test_layers_of_onnx_node_are_a_block(open_page: Opens) -> None:
     network = model("""g (float[1,2,4,4] x, float[3,2,1,1] w, float[3] b) => (float[1,3,4,4] y) {
         h = Conv(x, w, b)
         n = LayerNormalization(h, s)
@@ -201,7 +201,7 @@ def test_layers_of_a_node_of_onnx_are_a_block(open_page: Opens) -> None:
     assert tab.evaluate(node_expression) == "stem/conv"
 
 
-def test_constants_are_folded_away_until_they_are_asked_for(open_page: Opens) -> None:
+def test_constants_are_folded_until_expanded(open_page: Opens) -> None:
     tab = open_page(view(SAMPLES / "gnn_step.xml"))
     assert box_of(tab, "2") is None
     tab.check("#constants")
@@ -226,7 +226,7 @@ def test_keys_go_from_layer_to_layer(open_page: Opens) -> None:
     assert tab.locator("#help").is_visible()
 
 
-def test_a_key_goes_on_from_what_the_key_before_it_selected(open_page: Opens) -> None:
+def test_keys_continue_from_previous_selection(open_page: Opens) -> None:
     tab = open_page(view(SAMPLES / "gnn_step.xml"), "#layer=9")
     press = "key => document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }))"
     tab.evaluate(f"['ArrowDown', 'ArrowRight'].forEach({press})")
@@ -235,7 +235,7 @@ def test_a_key_goes_on_from_what_the_key_before_it_selected(open_page: Opens) ->
     wait_until(tab, "() => page.selected.key === '10'")
 
 
-def test_the_table_sorts_filters_and_is_linked_with_the_graph(open_page: Opens) -> None:
+def test_table_sorts_filters_and_links_to_graph(open_page: Opens) -> None:
     tab = open_page(view(SAMPLES / "bert.xml"))
     tab.keyboard.press("t")
     types = "[...document.querySelectorAll('.rows .row span:nth-child(3)')].map((one) => one.textContent)"
@@ -336,7 +336,7 @@ def test_hostile_names_are_text(name: str, open_page: Opens) -> None:
     assert tab.evaluate("document.scripts.length") == 3
 
 
-def test_the_policy_of_the_page_lets_no_other_script_run(open_page: Opens) -> None:
+def test_page_policy_blocks_other_scripts(open_page: Opens) -> None:
     tab = open_page(view(SAMPLES / "gnn_step.xml"), is_quiet=False)
     blocked = tab.evaluate(
         """() => new Promise((resolve) => {
@@ -424,7 +424,7 @@ def test_a_model_in_a_notebook(open_page: Opens) -> None:
     assert frame.locator("#details h2").inner_text().startswith("Broadcast")
 
 
-def test_layers_tell_of_the_error_that_their_status_is_about(open_page: Opens) -> None:
+def test_layers_show_error_behind_their_status(open_page: Opens) -> None:
     path = SAMPLES / "gnn_step.xml"
     changed = path.read_bytes().replace(b'reduction="sum"', b'reduction="max"')
     other = ir_exec.read_model(changed, weights=path.with_suffix(".bin").read_bytes())
@@ -436,8 +436,8 @@ def test_layers_tell_of_the_error_that_their_status_is_about(open_page: Opens) -
     assert tab.evaluate(text, "13").startswith("carried 1.8")
 
 
-def test_columns_of_the_table_are_as_wide_as_their_cells(open_page: Opens) -> None:
-    """So that what a report tells of layers is in sight beside their names."""
+def test_column_widths_follow_cells(open_page: Opens) -> None:
+    """Columns of reports about layers are in sight next to their names."""
     path = SAMPLES / "gnn_step.xml"
     inputs = dict(np.load(path.with_suffix(".inputs.npz")))
     tab = open_page(view(path, compare=compare(path, path, inputs)))
@@ -475,7 +475,7 @@ class TestComparison:
         assert 0 <= box["y"] <= size["height"] - box["h"]
         assert tab.locator("#colours").input_value() == "error"
 
-    def test_the_verdict_is_a_link_to_it(self, comparison: PageView, open_page: Opens) -> None:
+    def test_verdict_is_a_link(self, comparison: PageView, open_page: Opens) -> None:
         tab = open_page(comparison)
         tab.keyboard.press("Escape")
         wait_until(tab, "() => page.selected === null")

@@ -16,7 +16,7 @@ from collections import Counter
 import click
 
 from tests.words.assertions import lower_sentences, sentences
-from tests.words.lint import BASELINE, KINDS, counts, findings, load_baseline, lowered, write_baseline
+from tests.words.lint import BASELINE, KINDS, counts, findings, load_baseline, lower_counts, write_baseline
 
 
 def main() -> int:
@@ -36,7 +36,7 @@ def main() -> int:
     if options.reset:
         write_baseline(counts(findings([])))
     elif options.lower:
-        write_baseline(lowered(load_baseline(), findings([])))
+        write_baseline(lower_counts(load_baseline(), findings([])))
         lower_sentences()
     elif options.counts:
         for key, count in sorted(Counter((entry.area, entry.kind, entry.pattern) for entry in reported).items()):

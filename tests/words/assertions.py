@@ -65,7 +65,7 @@ def sentences(paths: Iterable[str] = ("tests",)) -> list[Sentence]:
 def sentences_of(source: str) -> list[tuple[int, str]]:
     """Return the line and the words of each finding in the source of a test file."""
     tree = ast.parse(source)
-    compared = {id(literal): literal for literal in _compared(tree)}
+    compared = {id(literal): literal for literal in _compared_literals(tree)}
     own = "\n".join(literal.value for literal in _literals(tree) if id(literal) not in compared)
     matches = []
     for literal in compared.values():
@@ -85,7 +85,7 @@ def _literals(tree: ast.AST) -> Iterator[ast.Constant]:
         yield from _literals(child)
 
 
-def _compared(tree: ast.Module) -> Iterator[ast.Constant]:
+def _compared_literals(tree: ast.Module) -> Iterator[ast.Constant]:
     """Yield the literals in comparisons, and those of the parameters and variables in them."""
     for node in ast.walk(tree):
         for part in _sides(node):

@@ -71,7 +71,7 @@ class Pattern:
 
 @dataclass(frozen=True)
 class Identifiers:
-    """The names of values and functions that say nothing about them.
+    """The names of values and functions that do not describe them.
 
     Attributes:
         vague: Names that fit any value.
@@ -139,7 +139,7 @@ def _files(paths: Iterable[str]) -> Iterator[Path]:
 
 
 def _findings_in(path: str, text: Text) -> Iterator[Finding]:
-    joined, starts = _joined(text.content)
+    joined, starts = _join_lines(text.content)
     patterns, longest, _ = settings()
     for pattern in patterns:
         if text.kind not in pattern.kinds:
@@ -164,12 +164,12 @@ def _identifiers_in(path: str, source: str) -> Iterator[Finding]:
 
 
 def _line(text: Text, starts: list[int], offset: int, wording: str) -> int:
-    """Return the line of a wording: literals that are joined have lines of their own in the source only."""
+    """Return the line of a wording: joined literals have separate lines in the source only."""
     line_numbers = [number for number, line in enumerate(text.source) if wording.split(" ")[0] in line]
     return text.line + (line_numbers[0] if line_numbers else bisect_right(starts, offset) - 1)
 
 
-def _joined(content: str) -> tuple[str, list[int]]:
+def _join_lines(content: str) -> tuple[str, list[int]]:
     """Return the text on one line, and the offset at which each of its lines starts there."""
     joined, starts = "", []
     for line in content.split("\n"):
@@ -345,7 +345,7 @@ def write_baseline(baseline: Baseline) -> None:
     BASELINE.write_text(json.dumps(baseline, indent=1, sort_keys=True) + "\n", "utf-8")
 
 
-def lowered(baseline: Baseline, all_findings: Iterable[Finding]) -> Baseline:
+def lower_counts(baseline: Baseline, all_findings: Iterable[Finding]) -> Baseline:
     """Return the baseline with smaller counts where there are fewer findings now; it never grows."""
     now = counts(all_findings)
     result: Baseline = {}

@@ -44,8 +44,10 @@ from ir_exec.cli.output.terminal import (
 from ir_exec.cli.output.writing import output_option, report_output
 from ir_exec.cli.parallel import Bar, pool_for, worker_options
 from ir_exec.debug import Comparison, compare
+from ir_exec.debug.comparison.by_module import add_source_modules
 from ir_exec.debug.comparison.items_report import ComparedItem, Comparisons, junit
 from ir_exec.debug.comparison.metrics import COLUMNS, Difference
+from ir_exec.debug.comparison.records import ComparedModule
 from ir_exec.debug.comparison.report_text import beyond, counts, details, headline, shown_layers
 from ir_exec.debug.device.records import isolation_lines
 from ir_exec.debug.precision.simulation import lower_precision
@@ -219,6 +221,13 @@ _WIDE = 120
 @format_option("json", "csv", "html", "junit", help="Format of the report. schemas/compare.schema.json describes json.")
 @output_option("-o", "--output", outputs=report_output, metavar="FILE", help="Write the report to this file.")
 @worker_options
+@click.option(
+    "--by",
+    type=click.Choice(["layer", "module"]),
+    default="layer",
+    show_default=True,
+    help="List layers, or the modules that they were exported from.",
+)
 @click.option("--all", "every", is_flag=True, help="In text, show every layer.")
 @click.option("--prompt", metavar="TEXT", help="For folders: text to continue.")
 @click.option("--ids", metavar="1,2,3", help="For folders: tokens instead of a text.")
@@ -260,6 +269,7 @@ def command(
     output: str | None,
     jobs: int | None,
     scheduler: str | None,
+    by: str,
     every: bool,
     prompt: str | None,
     ids: str | None,
@@ -319,9 +329,13 @@ def command(
     hint_text = check_hint(model)
     with errors_as_messages(hint=hint_text, exit_code=UNUSABLE):
         network = asked.network(model, weights)
+    if by == "module" and not any(source.module for source in network.sources.values()):
+        raise Unusable(
+            f"no layer of {model} has a module, expected an export of PyTorch or TensorFlow with --by module"
+        )
     if is_many(asked.archive) or jobs or scheduler:
-        if reference is None or then or calls:
-            what = f"--precision {precision}" if reference is None else "--then and --calls"
+        if reference is None or then or calls or by == "module":
+            what = f"--precision {precision}" if reference is None else "--then, --calls and --by module"
             raise Unusable(f"{what} cannot be combined with many inputs, expected one set of inputs")
         settings: dict[str, Any] = {
             "isolate": block or isolate,
@@ -378,8 +392,10 @@ def command(
             progress=progress,
             **options,
         )
+    if by == "module":
+        report = add_source_modules(report)
     if output_format == "text" and output is None:
-        _show(report, metrics, every)
+        _show(report, metrics, every, by_module=by == "module")
     else:
         write_text(_render(report, output_format, model, weights), output)
         if output is not None:
@@ -410,7 +426,7 @@ def _show_headline(report: Comparison) -> None:
     show_verdict(headline(report), is_good=not is_bad)
 
 
-def _show(report: Comparison, metrics: tuple[str, ...], every: bool) -> None:
+def _show(report: Comparison, metrics: tuple[str, ...], every: bool, *, by_module: bool = False) -> None:
     if report.drawn is not None:
         tell_drawn(report.drawn)
     _show_headline(report)
@@ -418,7 +434,7 @@ def _show(report: Comparison, metrics: tuple[str, ...], every: bool) -> None:
         for note in report.notes:
             echo(printable(f"  note: {note}"))
         return
-    if report.equal and not every:
+    if report.equal and not (every or by_module):
         parts = () if report.isolation is None else isolation_lines(report.isolation)
         for line in (*parts, *beyond(report)):
             echo(printable(line))
@@ -430,7 +446,12 @@ def _show(report: Comparison, metrics: tuple[str, ...], every: bool) -> None:
     layers = shown_layers(report, every)
     is_wide = (terminal_width() or _WIDE) >= _WIDE
     columns = [name.rpartition(":")[2] for name in metrics] or list(_SHOWN if is_wide else _SHOWN[:1])
-    if layers:
+    if by_module:
+        modules = [module for module in report.modules if every or not report.equal or module.status != "equal"]
+        shown.append(_module_table(modules if every else modules[:_MOST_SHOWN]))
+        if not every:
+            shown += [f"{line}; --all shows all" for line in format_remainder(len(modules), _MOST_SHOWN)]
+    elif layers:
         shown.append(_table(report, layers if every else layers[:_MOST_SHOWN], columns))
         if not every:
             shown += [f"{line}; --all shows all" for line in format_remainder(len(layers), _MOST_SHOWN)]
@@ -475,6 +496,15 @@ def _table(report: Comparison, layers: list[Any], columns: list[str]) -> Table:
         cells += [layer.alone or "-"] if report.isolation is not None else []
         cells += [_cell(difference, name) for difference in (layer.own, layer.carried) for name in columns]
         shown.add_row(layer.layer_id, layer.path, layer.type, value_type, layer.status, *cells)
+    return shown
+
+
+def _module_table(modules: Sequence[ComparedModule]) -> Table:
+    """Return the table of modules, each with the errors of its worst layer."""
+    shown = table("Modules", module="left", layers="right", status="left", own_max_abs="right", carried_max_abs="right")
+    for module in modules:
+        errors = [_cell(difference, "max_abs") for difference in (module.own, module.carried)]
+        shown.add_row(module.path, f"{len(module.layers):,}", module.status, *errors)
     return shown
 
 

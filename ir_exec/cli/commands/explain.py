@@ -8,7 +8,7 @@ import click
 
 from ir_exec.check import RULES, Rule, code_prefix, explain, find_rule, nearest_rule, rules_page
 from ir_exec.cli.options import complete_rules
-from ir_exec.cli.output.terminal import Unusable, echo, style_text, terminal_width
+from ir_exec.cli.output.terminal import Unusable, echo, style_text, terminal_width, write
 from ir_exec.report.text import wrap_words
 
 
@@ -24,7 +24,7 @@ def command(rules: tuple[str, ...], page: bool) -> None:
     """
     width = terminal_width()
     if page:
-        click.echo(rules_page(), nl=False)
+        write(rules_page(), nl=False)
         return
     if not rules:
         _show_list(RULES.values(), width)

@@ -191,7 +191,7 @@ def _show(generations: Sequence[Generation], stream: _TextStream | None) -> None
     """End the streamed text, or print the texts of a batch line by line; print times on stderr."""
     for generation in generations:
         if stream is None:
-            click.echo(", ".join(map(str, generation.ids)))
+            write(", ".join(map(str, generation.ids)))
         else:
             if len(generations) > 1 and generation.text is not None:
                 stream.add(generation.text)

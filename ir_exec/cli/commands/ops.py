@@ -13,7 +13,7 @@ import click
 
 from ir_exec.cli.extensions import extension_options, load_extensions
 from ir_exec.cli.options import complete_operators, left_out, listed_rows, rows_of, top_option, versioned_name
-from ir_exec.cli.output.terminal import Unusable, echo, show, style_text
+from ir_exec.cli.output.terminal import Unusable, echo, show, style_text, write
 from ir_exec.hints import closest_names, did_you_mean, install_hint
 from ir_exec.ops.base.docstrings import describe, description_of
 from ir_exec.ops.base.operator import In, Op
@@ -190,10 +190,10 @@ def command(
         _list_onnx(types, markdown, most)
         return
     if markdown:
-        click.echo(operators_page(), nl=False)
+        write(operators_page(), nl=False)
         return
     if stub:
-        click.echo(files("ir_exec.build").joinpath("__init__.pyi").read_text("utf-8"), nl=False)
+        write(files("ir_exec.build").joinpath("__init__.pyi").read_text("utf-8"), nl=False)
         return
     load_extensions(extensions)
     listed = _list_operators()
@@ -222,7 +222,7 @@ def _list_onnx(types: tuple[str, ...], markdown: bool, most: int | None) -> None
     )  # imported for --onnx only, because onnx imports slowly
 
     if markdown:
-        click.echo(onnx_page(), nl=False)
+        write(onnx_page(), nl=False)
         return
     requested = {text.strip().lower() for text in types}
     listed = [operator for operator in covered_operators() if not requested or operator.name.lower() in requested]

@@ -40,6 +40,7 @@ from ir_exec.debug.profiles.profile_report import (
 )
 from ir_exec.debug.profiles.profiling import profile
 from ir_exec.engines.report import PartitionReport
+from ir_exec.model import Model
 from ir_exec.printable import printable
 from ir_exec.report.numbers import format_bytes, format_seconds
 from ir_exec.report.records import to_json
@@ -89,6 +90,13 @@ _LEAST_SHARE = 0.01
 @output_option("-o", "--output", outputs=report_output, metavar="FILE", help="Write the report to this file.")
 @click.option("--plan", "shows_plan", is_flag=True, help="Show the plan with the reasons for it, without a run.")
 @click.option("--passes", metavar="NAMES", help="With --plan: compiler passes to disable (-a,-b), or to enable (a,b).")
+@click.option(
+    "--by",
+    type=click.Choice(["layer", "module", "line"]),
+    default="layer",
+    show_default=True,
+    help="In text, list layers, types and prefixes, or modules or lines of Python that the layers were exported from.",
+)
 @top_option
 @click.option("--all", "every", is_flag=True, help="In text, show every layer, type and prefix.")
 def command(
@@ -111,6 +119,7 @@ def command(
     every: bool,
     shows_plan: bool,
     passes: str | None,
+    by: Literal["layer", "module", "line"],
     engine: dict[str, Any],
 ) -> None:
     """Show the time of a run by layer, type and name prefix.
@@ -131,6 +140,7 @@ def command(
     load_extensions(extensions)
     with errors_as_messages(hint=check_hint(model)):
         network = asked.network(model, weights)
+    _require_sources(network, model, by)
     file_inputs = asked.read_inputs(network.inputs)
     if shows_plan:
         with errors_as_messages(hint=drawn_hint):
@@ -172,7 +182,7 @@ def command(
         )
     report = report.model_copy(update={"seed": asked.seed if drawn else None})
     if output_format == "text" and output is None:
-        _show(report, most, every)
+        _show(report, most, every, by)
         if trace_events is not None:
             echo(f"\none run written to {printable(trace_events)}, for ui.perfetto.dev or chrome://tracing")
         return
@@ -191,11 +201,33 @@ def _render(report: Profile, output_format: str, model: str, weights: str | None
     return render(report, output_format, lambda: f"{report}\n", "profile", model, weights)
 
 
-def _show(report: Profile, most: int | None, every: bool) -> None:
+def _require_sources(network: Model, model: str, by: str) -> None:
+    """Refuse `--by module` and `--by line` for a model without any."""
+    sources = network.sources.values() if by != "layer" else ()
+    if by == "module" and not any(source.module for source in sources):
+        raise Unusable(f"no layer of {model} has a module, expected an export of PyTorch or TensorFlow")
+    if by == "line" and all(source.file is None for source in sources):
+        raise Unusable(f"no layer of {model} has a line of Python, expected an export of torch.onnx with dynamo=True")
+
+
+def _show(report: Profile, most: int | None, every: bool, by: str) -> None:
     for line in summary(report):
         echo(printable(line))
     echo("")
-    show(*_parts(report, most, every))
+    show(*(_parts(report, most, every) if by == "layer" else _groups(report, most, by)))
+
+
+def _groups(report: Profile, most: int | None, by: str) -> Iterator[Table | str]:
+    """Yield the table of the modules, or of the lines with their text."""
+    if by == "module":
+        groups, shown = report.by_module, _table("Modules", layers="right", module="left")
+    else:
+        groups, shown = report.by_line, _table("Lines", layers="right", line="left", code="left")
+    for group in groups[:most]:
+        names = [group.name] if by == "module" else [group.name, group.code or ""]
+        shown.add_row(f"{group.layers:,}", *names, *_cells(group))
+    yield shown
+    yield from left_out(len(groups), most)
 
 
 def _parts(report: Profile, most: int | None, every: bool) -> Iterator[Table | str]:

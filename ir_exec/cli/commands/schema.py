@@ -10,7 +10,8 @@ from pydantic import BaseModel
 from ir_exec.check import Reports
 from ir_exec.cli.output.model_facts import NetworkFacts
 from ir_exec.cli.output.plan_text import PlanOutput
-from ir_exec.debug import Bundle, Comparison, NetworkDiff, PassBisection, TraceIndex
+from ir_exec.cli.output.terminal import write
+from ir_exec.debug import Bundle, Comparison, NetworkDiff, PassBisection, TraceIndex, WeightsDiff
 from ir_exec.debug.comparison.items_report import Comparisons
 from ir_exec.debug.device.tables.report import Conformance
 from ir_exec.debug.inputs.shaping import ShapesReport
@@ -31,6 +32,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "compare-many": Comparisons,
     "trace": TraceIndex,
     "diff": NetworkDiff,
+    "weights": WeightsDiff,
     "view": PageView,
     "precision": PrecisionReport,
     "bundle": Bundle,
@@ -49,4 +51,4 @@ MODELS: dict[str, type[BaseModel]] = {
 @click.argument("of", type=click.Choice(list(MODELS)), default="report")
 def command(of: str) -> None:
     """Print the JSON Schema of a report, of a document, or of the index of a trace."""
-    click.echo(json.dumps(schema_of(MODELS[of]), indent=2))
+    write(json.dumps(schema_of(MODELS[of]), indent=2))

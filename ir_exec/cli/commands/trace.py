@@ -52,7 +52,8 @@ def command(
 
     Each value is written to an .npy file when it is computed, values in bodies once per iteration. index.json has the
     layer, tensor names, element type, shape, range, numbers of NaN and infinities, and digest of each value. Inputs are
-    given or random, as in `run`. The folder is a reference for `ir-exec compare`.
+    given or random, as in `run`. Weights that layers decompress are computed from their stored constants when they are
+    read. The folder is a reference for `ir-exec compare`.
 
     Exit code: 0 on success, 1 if the model cannot be read or run, 2 for an unreadable path, an invalid argument or a
     full disk.

@@ -210,7 +210,7 @@ def _compressed_facts(graph: Graph, weights: Weights | None) -> Iterator[Compres
         )
 
 
-class Neighbour(Record):
+class Neighbor(Record):
     """The producer or a reader of a value.
 
     Attributes:
@@ -233,7 +233,7 @@ class Input(Record):
 
     name: str
     type: str | None
-    source: Neighbour | None
+    source: Neighbor | None
     value: str | None = None
 
 
@@ -243,7 +243,7 @@ class Output(Record):
     name: str
     type: str
     names: tuple[str, ...]
-    readers: tuple[Neighbour, ...]
+    readers: tuple[Neighbor, ...]
     value: str | None = None
 
 
@@ -268,6 +268,7 @@ class SourceFacts(Record):
         module_class: The class of this module.
         code: The text of the line.
         trace: All frames, the outermost first.
+        is_inferred: true if the file contains no source of the layer, but of layers connected with it.
     """
 
     file: str | None
@@ -277,10 +278,12 @@ class SourceFacts(Record):
     module_class: str | None = None
     code: str | None = None
     trace: tuple[SourceFrame, ...] = ()
+    is_inferred: bool = False
 
     @classmethod
-    def of(cls, source: CodeLocation) -> SourceFacts:
+    def of(cls, source: CodeLocation, *, is_inferred: bool = False) -> SourceFacts:
         return cls(
+            is_inferred=is_inferred,
             file=source.file,
             line=source.line,
             function=source.function,
@@ -319,13 +322,13 @@ class LayerFacts(Record):
 
 
 def layer_facts(placed: PlacedNode, made_of: OnnxNode | None = None, source: CodeLocation | None = None) -> LayerFacts:
-    """Return a layer with its attributes and neighbours."""
+    """Return a layer with its attributes and neighbors."""
     node, types = placed.node, placed.types
-    readers: dict[int, list[Neighbour]] = {}
+    readers: dict[int, list[Neighbor]] = {}
     for other in placed.graph.nodes:
         for position, value in enumerate(other.inputs):
             if value is not None and value.node is node:
-                readers.setdefault(value.number, []).append(_neighbour(placed.prefix, other, position))
+                readers.setdefault(value.number, []).append(_neighbor(placed.prefix, other, position))
     alone = Graph(node.name, [node], [], [], placed.graph.values, [])
     return LayerFacts(
         id=placed.id,
@@ -348,7 +351,7 @@ def layer_facts(placed: PlacedNode, made_of: OnnxNode | None = None, source: Cod
             for value in node.outputs
         ),
         node=made_of,
-        source=None if source is None else SourceFacts.of(source),
+        source=None if source is None else SourceFacts.of(source, is_inferred=node.source is None),
     )
 
 
@@ -357,12 +360,12 @@ def _input(placed: PlacedNode, position: int, value: Value | None) -> Input:
     if value is None:
         return Input(name=name, type=None, source=None)
     type = placed.types[value.number]
-    source = _neighbour(placed.prefix, value.node, value.position)
+    source = _neighbor(placed.prefix, value.node, value.position)
     return Input(name=name, type=_type_text(type), source=source, value=_value(type))
 
 
-def _neighbour(prefix: str, node: Node, port: int) -> Neighbour:
-    return Neighbour(id=f"{prefix}{node.id}", type=node.type, name=node.name, port=port)
+def _neighbor(prefix: str, node: Node, port: int) -> Neighbor:
+    return Neighbor(id=f"{prefix}{node.id}", type=node.type, name=node.name, port=port)
 
 
 def _type_text(type: TensorType) -> str:

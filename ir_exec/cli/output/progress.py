@@ -9,7 +9,13 @@ from time import perf_counter
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from ir_exec.cli.output.terminal import end_progress, ended_by_output, shows_progress
+from ir_exec.cli.output.terminal import (
+    hidden_by_output,
+    is_occupied,
+    occupy_terminal,
+    release_terminal,
+    shows_progress,
+)
 from ir_exec.printable import printable
 
 if TYPE_CHECKING:
@@ -27,9 +33,9 @@ SPINNER_PATIENCE = 1.0
 
 
 class Spinner:
-    """The name of a command and its time on stderr, after a second without output; a bar or an output ends it.
+    """The name of a command and its time on stderr, after a second without output and without a bar.
 
-    It is not shown if stderr is not a terminal.
+    Outputs and bars hide it, until the next second without them. It is not shown if stderr is not a terminal.
     """
 
     def __init__(self, title: str, patience: float = SPINNER_PATIENCE) -> None:
@@ -37,20 +43,21 @@ class Spinner:
         self._patience = patience
         self._lock = Lock()
         self._is_ended = False
+        self._has_output = False
+        self._start = perf_counter()
+        self._timer: Timer | None = None
         self._progress: Progress | None = None
 
     def __enter__(self) -> Self:
         self._stack = ExitStack()
         if shows_progress():
-            timer = Timer(self._patience, self.show)
-            timer.daemon = True
-            self._stack.callback(timer.cancel)
-            self._stack.enter_context(ended_by_output(self.end))
-            timer.start()
+            self._stack.callback(self.end)
+            self._stack.enter_context(hidden_by_output(self.hide))
+            self._wait()
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stack.close()
 
@@ -59,26 +66,48 @@ class Spinner:
         """True while the spinner is on the terminal."""
         return self._progress is not None
 
+    def _wait(self) -> None:
+        """Call `show` after a while."""
+        self._has_output = False
+        self._timer = Timer(self._patience, self.show)
+        self._timer.daemon = True
+        self._timer.start()
+
     def show(self) -> None:
-        """Show the spinner; called from another thread."""
+        """Show the spinner, or wait again after an output and during another display; called from another thread."""
+        if not self._is_ended and (self._has_output or is_occupied()):
+            self._wait()
+            return
         from rich.console import Console
         from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
         with self._lock:
-            if self._is_ended or self._progress is not None:
+            if self._is_ended or self._has_output or self._progress is not None:
                 return
             columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
             console = Console(stderr=True)
             self._progress = Progress(
                 *columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False
             )
-            self._progress.add_task(printable(self._title), total=None)
+            task = self._progress.add_task(printable(self._title), total=None)
+            self._progress.tasks[task].start_time = self._progress.get_time() - (perf_counter() - self._start)
             self._progress.start()
+
+    def hide(self) -> None:
+        """Hide the spinner, and show it again after a while without output."""
+        with self._lock:
+            self._has_output = True
+            progress, self._progress = self._progress, None
+        if progress is not None:
+            progress.stop()
+            self._wait()
 
     def end(self) -> None:
         """Remove the spinner for good."""
+        self._is_ended = True
+        if self._timer is not None:
+            self._timer.cancel()
         with self._lock:
-            self._is_ended = True
             progress, self._progress = self._progress, None
         if progress is not None:
             progress.stop()
@@ -104,10 +133,11 @@ class LayerBar:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._bar is not None:
             self._bar[0].stop()
+            release_terminal(self)
 
     def advance(self, step: str) -> None:
         """Count one more step, a layer given by its path."""
@@ -127,7 +157,7 @@ class LayerBar:
         return [] if self._bar is None else self._bar[0].tasks
 
     def _open(self) -> tuple[Progress, TaskID]:
-        end_progress()
+        occupy_terminal(self)
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -153,15 +183,17 @@ class Steps:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.tell("")
 
     def tell(self, step: str) -> None:
         """Replace the line by the current step."""
         if self._is_wanted:
-            end_progress()
+            occupy_terminal(self)
             text = printable(step)[:70]
             print(f"\r{text:{self._shown}}\r{text}" if text else f"\r{'':{self._shown}}\r", end="", file=sys.stderr)
             sys.stderr.flush()
             self._shown = len(text)
+            if not text:
+                release_terminal(self)

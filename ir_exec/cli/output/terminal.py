@@ -28,10 +28,13 @@ __all__ = [
     "Unusable",
     "check_hint",
     "echo",
-    "end_progress",
-    "ended_by_output",
     "errors_as_messages",
+    "hidden_by_output",
+    "hide_progress",
+    "is_occupied",
+    "occupy_terminal",
     "print_report",
+    "release_terminal",
     "show",
     "show_json",
     "show_verdict",
@@ -85,30 +88,55 @@ def echo(text: str, *, to_stderr: bool = False) -> None:
 
 def write(text: str, **how: Any) -> None:
     """Print text as it is, in place of a progress display, with the keywords `how` of `click.echo`."""
-    end_progress()
+    hide_progress()
+    if how.get("nl", True) or text.endswith("\n"):
+        release_terminal(_LINE)
+    else:
+        occupy_terminal(_LINE)
     click.echo(text, **how)
 
 
-_ends: list[Callable[[], None]] = []
-"""The functions that end the running displays of progress."""
+_hides: list[Callable[[], None]] = []
+"""The functions that hide the running spinners."""
+
+_LINE = object()
+"""The occupant for an output that ends within a line."""
+
+_occupants: set[object] = set()
+"""Displays at the cursor, in place of a spinner."""
 
 
-def end_progress() -> None:
-    """End the running displays of progress, before an output or another display."""
-    while _ends:
-        _ends.pop()()
+def hide_progress() -> None:
+    """Hide the running spinners, before an output or another display."""
+    for hide in _hides:
+        hide()
+
+
+def occupy_terminal(occupant: object) -> None:
+    """Hide spinners until the display that occupies the current line of the terminal releases it."""
+    _occupants.add(occupant)
+    hide_progress()
+
+
+def release_terminal(occupant: object) -> None:
+    """Allow spinners again."""
+    _occupants.discard(occupant)
+
+
+def is_occupied() -> bool:
+    """Return True if another display or an unfinished line is at the cursor."""
+    return bool(_occupants)
 
 
 @contextmanager
-def ended_by_output(end: Callable[[], None]) -> Iterator[None]:
-    """Call `end` at the first output in the block, or at its end."""
-    _ends.append(end)
+def hidden_by_output(hide: Callable[[], None]) -> Iterator[None]:
+    """Call `hide` before each output in the block."""
+    _hides.append(hide)
     try:
         yield
     finally:
-        if end in _ends:
-            _ends.remove(end)
-            end()
+        _hides.remove(hide)
+        _occupants.clear()
 
 
 def _escaped_line(line: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 from ir_exec.codes import Code
 from ir_exec.debug.comparison.comparing import compare_with
 from ir_exec.debug.comparison.metrics import Metric, Settings, Tolerance, load_metric
-from ir_exec.debug.comparison.pairing.ports import require_same_ports
+from ir_exec.debug.comparison.pairing.ends import require_same_ports
 from ir_exec.debug.comparison.records import FailOn
 from ir_exec.debug.comparison.references.modules import RecordingReference, is_recording
 from ir_exec.debug.comparison.references.reference import (
@@ -23,7 +23,7 @@ from ir_exec.debug.comparison.references.reference import (
     arrays_in,
     kinds_of,
 )
-from ir_exec.debug.comparison.report import Comparison
+from ir_exec.debug.comparison.report_text import Comparison
 from ir_exec.debug.inputs.drawing import Drawn, checked_inputs, drawn_inputs
 from ir_exec.debug.traces.tracing import INDEX, Trace
 from ir_exec.debug.values.entries import Key, entries_of
@@ -218,9 +218,8 @@ _F16_NOTE = "ir_exec computes the 16-bit floats of the file in f32, onnxruntime 
 def _with_precision_note(report: Comparison, model: Model, precision: Precision) -> Comparison:
     """Add a note to a report that is not equal if the two sides compute 16-bit floats in different types."""
     is_mixed = report.runtime == "onnxruntime" and precision == "f32" and report.verdict in ("different", "reference")
-    if not is_mixed or not run_as_f32(model).ops:
-        return report
-    return report.model_copy(update={"notes": (*report.notes, _F16_NOTE)})
+    notes = (*report.notes, _F16_NOTE)
+    return report.model_copy(update={"notes": notes}) if is_mixed and run_as_f32(model).ops else report
 
 
 def _explained_by_ports(error: IRError, model: Model, reference: Reference) -> IRError:
@@ -333,7 +332,7 @@ def _by_onnxruntime(
         from ir_exec.debug.comparison.references.onnx_reference import ONNXReference
 
         return ONNXReference(own, timeout=timeout, engine="only onnxruntime", title="onnxruntime", model=model)
-    from ir_exec.debug.comparison.references.exported_reference import ExportedReference
+    from ir_exec.debug.comparison.references.onnx_reference import ExportedReference
 
     title = "onnxruntime (exported)" if own is None else "onnxruntime (lowered by ir_exec)"
     return ExportedReference(model, timeout=timeout, precision=precision, title=title)
@@ -371,40 +370,44 @@ def _reference(
     Args:
         options: Threads and precision of runs by ir_exec.
     """
+    opened: Reference
+    name = "" if isinstance(reference, (Model, Trace, Mapping)) else os.fspath(reference)
+    path = Path(name.removeprefix(ONNX_REFERENCE))
+    own = None if model.lowered_from is None else Path(model.lowered_from)
     outputs = [port.name for port in model.outputs]
     if isinstance(reference, Model):
-        return IRReference(reference, reference.graph.path or reference.lowered_from or reference.name, **options)
-    if isinstance(reference, Trace):
-        return TraceReference(reference)
-    if isinstance(reference, Mapping):
-        return ArraysReference(reference, "the given arrays", outputs, kinds_of(entries_of(model)))
-    path = Path(reference)
-    own = None if model.lowered_from is None else Path(model.lowered_from)
-    if os.fspath(reference) == "openvino":
-        return _by_openvino(model, own, lowered, probe=probe, device=device, hint=hint, timeout=timeout, **options)
-    if os.fspath(reference) == "onnxruntime" and not path.exists():
-        return _by_onnxruntime(model, own, lowered, timeout=timeout, precision=options["precision"])
-    by_reference = os.fspath(reference).removeprefix(ONNX_REFERENCE)
-    if by_reference != os.fspath(reference) or path.suffix.lower() == ".onnx":
+        opened = IRReference(reference, reference.graph.path or reference.lowered_from or reference.name, **options)
+    elif isinstance(reference, Trace):
+        opened = TraceReference(reference)
+    elif isinstance(reference, Mapping):
+        opened = ArraysReference(reference, "the given arrays", outputs, kinds_of(entries_of(model)))
+    elif name == "openvino":
+        opened = _by_openvino(model, own, lowered, probe=probe, device=device, hint=hint, timeout=timeout, **options)
+    elif name == "onnxruntime" and not path.exists():
+        opened = _by_onnxruntime(model, own, lowered, timeout=timeout, precision=options["precision"])
+    elif name.startswith(ONNX_REFERENCE) or path.suffix.lower() == ".onnx":
         from ir_exec.debug.comparison.references.onnx_reference import ONNXReference
 
-        path = Path(by_reference)
-        engine: Any = "onnxruntime" if by_reference == os.fspath(reference) else "reference"
+        engine: Any = "reference" if name.startswith(ONNX_REFERENCE) else "onnxruntime"
         is_own = own is not None and own.exists() and path.exists() and own.samefile(path)
-        return ONNXReference(path, timeout=timeout, engine=engine, model=model if is_own else None)
-    if (path / INDEX).exists():
-        return TraceReference(path)
-    if path.is_dir() or path.suffix.lower() == ".npz":
+        opened = ONNXReference(path, timeout=timeout, engine=engine, model=model if is_own else None)
+    elif (path / INDEX).exists():
+        opened = TraceReference(path)
+    elif path.is_dir() or path.suffix.lower() == ".npz":
         entries = list(entries_of(model))
         arrays = arrays_in(path, entries)
-        in_memory = {name: array for name, array in arrays.items() if not isinstance(array, Path)}
+        in_memory = {key: array for key, array in arrays.items() if not isinstance(array, Path)}
         if len(in_memory) == len(arrays) and is_recording(model, in_memory):
-            return RecordingReference(model, in_memory, os.fspath(path))
-        return ArraysReference(arrays, os.fspath(path), outputs, kinds_of(entries))
-    if path.suffix.lower() == ".xml" or path.exists():
-        return IRReference(read_model(path), os.fspath(path), **options)
-    choices = "openvino, onnxruntime, an .xml, an .onnx, onnx-reference:FILE.onnx, an .npz, or a folder with a trace"
-    choices += " or .npy files"
-    message = f"{os.fspath(reference)!r} is not a reference, expected {choices}"
-    near = suggested(os.fspath(reference), ["openvino", "onnxruntime"]) or path_hint(os.fspath(reference))
-    raise EvaluationError(message, code=Code.unknown_input, hint=near)
+            opened = RecordingReference(model, in_memory, os.fspath(path))
+        else:
+            opened = ArraysReference(arrays, os.fspath(path), outputs, kinds_of(entries))
+    elif path.suffix.lower() == ".xml" or path.exists():
+        opened = IRReference(read_model(path), os.fspath(path), **options)
+    else:
+        choices = (
+            "openvino, onnxruntime, an .xml, an .onnx, onnx-reference:FILE.onnx, an .npz, or a folder with a trace"
+        )
+        message = f"{name!r} is not a reference, expected {choices} or .npy files"
+        near = suggested(name, _RUNTIMES) or path_hint(name)
+        raise EvaluationError(message, code=Code.unknown_input, hint=near)
+    return opened

@@ -14,37 +14,41 @@ from functools import partial
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.debug.comparison.advice import advice_of
-from ir_exec.debug.comparison.contradictions import Suspect, find_contradicted
-from ir_exec.debug.comparison.discontinuities import jump_of, on_steps, reached_by_rounding
-from ir_exec.debug.comparison.faults import moves_values
-from ir_exec.debug.comparison.fusions import NOTE, Own, from_undoubted, in_doubt, is_doubtful
-from ir_exec.debug.comparison.known import (
+from ir_exec.debug.comparison.anchors import (
+    NOTE,
     SAME,
     Anchor,
     BodyPair,
     LayerFindings,
+    Own,
     Place,
+    Suspect,
     as_type_of,
+    find_contradicted,
+    from_undoubted,
+    in_doubt,
+    is_doubtful,
     maker_of,
 )
-from ir_exec.debug.comparison.metrics import (
-    Settings,
-    Tolerance,
+from ir_exec.debug.comparison.discontinuities import (
+    driven_values,
+    find_untested_reason,
+    jump_of,
+    on_steps,
+    reached_by_rounding,
 )
-from ir_exec.debug.comparison.pairing.partners import given_by_key, partners_of
+from ir_exec.debug.comparison.metrics import Settings, Tolerance
+from ir_exec.debug.comparison.pairing.matching import given_by_key, partners_of
 from ir_exec.debug.comparison.records import CONTRADICTION, ComparedLayer
 from ir_exec.debug.comparison.references.reference import Adviser, IRReference, Reference, TraceReference
-from ir_exec.debug.comparison.report import Comparison
-from ir_exec.debug.comparison.reporting import FindingsReporter
+from ir_exec.debug.comparison.report_text import Comparison
+from ir_exec.debug.comparison.reporting import FindingsReporter, moves_values
 from ir_exec.debug.comparison.rounded import same_storage
-from ir_exec.debug.comparison.same_engine import floor_of
-from ir_exec.debug.comparison.sensitivity import Untested, driven_values, find_untested_reason
-from ir_exec.debug.comparison.value_comparer import MOST_INCLUDED
+from ir_exec.debug.comparison.value_comparer import MOST_INCLUDED, advice_of, floor_of
 from ir_exec.debug.inputs.drawing import Drawn
 from ir_exec.debug.precision.partners import FoldedWeights
 from ir_exec.debug.traces.walk import Visit, Walker, Where
-from ir_exec.debug.values.entries import Entry, Key, by_key, entries_of
+from ir_exec.debug.values.entries import Entry, Key, entries_of
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.model import Model
@@ -101,7 +105,8 @@ def compare_with(
         is_same_engine=isinstance(reference, (IRReference, TraceReference)),
         floor=floor_of(reference, ours, theirs, partners, folded, conversions),
     )
-    comparing = _Comparing(model, reference, by_key(ours), partners, settings, folded)
+    comparing = _Comparing(model, reference, {entry.key: entry for entry in ours}, partners, settings, folded)
+    comparing.require_memory()
     pending = list(calls)
     while pending:
         arrays = pending.pop(0)
@@ -145,6 +150,10 @@ class _Comparing(FindingsReporter):
         self._bodies: dict[tuple[str, ...], BodyPair] = {}
         self._fuses = isinstance(reference, Adviser) and reference.fuses
 
+    def require_memory(self) -> None:
+        """Raise ResourceError if the run of the model exceeds the memory of the machine."""
+        self._walker.require_memory()
+
     def run(self, arrays: Sequence[Array]) -> None:
         self.calls += 1
         self.values.call = self.calls
@@ -165,7 +174,9 @@ class _Comparing(FindingsReporter):
             if findings.layer.status == "wrong" and findings.layer.call == self.calls and not layer_key[0]
             for node in [self._nodes[layer_key]]
         ]
-        expected = [self._expected_output(result.values_in[0]) for result in self._model.graph.results]
+        ends = [result.values_in[0] for result in self._model.graph.results]
+        partners = [self._partners.get(((), value.node.id, value.position)) for value in ends]
+        expected = [None if partner is None else self._reference.output(partner.key) for partner in partners]
         theirs = [array for array in expected if array is not None]
         if not suspects or len(theirs) < len(expected):
             return
@@ -183,10 +194,6 @@ class _Comparing(FindingsReporter):
                 findings.layer = findings.layer.model_copy(update={"status": "reference", "note": note})
             elif self._fuses and moves_values(node) and layer_key not in self._confirmed and not differs:
                 findings.layer = findings.layer.model_copy(update={"status": "skipped", "note": NOTE})
-
-    def _expected_output(self, value: Value) -> Array | None:
-        partner = self._partners.get(((), value.node.id, value.position))
-        return None if partner is None else self._reference.output(partner.key)
 
     def visit(self, visit: Visit) -> None:
         node, where = visit.node, visit.where
@@ -219,10 +226,9 @@ class _Comparing(FindingsReporter):
 
     def _is_known_constant(self, node: Node, where: Where) -> bool:
         """Return True for a constant of a body that has run before, unless its partner may vary between iterations."""
-        if not isinstance(node.op, Const) or not any(where.iterations) or (where.scope, node) not in self._constants:
-            return False
         partner = self._partners.get((where.scope, node.id, 0))
-        return partner is None or partner.is_constant
+        is_fixed = isinstance(node.op, Const) and (partner is None or partner.is_constant)
+        return is_fixed and any(where.iterations) and (where.scope, node) in self._constants
 
     def compare_bodies_not_run(self) -> None:
         """Compare the constants and attributes of bodies that have not run with those of another file."""
@@ -288,21 +294,21 @@ class _Comparing(FindingsReporter):
         findings = self._found.get((visit.where.scope, visit.node.id))
         if findings is None or findings.layer.status == "unmatched" or self.values.settings.metrics:
             return False
-        if not all(anchor.same for anchor in anchors) or any(value in self._outputs for value in visit.node.outputs):
-            return False
         pairs = zip(visit.outputs, values, strict=False)
-        if not all(expected is not None and self.values.is_same(ours, expected) for ours, expected in pairs):
-            return False
-        findings.ran(visit.node, visit.outputs)
-        return True
+        is_same = (
+            all(anchor.same for anchor in anchors)
+            and self._outputs.isdisjoint(visit.node.outputs)
+            and all(expected is not None and self.values.is_same(ours, expected) for ours, expected in pairs)
+        )
+        if is_same:
+            findings.ran(visit.node, visit.outputs)
+        return is_same
 
     def _layer(
         self, visit: Visit, anchors: Sequence[Anchor], values: Sequence[Array | None], frame: dict[int, Anchor]
     ) -> ComparedLayer:
         node, where = visit.node, visit.where
-        computed = from_undoubted(
-            partial(self._own, visit, values=values), anchors, values, self.values.settings, self._found
-        )
+        computed = from_undoubted(partial(self._own, visit), anchors, values, self.values.settings, self._found)
         anchors, (own, inputs, problem) = computed.anchors, computed.own
         includes = tuple(dict.fromkeys(name for anchor in anchors for name in anchor.includes))
         layers = []
@@ -427,34 +433,36 @@ class _Comparing(FindingsReporter):
         partner = self._partners.get((where.scope, node.id, position))
         return None if partner is None else self._reference.value(partner.key, where.iterations)
 
-    def _own(self, visit: Visit, anchors: Sequence[Anchor], values: Sequence[Array | None]) -> Own:
+    def _own(self, visit: Visit, anchors: Sequence[Anchor]) -> Own:
         """Compute a layer from the anchors of its inputs.
 
         Returns:
             The outputs, the inputs and an error message; each is None if it does not exist.
         """
         node = visit.node
-        if isinstance(node.op, Parameter) and visit.where.scope:
-            return None, None, None
-        if not all(anchor.is_known for anchor in anchors):
-            return None, None, None
-        if isinstance(node.op, ReadsVariable) and (visit.where.scope or self.calls > 1):
+        # In a body, the values of Parameters and variables are those of an iteration.
+        is_from_outside = bool(visit.where.scope) and isinstance(node.op, (Parameter, ReadsVariable))
+        own: Own = None, None, None
+        if is_from_outside or not all(anchor.is_known for anchor in anchors):
+            pass  # nothing is known
+        elif isinstance(node.op, ReadsVariable) and self.calls > 1:
             # The reference reads the value that it assigned before. It does not depend on this layer.
-            assigned = None if visit.where.scope else self._kept.get(node.op.variable_id)
-            if assigned is None:
-                return None, None, None
-            assigned = as_declared(
-                assigned, self._walker.wide.variables.get(node.op.variable_id, ElementType.of(assigned))
-            )
-            return [assigned], [assigned], None
-        if all(anchor.same for anchor in anchors):
-            return visit.outputs, visit.inputs, None
-        try:
-            inputs = [as_type_of(anchor.value(ours), ours) for anchor, ours in zip(anchors, visit.inputs, strict=True)]
-            return self._walker.again(node, inputs), inputs, None
-        except (IRError, ValueError) as error:
-            message = error.message if isinstance(error, IRError) else str(error)
-            return None, None, f"fails on the reference's inputs: {message}"
+            assigned = self._kept.get(node.op.variable_id)
+            if assigned is not None:
+                declared = self._walker.wide.variables.get(node.op.variable_id, ElementType.of(assigned))
+                assigned = as_declared(assigned, declared)
+                own = [assigned], [assigned], None
+        elif all(anchor.same for anchor in anchors):
+            own = visit.outputs, visit.inputs, None
+        else:
+            pairs = zip(anchors, visit.inputs, strict=True)
+            try:
+                inputs = [as_type_of(anchor.value(ours), ours) for anchor, ours in pairs]
+                own = self._walker.again(node, inputs), inputs, None
+            except (IRError, ValueError) as error:
+                message = error.message if isinstance(error, IRError) else str(error)
+                own = None, None, f"fails on the reference's inputs: {message}"
+        return own
 
     def _anchor(
         self,
@@ -467,36 +475,26 @@ class _Comparing(FindingsReporter):
         same: bool,
         includes: tuple[str, ...],
     ) -> Anchor:
-        if same and expected is not None:
-            return SAME
         if expected is not None:
-            partner = self._partners[entry.key]
-            return Anchor(lambda: self._load_value(partner.key, where.iterations), same)
-        if isinstance(node.op, Const) or (isinstance(node.op, Parameter) and not where.scope):
-            return Anchor(lambda: ours, True)
-        if own_output is None:
-            return Anchor(lambda: ours, False, is_known=False)
+            load = partial(self._reference.value, self._partners[entry.key].key, where.iterations)
+            return SAME if same else Anchor(load, False)
+        is_given = isinstance(node.op, Const) or (isinstance(node.op, Parameter) and not where.scope)
+        if is_given or own_output is None:
+            return Anchor(lambda: ours, is_given, is_known=is_given)
         chain = (*includes, entry.path)[-MOST_INCLUDED:]
         return Anchor(lambda: own_output, own_output is ours, includes=chain)
-
-    def _load_value(self, key: Key, iterations: tuple[int, ...]) -> Array:
-        array = self._reference.value(key, iterations)
-        assert array is not None, "the value was already loaded"
-        return array
 
     def _remember(self, layer: ComparedLayer, visit: Visit) -> None:
         layer_key = (visit.where.scope, layer.layer_id)
         self._nodes[layer_key] = visit.node
         findings = self._found.get(layer_key)
         if findings is None:
-            self._found[layer_key] = LayerFindings(layer, self._find_untested_reason(visit))
+            is_driven = bool(visit.inputs) and not self._driven.isdisjoint(visit.node.outputs)
+            untested = find_untested_reason(visit.node, visit.outputs) if is_driven else None
+            self._found[layer_key] = LayerFindings(layer, untested)
             return
         findings.ran(visit.node, visit.outputs)
         # The first call that shows a fault of a layer is kept: later calls may differ as a consequence.
         is_first = layer.call == findings.layer.call or layer.severity > findings.layer.severity
         if is_first and layer.rank > findings.layer.rank:
             findings.layer = layer
-
-    def _find_untested_reason(self, visit: Visit) -> Untested | None:
-        driven = any(value in self._driven for value in visit.node.outputs)
-        return find_untested_reason(visit.node, visit.outputs) if driven and visit.inputs else None

@@ -1,21 +1,25 @@
-"""Differences that are not faults: steps of discontinuous functions, ties, and layers that amplify small errors."""
+"""Differences that are not faults, and values that cannot show a fault.
+
+Steps of discontinuous functions, ties, and layers that amplify small errors explain a difference. Values whose elements
+are all non-finite, equal or saturated show none.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from ir_exec.debug.comparison.metrics import Difference, Tolerance, difference, same_bits
-from ir_exec.debug.values.facts import as_numbers
-from ir_exec.graph import Node
+from ir_exec.debug.values.facts import as_numbers, not_finite_in, pieces
+from ir_exec.graph import Graph, Node, Value
 from ir_exec.ops.base.facts import Steps
+from ir_exec.ops.infrastructure.values import Const
 from ir_exec.report.records import Number, Record
 from ir_exec.types import Array, ElementType
 
-__all__ = ["Jump", "jump_of", "on_steps", "reached_by_rounding"]
-
+__all__ = ["Jump", "Untested", "driven_values", "find_untested_reason", "jump_of", "on_steps", "reached_by_rounding"]
 
 _NEAR = 64
 """Maximum distance of a number from a step of the function, in ULP."""
@@ -303,3 +307,60 @@ def _beyond(output: Array, expected: Array, carried: Difference) -> Array | None
     with np.errstate(all="ignore"):
         equal = (a == b) | (np.isnan(a) & np.isnan(b))
         return np.asarray(~(np.abs(a - b) <= carried.atol + carried.rtol * np.abs(b)) & ~equal)
+
+
+Untested: TypeAlias = Literal["not finite", "constant", "saturated"]
+"""not finite: every element is NaN or infinite. constant: all elements are equal. saturated: every element is at a
+limit of a bounded function."""
+
+_GLIMPSE = 32
+"""Number of elements to examine first: they differ in nearly all values, and the others need no pass."""
+
+
+def driven_values(graph: Graph) -> frozenset[Value]:
+    """Return the values of a graph that depend on the values of its Parameters, not only on their shapes."""
+    driven: set[Value] = set()
+    for node in graph.nodes:
+        if isinstance(node.op, Const):
+            continue
+        if not node.values_in or node.bodies or any(value in driven for value in node.values_read):
+            driven.update(node.outputs)
+    return frozenset(driven)
+
+
+def find_untested_reason(node: Node, outputs: Sequence[Array]) -> Untested | None:
+    """Return the reason why no element of a layer's outputs can show a fault; None if one can.
+
+    Args:
+        node: A layer that depends on the inputs of the model.
+        outputs: Its outputs. Integers, booleans, strings and finite outputs of a single element are assumed to show
+            faults.
+    """
+    limits = () if node.op is None else node.op.limits
+    reasons = [_reason(array, limits) for array in outputs]
+    return reasons[0] if reasons and None not in reasons else None
+
+
+def _reason(array: Array, limits: Sequence[float]) -> Untested | None:
+    if not ElementType.of(array).is_float or not array.size or not (limits or _is_suspect(array)):
+        return None
+    first = float(as_numbers(np.asarray(array.flat[:1]))[0])
+    reasons: tuple[tuple[Untested, bool], ...] = (
+        ("not finite", not_finite_in(array) == array.size),
+        ("constant", array.size > 1 and _consists_of(array, [first])),
+        ("saturated", bool(limits) and _consists_of(array, limits)),
+    )
+    return next((reason for reason, applies in reasons if applies), None)
+
+
+def _is_suspect(array: Array) -> bool:
+    """Return True unless the first elements contain two different finite numbers."""
+    with np.errstate(all="ignore"):
+        numbers = as_numbers(array.reshape(-1)[:_GLIMPSE] if array.flags.c_contiguous else array.flat[:_GLIMPSE])
+        finite = numbers[np.isfinite(numbers)]
+        return finite.size < 2 or bool((finite == finite[0]).all())
+
+
+def _consists_of(array: Array, numbers: Sequence[float]) -> bool:
+    with np.errstate(all="ignore"):
+        return all(np.isin(as_numbers(part), numbers).all() for _, (part,) in pieces(array))

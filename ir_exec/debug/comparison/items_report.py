@@ -8,8 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from ir_exec.debug.comparison.metrics import difference_text
 from ir_exec.debug.comparison.records import ComparedLayer
-from ir_exec.debug.comparison.report import Comparison
-from ir_exec.debug.comparison.report_text import details, headline
+from ir_exec.debug.comparison.report_text import Comparison, details, headline
 from ir_exec.debug.device.records import RunPart
 from ir_exec.report.junit import JUnitCase, JUnitOutcome, JUnitSuite, junit_text
 from ir_exec.report.records import Record, TableRecord

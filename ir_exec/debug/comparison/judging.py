@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from math import isfinite
-from typing import Protocol
 
 from ir_exec.debug.comparison.metrics import Difference, Settings
 from ir_exec.debug.comparison.records import (
@@ -20,9 +19,10 @@ from ir_exec.debug.comparison.records import (
     OutputStatus,
     Verdict,
 )
-from ir_exec.debug.comparison.report import Comparison
-from ir_exec.debug.comparison.report_text import first_line
+from ir_exec.debug.comparison.references.reference import Reference
+from ir_exec.debug.comparison.report_text import Comparison, first_line
 from ir_exec.debug.comparison.tolerances import least_error, relative_step
+from ir_exec.debug.comparison.value_comparer import ValueComparer
 from ir_exec.debug.traces.walk import Where
 from ir_exec.debug.values.entries import Entry, Key
 from ir_exec.graph import Node, Value
@@ -31,14 +31,6 @@ from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import ElementType
 
 __all__ = ["decide", "elements_not_compared", "fits", "is_gross", "judged_outputs", "verdict_of"]
-
-
-class _Judged(Protocol):
-    """The attributes of a reference that a verdict depends on."""
-
-    failure: str | None
-    is_refused: bool
-    is_filtered: bool
 
 
 _SEVERITY: dict[OutputStatus, int] = {
@@ -59,23 +51,15 @@ def fits(layer: ComparedLayer) -> bool:
 def judged_outputs(
     model: Model,
     partners: Mapping[Key, Entry],
-    errors: Mapping[tuple[Key, int], Difference | None],
-    visible: Mapping[tuple[Key, int], Difference],
-    shapes: Mapping[Key, tuple[int, ...]],
+    values: ValueComparer,
     on_steps: Collection[tuple[Where, str, int]],
-    explained: Collection[tuple[Key, int]],
-    calls: int,
 ) -> list[ComparedOutput]:
     """Return each output of a model with its worst call.
 
     Args:
         partners: The reference's values, by the model's values.
-        errors: The difference of each output from the reference's, by its value and the call, counted from 1.
-        visible: The difference from the reference's answer with its intermediate values as outputs, if that differs.
-        shapes: The shapes of the outputs, by value.
+        values: The errors of the outputs, after the last call.
         on_steps: Layers that differ only on steps and in ties.
-        explained: Outputs with an error that only the compression of the weights explains, by call.
-        calls: The number of compared calls.
     """
     judged = []
     for result, port in zip(model.graph.results, model.outputs, strict=True):
@@ -83,9 +67,17 @@ def judged_outputs(
         key: Key = ((), value.node.id, value.position)
         partner = partners.get(key)
         results = []
-        for call in range(1, calls + 1):
-            error = errors.get((key, call))
-            status = _status(error, (Where(), value.node.id, call) in on_steps)
+        for call in range(1, values.call + 1):
+            error = values.output_errors.get((key, call))
+            status: OutputStatus
+            if error is None:
+                status = "unmatched"
+            elif not error.is_within:
+                status = "step" if (Where(), value.node.id, call) in on_steps else "different"
+            elif error.elements and not error.compared:
+                status = "not compared"
+            else:
+                status = "close" if error.max_abs else "equal"
             results.append((_SEVERITY[status], 0.0 if error is None else error.beyond, -call, status, error))
         _, _, negative, status, error = max(results, key=lambda result: result[:3])
         judged.append(
@@ -94,25 +86,15 @@ def judged_outputs(
                 path=value.node.name + (f":{value.position}" if len(value.node.outputs) > 1 else ""),
                 partner=None if partner is None else partner.path or None,
                 element_type=str(port.element_type),
-                shape=shapes.get(key),
+                shape=values.output_shapes.get(key),
                 status=status,
                 error=error,
-                visible=visible.get((key, -negative)),
-                is_explained=(key, -negative) in explained,
+                visible=values.visible_errors.get((key, -negative)),
+                is_explained=(key, -negative) in values.explained,
                 call=-negative,
             )
         )
     return judged
-
-
-def _status(error: Difference | None, is_on_steps: bool) -> OutputStatus:
-    if error is None:
-        return "unmatched"
-    if not error.is_within:
-        return "step" if is_on_steps else "different"
-    if error.elements and not error.compared:
-        return "not compared"
-    return "close" if error.max_abs else "equal"
 
 
 def elements_not_compared(model: Model, outputs: Sequence[ComparedOutput], layers: Sequence[ComparedLayer]) -> int:
@@ -155,45 +137,40 @@ def verdict_of(
     layers: Sequence[ComparedLayer],
     faults: Sequence[LayerFault],
     not_compared: int,
-    reference: _Judged,
+    reference: Reference,
     is_on_steps: Callable[[ComparedLayer], bool],
     fail_on: FailOn,
 ) -> Verdict:
-    """Return the verdict. If the reference has no outputs, its other values decide.
+    """Return the verdict: the first of these cases that applies. If the reference has no outputs, its values decide.
 
     Args:
         faults: The wrong layers. Those with a gross error count even if no output differs.
         not_compared: The number of elements of outputs that are not finite on either side; 0 if these count as
             compared.
     """
-    if reference.failure is not None:
-        return "not compared" if reference.is_refused else "failed"
     matched = [output for output in outputs if output.status != "unmatched"]
-    if not matched and reference.is_filtered:
-        partnered = [layer for layer in layers if layer.partner is not None]
-        compared = sum(layer.carried.compared for layer in partnered if layer.carried is not None)
-        if (
-            partnered
-            and not compared
-            and any(layer.carried.elements for layer in partnered if layer.carried is not None)
-        ):
-            return "not compared"
-        return (
-            "equal" if not faults and all(fits(result) or is_on_steps(result) for result in partnered) else "different"
-        )
-    if len(matched) < len(outputs) and not reference.is_filtered:
-        return "different"
-    differ = [result for result in matched if result.status == "different"]
-    if differ:
-        is_its_own = all(result.visible is not None and result.visible.is_within for result in differ)
-        is_its_own = is_its_own or any(layer.status == "reference" for layer in layers)
-        # A fault before which the reference has no values may be where the reference contradicts itself.
-        return "reference" if is_its_own and not any(fault.is_certain for fault in faults) else "different"
-    if _failing(faults, "different in a layer", fail_on):
-        return "different in a layer"
-    elements = sum(result.error.elements for result in matched if result.error is not None)
-    is_blind = not_compared and any(result.status == "not compared" for result in matched)
-    return "not compared" if is_blind or (elements and not_compared >= elements) else "equal"
+    has_values_only = not matched and reference.is_filtered
+    partnered = [layer for layer in layers if layer.partner is not None] if has_values_only else []
+    errors = [layer.carried for layer in partnered if layer.carried is not None]
+    are_blind = any(error.elements for error in errors) and not any(error.compared for error in errors)
+    agree = not faults and all(fits(layer) or is_on_steps(layer) for layer in partnered)
+    differ = [output for output in matched if output.status == "different"]
+    is_its_own = all(output.visible is not None and output.visible.is_within for output in differ)
+    is_its_own = is_its_own or any(layer.status == "reference" for layer in layers)
+    # A fault before which the reference has no values may be where the reference contradicts itself.
+    is_its_own = is_its_own and not any(fault.is_certain for fault in faults)
+    elements = sum(output.error.elements for output in matched if output.error is not None)
+    is_blind = not_compared > 0 and any(output.status == "not compared" for output in matched)
+    cases: tuple[tuple[bool, Verdict], ...] = (
+        (reference.failure is not None, "not compared" if reference.is_refused else "failed"),
+        (has_values_only and are_blind, "not compared"),
+        (has_values_only, "equal" if agree else "different"),
+        (len(matched) < len(outputs) and not reference.is_filtered, "different"),
+        (bool(differ), "reference" if is_its_own else "different"),
+        (bool(_failing(faults, "different in a layer", fail_on)), "different in a layer"),
+        (is_blind or 0 < elements <= not_compared, "not compared"),
+    )
+    return next((verdict for applies, verdict in cases if applies), "equal")
 
 
 def decide(report: Comparison, verdict: Verdict, fail_on: FailOn) -> Comparison:
@@ -203,31 +180,21 @@ def decide(report: Comparison, verdict: Verdict, fail_on: FailOn) -> Comparison:
         verdict: The verdict of the whole model. Layers that are wrong alone on a device may change it.
     """
     failing = _failing(report.faults, verdict, fail_on)
-    if verdict in ("equal", "not compared"):
-        alone = _failing_alone(report, fail_on)
+    isolation = report.isolation
+    counts_alone = fail_on == "layers" and verdict in ("equal", "not compared")
+    if counts_alone and isolation is not None and isolation.verdict not in ("right", "carried"):
+        parts = [*isolation.of_status("wrong", "refused", "crashed"), *isolation.fusions]
+        alone = [path for part in parts for path in part.layers] or [layer.path for layer in report.layers[-1:]]
         verdict, failing = ("different in a layer", alone) if alone else (verdict, failing)
-    decided = report.model_copy(update={"verdict": verdict, "equal": verdict == "equal", "decision": None})
     decision = Decision(verdict=verdict, line="", fail_on=fail_on, failing=tuple(dict.fromkeys(failing)))
-    decided = decided.model_copy(update={"decision": decision})
-    return decided.model_copy(
-        update={"decision": decision.model_copy(update={"line": first_line(decided)})},
-    )
+    decided = report.model_copy(update={"verdict": verdict, "equal": verdict == "equal", "decision": decision})
+    return decided.model_copy(update={"decision": decision.model_copy(update={"line": first_line(decided)})})
 
 
 def _failing(faults: Sequence[LayerFault], verdict: Verdict, fail_on: FailOn) -> list[str]:
     """Return the paths of the wrong layers that explain a verdict."""
-    if verdict in ("equal", "reference"):
-        return []
-    return [fault.path for fault in faults if fault.is_gross or fail_on == "layers" or verdict == "different"]
-
-
-def _failing_alone(report: Comparison, fail_on: FailOn) -> list[str]:
-    """Return the paths of the layers that count as wrong because of their runs alone on a device."""
-    isolation = report.isolation
-    if fail_on == "outputs" or isolation is None or isolation.verdict in ("right", "carried"):
-        return []
-    parts = [*isolation.of_status("wrong", "refused", "crashed"), *isolation.fusions]
-    return [path for part in parts for path in part.layers] or [layer.path for layer in report.layers[-1:]]
+    counting = () if verdict in ("equal", "reference") else faults
+    return [fault.path for fault in counting if fault.is_gross or fail_on == "layers" or verdict == "different"]
 
 
 _BEYOND_ROUNDING = 4

@@ -16,7 +16,6 @@ from ir_exec.debug.comparison.tolerances import (
     Tolerance,
     own_tolerance,
     relative_step,
-    same_engine_tolerance,
     tolerance_of,
 )
 from ir_exec.debug.values.facts import PIECE, as_numbers, not_finite_in, pieces
@@ -187,9 +186,7 @@ def difference(
 def no_difference(ours: Array, reference: Array, metrics: Mapping[str, Metric] | None = None) -> Difference:
     """Return the difference of bit-identical values."""
     zero = _none_of(ours.size, not_finite_in(ours))
-    if not metrics:
-        return zero
-    return zero.model_copy(update={"custom": _custom(ours, reference, metrics)})
+    return zero.model_copy(update={"custom": _custom(ours, reference, metrics)}) if metrics else zero
 
 
 @lru_cache(maxsize=256)
@@ -396,39 +393,29 @@ class Settings:
 
     @property
     def user_tolerance(self) -> Tolerance | None:
-        if self.rtol is None and self.atol is None:
-            return None
-        return Tolerance(rtol=self.rtol or 0.0, atol=self.atol or 0.0)
+        is_set = self.rtol is not None or self.atol is not None
+        return Tolerance(rtol=self.rtol or 0.0, atol=self.atol or 0.0) if is_set else None
 
     def own_tolerance(self, node: Node, inputs: Sequence[Array], kinds: Sequence[ElementType]) -> Tolerance:
-        if self.user_tolerance is not None:
-            return self.user_tolerance
-        if isinstance(node.op, Const) and len(set(kinds)) == 1:
-            return Tolerance()
-        return own_tolerance(node, inputs, self._types_computed_in(kinds))
+        exact = Tolerance() if isinstance(node.op, Const) and len(set(kinds)) == 1 else None
+        return self.user_tolerance or exact or own_tolerance(node, inputs, self._types_computed_in(kinds))
 
     def carried_tolerance(self, kinds: Sequence[ElementType], node: Node | None = None) -> Tolerance:
-        if self.user_tolerance is not None:
-            return self.user_tolerance
-        if (
-            self.floor is not None
-            and self.weights is None
-            and len({element_type for element_type in kinds if element_type.is_float}) < 2
-        ):
-            return same_engine_tolerance(kinds, self.floor, node)
-        computed = self._types_computed_in(kinds)
-        if self.weights is not None and any(element_type.is_float for element_type in kinds):
-            computed = [*computed, self.weights]
-        return tolerance_of(computed, node)
+        floats = {element_type for element_type in kinds if element_type.is_float}
+        uses_floor = self.weights is None and len(floats) < 2
+        floor = self.floor if uses_floor else None
+        computed = kinds if floor is not None else self._types_computed_in(kinds)
+        rounded = [self.weights] if self.weights is not None and floats else []
+        return self.user_tolerance or tolerance_of([*computed, *rounded], node, floor)
 
     def chain_tolerance(self, kinds: Sequence[ElementType]) -> Tolerance:
         """Return the tolerance for the own error of a chain of layers, which rounds like a complete model."""
         return replace(self, weights=None, floor=None if self.weights else self.floor).carried_tolerance(kinds)
 
     def _types_computed_in(self, kinds: Sequence[ElementType]) -> Sequence[ElementType]:
-        if self.computes_in is None or not any(element_type.is_float for element_type in kinds):
-            return kinds
-        return [*kinds, self.computes_in]
+        computed = self.computes_in
+        is_float = any(element_type.is_float for element_type in kinds)
+        return [*kinds, computed] if is_float and computed is not None else kinds
 
 
 def difference_text(error: Difference) -> str:

@@ -7,15 +7,15 @@ from typing import Any, Literal, Self
 
 from pydantic import model_validator
 
-from ir_exec.debug.comparison.discontinuities import Jump
+from ir_exec.debug.comparison.discontinuities import Jump, Untested
 from ir_exec.debug.comparison.metrics import COLUMNS, Difference
 from ir_exec.debug.comparison.pairing.ends import Pairing
 from ir_exec.debug.comparison.rounded import WeightsNote
-from ir_exec.debug.comparison.sensitivity import Untested
 from ir_exec.debug.device.records import Isolation, PartStatus
 from ir_exec.debug.inputs.drawing import Drawn
 from ir_exec.debug.precision.activations import QuantizedRange
 from ir_exec.debug.precision.weights import QuantizedWeight
+from ir_exec.errors import SourceLine
 from ir_exec.report.records import Record, TableRecord
 
 __all__ = [
@@ -121,6 +121,7 @@ class ComparedLayer(Record):
         alone: The result of the layer alone on the device, if the comparison isolates layers.
         alone_error: The result of the layer alone on the device, if the comparison isolates layers.
         note: Further remarks.
+        source: The line of Python that it was exported from.
     """
 
     layer_id: str
@@ -143,6 +144,7 @@ class ComparedLayer(Record):
     alone: PartStatus | None = None
     alone_error: Difference | None = None
     note: str | None = None
+    source: SourceLine | None = None
 
     @property
     def severity(self) -> int:
@@ -166,6 +168,7 @@ class LayerFault(Record):
         is_gross: True if no rounding of its types explains the own error.
         is_certain: True if the layer itself is wrong; False if the fault may be in a layer before it.
         unseen: The number of layers before it that have no value in the reference, if the fault may be in one of them.
+        source: The line of Python that it was exported from.
     """
 
     layer_id: str
@@ -181,6 +184,7 @@ class LayerFault(Record):
     is_certain: bool = True
     unseen: int = 0
     note: str | None = None
+    source: SourceLine | None = None
 
 
 class ComparedOutput(Record):
@@ -208,11 +212,11 @@ class ComparedOutput(Record):
 
 
 class ComparedModule(Record):
-    """A module of a recording.
+    """A module of a recording, or of the sources of the layers.
 
     Attributes:
         path: The path in the form of layer names of the model.
-        layers: The layers that compute its outputs.
+        layers: The layers that compute its outputs; of sources, all of its layers that were compared.
         status: Wrong if a layer of the module or of a nested module is wrong.
         own: The error of that layer.
         carried: The error of its outputs.
@@ -379,5 +383,6 @@ class ComparisonRecord(TableRecord):
                 row["alone"] = layer.alone
                 row["alone_max_abs"] = None if layer.alone_error is None else layer.alone_error.max_abs
             row["note"] = layer.note
+            row["source"] = None if layer.source is None else str(layer.source)
             rows.append(row)
         return rows

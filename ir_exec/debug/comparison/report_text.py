@@ -1,4 +1,4 @@
-"""Text of a comparison report: the verdict, then the details that explain it."""
+"""The report of a comparison as text: the verdict, then the details that explain it."""
 
 from __future__ import annotations
 
@@ -12,22 +12,21 @@ from ir_exec.debug.device.records import isolation_lines
 from ir_exec.debug.precision.activations import range_line
 from ir_exec.debug.precision.weights import summary_of, weight_line
 from ir_exec.debug.values.entries import class_of_type
+from ir_exec.ir.sources import module_order
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.report.numbers import format_count, format_number, pluralize
 from ir_exec.report.text import format_remainder, join_counts, list_names
 
 __all__ = [
+    "Comparison",
     "beyond",
-    "brief",
     "counts",
     "describe_drawn_inputs",
     "details",
     "first_line",
     "headline",
-    "render",
     "shown_layers",
 ]
-
 
 _MOST_LISTED = 10
 
@@ -45,7 +44,7 @@ _NOTABLE = 1e-3
 """Minimum fraction of non-finite elements in outputs that the first line reports."""
 
 
-def render(report: ComparisonRecord) -> Iterator[str]:
+def _render(report: ComparisonRecord) -> Iterator[str]:
     """Yield the lines of a report, without the table of all layers."""
     yield headline(report)
     yield from details(report)
@@ -61,26 +60,26 @@ def headline(report: ComparisonRecord) -> str:
 def first_line(report: ComparisonRecord) -> str:
     """Compose the verdict in one line, with the elements and layers that were not tested or the first wrong layer."""
     calls = f" in {report.calls} calls" if report.calls > 1 else ""
-    if report.verdict == "failed":
-        return f"could not compare all values: {report.failure}"
-    if report.verdict == "not compared" and report.failure is not None:
-        return f"not compared: {report.failure}"
-    if report.verdict == "not compared":
-        return f"not compared: {_blind(report)}{calls}{_count_untested(report)}"
-    if report.verdict == "equal":
-        weights = "" if report.weights is None else f"; {report.weights}"
-        weights += "".join(f"; {line}" for line in summary_of(report.quantized))
-        limits = weights + _not_compared(report) + _count_untested(report) + _beyond(report) + _inside_fusions(report)
-        limits += _other_attributes(report)
-        return f"equal: {_agreement(report)}{calls}{_count_paired(report)}{limits}"
-    what = _differing(report)
-    if report.verdict == "reference":
-        return f"the reference differs from itself: {what}{calls}{_second_opinion(report)}{_not_compared(report)}"
-    weights = "" if report.weights is None else f"; {report.weights}"
-    weights += "".join(f"; {line}" for line in summary_of(report.quantized))
-    if report.verdict == "different in a layer":
-        return f"different in a layer: {_wrong_layers(report)}{weights}{_not_compared(report)}{calls}"
-    return f"different: {what}{weights}{_not_compared(report)}{_cause(report)}"
+    weights = "".join(f"; {text}" for text in (report.weights, *summary_of(report.quantized)) if text is not None)
+    match report.verdict:
+        case "failed":
+            line = f"could not compare all values: {report.failure}"
+        case "not compared" if report.failure is not None:
+            line = f"not compared: {report.failure}"
+        case "not compared":
+            line = f"not compared: {_blind(report)}{calls}{_count_untested(report)}"
+        case "equal":
+            limits = "".join(f"; {limit}" for limit in _limits(report))
+            line = f"equal: {_agreement(report)}{calls}{_count_paired(report)}{weights}{_not_compared(report)}"
+            line += f"{_count_untested(report)}{limits}"
+        case "reference":
+            line = f"the reference differs from itself: {_differing(report)}{calls}{_second_opinion(report)}"
+            line += _not_compared(report)
+        case "different in a layer":
+            line = f"different in a layer: {_wrong_layers(report)}{weights}{_not_compared(report)}{calls}"
+        case "different":
+            line = f"different: {_differing(report)}{weights}{_not_compared(report)}{_cause(report)}"
+    return line
 
 
 def _agreement(report: ComparisonRecord) -> str:
@@ -92,8 +91,9 @@ def _agreement(report: ComparisonRecord) -> str:
     if all(output.status in ("equal", "not compared") for output in matched):
         how = "to the bit"
     else:
+        least = min((error.sqnr_db for error in errors if error.sqnr_db is not None), default=None)
         how = f"the largest error is {format_number(worst.max_abs)}"
-        how += "" if worst.sqnr_db is None else f" (SQNR {min(_sqnrs(errors)):.1f} dB)"
+        how += "" if worst.sqnr_db is None else f" (SQNR {least:.1f} dB)"
     if any(output.is_explained for output in matched):
         how += ", as the compression of the weights explains"
     if any(output.status == "step" for output in matched):
@@ -102,13 +102,9 @@ def _agreement(report: ComparisonRecord) -> str:
         how += f", within the tolerances of {report.computes_in}"
     count = len(matched)
     subject = f'output "{matched[0].name}" agrees' if count == 1 else f"{count} outputs agree"
-    subject += _with_runtime(report)
+    subject += "" if report.runtime in (None, "ir_exec") else f" with {report.runtime}"
     left = len(report.output_results) - count
     return f"{subject}, {how}" + (f"; the reference lacks {left} of {left + count} outputs" if left else "")
-
-
-def _sqnrs(errors: Sequence[Difference]) -> list[float]:
-    return [error.sqnr_db for error in errors if error.sqnr_db is not None]
 
 
 def _differing(report: ComparisonRecord) -> str:
@@ -119,19 +115,10 @@ def _differing(report: ComparisonRecord) -> str:
         return f"{len(beyond)} values of the reference"
     first = differ[0]
     call = f", call {first.call} of {report.calls}" if report.calls > 1 else ""
-    error = "the reference has no such output" if first.error is None else brief(first.error)
+    error = "the reference has no such output" if first.error is None else _brief(first.error)
     more = f" and {len(differ) - 1} more of {len(report.output_results)} outputs" if len(differ) > 1 else ""
-    return f'output "{first.name}" ({error}{call}){more}{_from_runtime(report)}'
-
-
-def _with_runtime(report: ComparisonRecord) -> str:
-    """Return the program that the outputs agree with, if it is not ir_exec."""
-    return "" if report.runtime in (None, "ir_exec") else f" with {report.runtime}"
-
-
-def _from_runtime(report: ComparisonRecord) -> str:
-    """Return the program that the outputs differ from, if it is not ir_exec."""
-    return "" if report.runtime in (None, "ir_exec") else f" from {report.runtime}"
+    runtime = "" if report.runtime in (None, "ir_exec") else f" from {report.runtime}"
+    return f'output "{first.name}" ({error}{call}){more}{runtime}'
 
 
 def _second_opinion(report: ComparisonRecord) -> str:
@@ -178,7 +165,7 @@ def _wrong_layers(report: ComparisonRecord) -> str:
     """Describe the layers with a gross error, and the outputs that do not show it."""
     fault, count = report.named_fault, sum(fault.path in report.failing for fault in report.faults)
     if fault is not None and count:
-        error = "" if fault.own is None else f" ({brief(fault.own)})"
+        error = "" if fault.own is None else f" ({_brief(fault.own)})"
         if not fault.is_certain:
             subject = f"{_describe_suspect(report, fault)}{error}"
         else:
@@ -221,20 +208,18 @@ def _from_to(layers: Sequence[ComparedLayer]) -> str:
     return names[0] if len(layers) == 1 else f"{len(layers)} layers from {names[0]} to {names[1]}"
 
 
-def _other_attributes(report: ComparisonRecord) -> str:
-    """Return the end of the first line: layers whose attributes differ without an effect on these values."""
-    layers = [layer for layer in report.layers if layer.other_attributes]
-    if not layers:
-        return ""
-    more = f", and {len(layers) - 1} more layers" if len(layers) > 1 else ""
-    names = ", ".join(layers[0].other_attributes)
-    return f"; these inputs do not show another {names} of {_layer_title(layers[0])}{more}"
-
-
-def _inside_fusions(report: ComparisonRecord) -> str:
-    """Return the end of the first line: values of the reference that contradict its outputs."""
+def _limits(report: ComparisonRecord) -> Iterator[str]:
+    """Yield what differs although the outputs agree: layers, values inside fusions, and attributes."""
+    if report.faults:
+        yield f"{format_count(len(report.faults), 'layer', ',')} beyond the tolerance"
     region = _list_contradictions(report)
-    return f"; the reference differs from itself in {_from_to(region)}, inside a fusion" if region else ""
+    if region:
+        yield f"the reference differs from itself in {_from_to(region)}, inside a fusion"
+    layers = [layer for layer in report.layers if layer.other_attributes]
+    if layers:
+        more = f", and {len(layers) - 1} more layers" if len(layers) > 1 else ""
+        names = ", ".join(layers[0].other_attributes)
+        yield f"these inputs do not show another {names} of {_layer_title(layers[0])}{more}"
 
 
 def _blind(report: ComparisonRecord) -> str:
@@ -248,16 +233,13 @@ def _blind(report: ComparisonRecord) -> str:
 
 def _not_compared(report: ComparisonRecord) -> str:
     elements = sum(result.error.elements for result in report.output_results if result.error is not None)
-    if not report.not_compared or report.not_compared < _NOTABLE * elements:
-        return ""
-    return f"; not compared: {report.not_compared:,} of {elements:,} elements, NaN or infinite on both sides"
+    text = f"; not compared: {report.not_compared:,} of {elements:,} elements, NaN or infinite on both sides"
+    return text if report.not_compared and report.not_compared >= _NOTABLE * elements else ""
 
 
 def _count_untested(report: ComparisonRecord) -> str:
-    if not report.untested:
-        return ""
     count = sum(layer.runs > 0 for layer in report.layers) + report.not_run
-    return f"; not tested by these inputs: {report.untested:,} of {count:,} layers"
+    return f"; not tested by these inputs: {report.untested:,} of {count:,} layers" if report.untested else ""
 
 
 def _count_paired(report: ComparisonRecord) -> str:
@@ -266,13 +248,7 @@ def _count_paired(report: ComparisonRecord) -> str:
     return f"; {format_count(count, 'output')} paired without a common name" if count else ""
 
 
-def _beyond(report: ComparisonRecord) -> str:
-    """Return the end of the first line: the number of wrong layers although the outputs agree."""
-    count = len(report.faults)
-    return f"; {format_count(count, 'layer', ',')} beyond the tolerance" if count else ""
-
-
-def brief(error: Difference) -> str:
+def _brief(error: Difference) -> str:
     """Return a short description of a difference."""
     if error.problem is not None:
         return error.problem
@@ -307,6 +283,8 @@ def details(report: ComparisonRecord) -> Iterator[str]:
         yield from beyond(report)
     for fault in () if report.verdict == "equal" else report.faults[:_MOST_LISTED]:
         yield f"  {_layer_title(fault)}"
+        if fault.source is not None and fault.source.code:
+            yield f"    code           {fault.source.code}"
         if fault.own is not None:
             yield f"    own error      {difference_text(fault.own)}"
         if fault.carried is not None:
@@ -366,17 +344,13 @@ def _modules(report: ComparisonRecord) -> Iterator[str]:
     if report.first_module is not None and report.first_fault is not None:
         yield f"  first wrong module: {report.first_module}, wrong in {_layer_title(report.first_fault)}"
     paths = {record.path for record in shown}
-    for module in sorted(shown, key=lambda record: [_numeric_key(part) for part in record.path.split(".")]):
+    for module in sorted(shown, key=lambda record: module_order(record.path)):
         parts = module.path.split(".")
         above = [size for size in range(1, len(parts)) if ".".join(parts[:size]) in paths]
         name = ".".join(parts[above[-1] :] if above else parts)
         own = "-" if module.own is None else format_number(module.own.max_abs)
         carried = "-" if module.carried is None else format_number(module.carried.max_abs)
         yield f"    {'  ' * len(above)}{name}: {module.status}, own {own}, carried {carried}"
-
-
-def _numeric_key(part: str) -> tuple[int, str]:
-    return (int(part), "") if part.isdecimal() and part.isascii() else (-1, part)
 
 
 def counts(report: ComparisonRecord) -> str:
@@ -412,4 +386,13 @@ def shown_layers(report: ComparisonRecord, every: bool = False) -> list[Compared
 
 
 def _layer_title(layer: ComparedLayer | LayerFault) -> str:
-    return f'layer {layer.layer_id} "{layer.path}" ({layer.type})'
+    source = "" if layer.source is None else layer.source.describe(layer.path)
+    return ", ".join(filter(None, (f'layer {layer.layer_id} "{layer.path}" ({layer.type})', source)))
+
+
+class Comparison(ComparisonRecord):
+    __doc__ = ComparisonRecord.__doc__
+
+    def __str__(self) -> str:
+        """Return the report as text, as printed by the command line."""
+        return "\n".join(_render(self))

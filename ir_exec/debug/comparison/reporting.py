@@ -1,26 +1,154 @@
-"""Report of a comparison from the findings about its layers."""
+"""Report of a comparison from the findings about its layers: faults, and attributes that differ between files."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ir_exec.debug.comparison.attributes import other_attributes
-from ir_exec.debug.comparison.faults import fault_of
-from ir_exec.debug.comparison.judging import decide, elements_not_compared, fits, judged_outputs, verdict_of
-from ir_exec.debug.comparison.known import LayerFindings, Place, Takers, unmatched_of
+from ir_exec.debug.comparison.anchors import LayerFindings, Place, Takers, unmatched_of
+from ir_exec.debug.comparison.judging import decide, elements_not_compared, fits, is_gross, judged_outputs, verdict_of
 from ir_exec.debug.comparison.metrics import Settings
 from ir_exec.debug.comparison.records import ComparedLayer, LayerFault
 from ir_exec.debug.comparison.references.reference import IRReference, Reference
-from ir_exec.debug.comparison.report import Comparison
+from ir_exec.debug.comparison.report_text import Comparison
 from ir_exec.debug.comparison.value_comparer import ValueComparer
 from ir_exec.debug.precision.partners import FoldedWeights
 from ir_exec.debug.traces.walk import Where
 from ir_exec.debug.values.entries import Entry, Key, holder_names
 from ir_exec.graph import Graph, Node
 from ir_exec.model import Model
+from ir_exec.ops.base.registry import canonical
+from ir_exec.ops.infrastructure.values import Const, Parameter
 
-__all__ = ["FindingsReporter"]
+__all__ = ["FindingsReporter", "moves_values"]
+
+
+def _other_attributes(model: Model, reference: Model, partners: Mapping[Key, Entry]) -> dict[Place, tuple[str, ...]]:
+    """Return the names of the attributes that both files specify with different values, by layer.
+
+    A layer of another type has the name `type`.
+    """
+    theirs = dict(_nodes(reference))
+    differing = {}
+    for (scope, layer_id), node in _nodes(model):
+        partner = partners.get((scope, layer_id, 0))
+        other = None if partner is None else theirs.get(partner.key[:2])
+        if other is None or isinstance(node.op, (Const, Parameter)) or isinstance(other.op, Const):
+            continue
+        names = ("type",) if canonical(other.type) != canonical(node.type) else tuple(_differing(node, other))
+        if names:
+            differing[scope, layer_id] = names
+    return differing
+
+
+def _nodes(model: Model) -> Iterator[tuple[Place, Node]]:
+    for scope, graph in model.graph.scopes():
+        for node in graph.nodes:
+            yield (scope, node.id), node
+
+
+def _differing(node: Node, other: Node) -> Iterator[str]:
+    for name, text in node.layer.data.items():
+        if name in other.layer.data and _numbers(text) != _numbers(other.layer.data[name]):
+            yield name
+
+
+def _numbers(text: str) -> tuple[float | str, ...]:
+    """Return the elements of an attribute, so that `1.0` equals `1`."""
+    return tuple([_number(part.strip().lower()) for part in text.split(",")])
+
+
+def _number(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+COMPENSATED = "other layers compensate the difference: the outputs agree"
+
+
+def moves_values(node: Node) -> bool:
+    """Return True for a layer whose outputs are elements of its inputs, except for a constant."""
+    return node.op is not None and node.op.is_data_movement and not isinstance(node.op, Const)
+
+
+def _fault_of(
+    layer_key: Place,
+    layer: ComparedLayer,
+    node: Node,
+    findings: Mapping[Place, LayerFindings],
+    takers: Takers,
+    settings: Settings,
+    *,
+    is_confirmed: bool,
+    is_compensated: bool,
+    is_faulty_weight: bool,
+) -> LayerFault:
+    """Return the fault of a wrong layer.
+
+    Args:
+        findings: All layers of the comparison.
+        is_confirmed: True if a second answer of the reference agrees with its first one, and not with the model.
+        is_compensated: True if the outputs agree because other layers compensate the difference.
+        is_faulty_weight: True for a compressed weight with an error that its format does not explain.
+    """
+    # Only another file or a second answer shows that a layer that moves values has moved them elsewhere.
+    is_blamed = settings.is_same_engine or is_confirmed or not moves_values(node)
+    unseen = 0 if is_faulty_weight else _unseen_before(layer_key, node, findings)
+    is_certain = is_faulty_weight or (is_blamed and not layer.includes and not unseen)
+    own = layer.own
+    # The value of the run agrees, so the reference has not computed its own from these inputs.
+    is_compensated |= _agrees_again(layer)
+    gross = is_faulty_weight
+    if own is not None and not is_compensated:
+        is_constant = isinstance(node.op, Const)
+        gross |= is_gross(own, layer.element_type, settings, is_chain=bool(layer.includes), is_constant=is_constant)
+    note = "; ".join(filter(None, (COMPENSATED if is_compensated else None, layer.note)))
+    return LayerFault(
+        layer_id=layer.layer_id,
+        layer_name=layer.layer_name,
+        path=layer.path,
+        type=layer.type,
+        own=own,
+        carried=layer.carried,
+        call=layer.call,
+        includes=layer.includes,
+        taken_by=takers(layer_key) if isinstance(node.op, Const) else (),
+        is_gross=gross,
+        is_certain=is_certain,
+        unseen=unseen,
+        note=note or None,
+        source=layer.source,
+    )
+
+
+def _agrees_again(layer: ComparedLayer) -> bool:
+    """Return True if the value of the run agrees with the reference, and its result for the reference's inputs not."""
+    if layer.own is None or layer.carried is None or not layer.carried.is_within:
+        return False
+    return layer.own.problem is not None or layer.own.max_abs > 2 * layer.carried.max_abs
+
+
+def _unseen_before(layer_key: Place, node: Node, findings: Mapping[Place, LayerFindings]) -> int:
+    """Return the number of layers between this one and the nearest values of the reference.
+
+    Constants of integers, such as axes and shapes, belong to the layer that reads them.
+    """
+    scope, _ = layer_key
+    pending, seen = [node], {node}
+    while pending:
+        for value in pending.pop().values_in:
+            source = value.node
+            layer_findings = findings.get((scope, source.id))
+            is_unseen = layer_findings is not None and layer_findings.layer.status in ("unmatched", "skipped")
+            if source in seen or not is_unseen or isinstance(source.op, Parameter):
+                continue
+            if isinstance(source.op, Const) and not source.op.element_type.is_float:
+                continue
+            seen.add(source)
+            pending.append(source)
+    return len(seen) - 1
 
 
 class FindingsReporter:
@@ -66,7 +194,7 @@ class FindingsReporter:
         Args:
             more: Further fields of the report.
         """
-        layers = self._with_attributes([findings.make_layer() for findings in self._found.values()])
+        layers = self._with_attributes(self._with_sources())
         wrong = [
             (layer_key, layer) for layer_key, layer in zip(self._found, layers, strict=True) if layer.status == "wrong"
         ]
@@ -77,8 +205,7 @@ class FindingsReporter:
             if inside.isdisjoint((*layer_key[0], name) for name in holder_names(layer.layer_name, layer.layer_id))
         ]
         faults.sort(key=lambda fault: fault.call)
-        seen = self.values.output_errors, self.values.visible_errors, self.values.output_shapes
-        outputs = judged_outputs(self._model, self._partners, *seen, self._on_steps, self.values.explained, self.calls)
+        outputs = judged_outputs(self._model, self._partners, self.values, self._on_steps)
         not_compared = 0 if self.values.settings.nan_equal else elements_not_compared(self._model, outputs, layers)
         fail_on = self.values.settings.fail_on
         verdict = verdict_of(outputs, layers, faults, not_compared, self._reference, self._is_on_steps, fail_on)
@@ -119,11 +246,19 @@ class FindingsReporter:
         )
         return decide(report, verdict, fail_on)
 
+    def _with_sources(self) -> list[ComparedLayer]:
+        """Return the layers with the lines of Python that they were exported from."""
+        sources = {entry.key[:2]: entry.source for entry in self._entries.values() if entry.source is not None}
+        layers = ((layer_key, findings.make_layer()) for layer_key, findings in self._found.items())
+        return [
+            layer.model_copy(update={"source": sources[layer_key]}) if layer_key in sources else layer
+            for layer_key, layer in layers
+        ]
+
     def _with_attributes(self, layers: Sequence[ComparedLayer]) -> list[ComparedLayer]:
         """Return the layers with the attributes that differ between two files without an effect on the values."""
-        if not isinstance(self._reference, IRReference):
-            return list(layers)
-        differing = other_attributes(self._model, self._reference.model, self._partners)
+        theirs = self._reference.model if isinstance(self._reference, IRReference) else None
+        differing = {} if theirs is None else _other_attributes(self._model, theirs, self._partners)
         pairs = zip(self._found, layers, strict=True)
         return [
             layer.model_copy(update={"other_attributes": differing[layer_key]})
@@ -135,7 +270,7 @@ class FindingsReporter:
     def _add_attributes_not_run(self, reference: Model) -> None:
         """Add the layers of bodies that have not run with other attributes than in another file."""
         scopes = {scope for scope, _ in self._bodies_not_run()}
-        for layer_key in other_attributes(self._model, reference, self._partners):
+        for layer_key in _other_attributes(self._model, reference, self._partners):
             entry = self._entries.get((*layer_key, 0))
             if layer_key[0] not in scopes or entry is None:
                 continue
@@ -170,7 +305,7 @@ class FindingsReporter:
 
     def _fault(self, layer_key: tuple[tuple[str, ...], str], layer: ComparedLayer) -> LayerFault:
         weights = [weight for key, weight in self.values.quantized.items() if key[:2] == layer_key]
-        return fault_of(
+        return _fault_of(
             layer_key,
             layer,
             self._nodes[layer_key],

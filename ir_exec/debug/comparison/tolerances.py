@@ -1,25 +1,104 @@
-"""Tolerances between two implementations, from element types, operators and the length of sums."""
+"""Tolerances between two implementations, from element types, operators and the terms of sums.
+
+The rounding error of a sum is relative to its largest terms: if 1 and -1 cancel, the error is relative to 1, however
+small the result is.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from ir_exec.debug.comparison.terms import count_positions, count_terms
-from ir_exec.graph import Node
+import numpy as np
+
+from ir_exec.debug.values.facts import as_numbers
+from ir_exec.errors import IRError
+from ir_exec.graph import Node, Value
 from ir_exec.ops.base.facts import Accuracy
-from ir_exec.types import Array, ElementType
+from ir_exec.ops.infrastructure.values import Const
+from ir_exec.types import Array, Dim, ElementType
 
 __all__ = [
     "SAME_ENGINE",
     "Tolerance",
+    "cancelling_terms",
+    "count_terms",
     "least_error",
     "own_tolerance",
     "relative_step",
-    "same_engine_tolerance",
     "tolerance_of",
 ]
+
+
+def count_terms(node: Node, inputs: Sequence[Array]) -> int:
+    """Return the maximum number of terms in the sum of an output element, at least 1.
+
+    In a layer with bodies, the layer with the longest sums in any of them counts in every iteration.
+    """
+    if node.bodies:
+        terms = [_count_in_layer(layer) for body in node.bodies for layer in body.graph.nodes]
+        return max(terms, default=1) * _count_iterations(node, inputs)
+    try:
+        return 1 if node.op is None else max(node.op.count_terms(inputs), 1)
+    except (IRError, ValueError):
+        return 1  # the layer rejects these values
+
+
+def _count_positions(node: Node, inputs: Sequence[Array]) -> int:
+    """Return the length of the longest axis on which a layer computes positions, at least 1."""
+    return 1 if node.op is None or not inputs else max(node.op.count_positions(inputs), 1)
+
+
+def _count_in_layer(node: Node) -> int:
+    """The terms of a layer in a body, of which only the declared types are known; 1 if a rank is not declared."""
+    if any(value.declared.shape.dims is None for value in node.values_in):
+        return 1
+    inputs = [_make_stand_in(value) for value in node.values_in]
+    count = count_terms(node, inputs)
+    reads_constants = any(
+        isinstance(value.node.op, Const) and value.declared.element_type.is_integer for value in node.values_in
+    )
+    # The constants may be axes, in the worst case all of them.
+    return max(inputs[0].size, 1) if count > 1 and reads_constants else count
+
+
+def _make_stand_in(value: Value) -> Array:
+    """Zeros in the declared shape of a value, without memory; dynamic dims are 1."""
+    dims = value.declared.shape.dims or ()
+    shape = [dim.size if dim.is_static else 1 for dim in dims]
+    element_type = value.declared.element_type
+    return np.broadcast_to(np.zeros((), element_type.dtype if element_type.is_known else np.float32), shape)
+
+
+def _count_iterations(node: Node, inputs: Sequence[Array]) -> int:
+    """The number of slices of the inputs that the bodies read one by one, at least 1."""
+    counts = [1]
+    for body in node.bodies:
+        for tie in () if body.ties is None else body.ties.inputs:
+            if tie.part is not None and tie.position is not None and tie.position < len(inputs):
+                count = tie.part.iterations(Dim.of(inputs[tie.position].shape[tie.part.axis]))
+                counts.append(count.size if count.is_static else 1)
+    return max(counts)
+
+
+def cancelling_terms(node: Node, inputs: Sequence[Array]) -> Array | None:
+    """Return the sum of the magnitudes of the terms of each element of the first output, in f64.
+
+    Sums that are not finite are returned as 0.
+
+    Returns:
+        None for layers without sums that may cancel.
+    """
+    if node.op is None or not inputs or not ElementType.of(inputs[0]).is_float:
+        return None
+    wide = [as_numbers(array) if ElementType.of(array).is_float else array for array in inputs]
+    try:
+        with np.errstate(all="ignore"):
+            magnitudes = node.op.sum_magnitudes(wide)
+    except (IRError, ValueError):
+        return None  # kernels for specific types reject f64
+    return None if magnitudes is None else np.where(np.isfinite(magnitudes), magnitudes, 0.0)
 
 
 @dataclass(frozen=True)
@@ -59,30 +138,13 @@ def own_tolerance(node: Node, inputs: Sequence[Array], kinds: Sequence[ElementTy
     step = relative_step([*kinds, *(ElementType.of(array) for array in inputs)])
     length = math.sqrt(count_terms(node, inputs))
     accuracy = _get_accuracy(node)
-    positions = accuracy.positions * (count_positions(node, inputs) if accuracy.positions else 0)
+    positions = accuracy.positions * (_count_positions(node, inputs) if accuracy.positions else 0)
     return Tolerance(
         rtol=32 * step,
         atol=accuracy.absolute * step + _flush_subnormal(step),
         scale=step * (16 + 4 * length + positions),
         terms=step * (accuracy.argument or 2 + length / 2),
     )
-
-
-def tolerance_of(kinds: Sequence[ElementType], node: Node | None = None) -> Tolerance:
-    """Return the tolerance of values with the accumulated rounding errors of many layers.
-
-    The absolute error of its operator is added.
-
-    Args:
-        node: The layer that computes the values, if known.
-    """
-    if not any(element_type.is_float for element_type in kinds):
-        return Tolerance()
-    least = max(_CARRIED.get(element_type.name, 0.3 if element_type.is_float else 0.0) for element_type in kinds)
-    step = relative_step(kinds)
-    absolute = 0.0 if node is None else _get_accuracy(node).absolute
-    # Errors of the terms have no common direction.
-    return Tolerance(rtol=least, atol=absolute * step + _flush_subnormal(step), scale=least, terms=least / 10)
 
 
 SAME_ENGINE = 1e-5
@@ -93,19 +155,25 @@ error, and that of 50 layers in f32 is below 1e-6.
 """
 
 
-def same_engine_tolerance(kinds: Sequence[ElementType], floor: float, node: Node | None = None) -> Tolerance:
-    """Return the tolerance of values that ir_exec computes from two files of the same precision.
+def tolerance_of(kinds: Sequence[ElementType], node: Node | None = None, floor: float | None = None) -> Tolerance:
+    """Return the tolerance of values with the accumulated rounding errors of many layers.
+
+    The absolute error of its operator is added.
 
     Args:
-        floor: The maximum error relative to the root mean square, such as `SAME_ENGINE`.
         node: The layer that computes the values, if known.
+        floor: For values that ir_exec computes from two files of the same precision, the maximum error relative to the
+            root mean square, such as `SAME_ENGINE`.
     """
-    if not any(element_type.is_float for element_type in kinds):
-        return Tolerance()
     step = relative_step(kinds)
+    if not step:
+        return Tolerance()
     absolute = 0.0 if node is None else _get_accuracy(node).absolute
-    floor = max(floor, 4 * step)
-    return Tolerance(rtol=floor, atol=absolute * step + _flush_subnormal(step), terms=floor / 10, rms=floor)
+    atol = absolute * step + _flush_subnormal(step)
+    limit = least_error(kinds) if floor is None else max(floor, 4 * step)
+    # Errors of the terms have no common direction.
+    tolerance = Tolerance(rtol=limit, atol=atol, terms=limit / 10)
+    return replace(tolerance, scale=limit) if floor is None else replace(tolerance, rms=limit)
 
 
 def least_error(kinds: Sequence[ElementType]) -> float:

@@ -1,14 +1,19 @@
-"""Comparison of a model's value with the reference's: errors, tolerance and status."""
+"""Comparison of a value of a model with that of the reference: errors, tolerance, status, and second answers.
+
+A reference whose methods of computing a layer disagree cannot decide whether that layer is wrong.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
-from ir_exec.debug.comparison.advice import computed_type
-from ir_exec.debug.comparison.cancellation import cancelling_terms
+import numpy as np
+
 from ir_exec.debug.comparison.metrics import (
     Difference,
     Settings,
@@ -18,9 +23,9 @@ from ir_exec.debug.comparison.metrics import (
     same_bits,
 )
 from ir_exec.debug.comparison.records import ComparedLayer, Status
-from ir_exec.debug.comparison.references.reference import Reference
+from ir_exec.debug.comparison.references.reference import Adviser, IRReference, Reference, TraceReference
 from ir_exec.debug.comparison.rounded import ROUNDED, RoundedWeights
-from ir_exec.debug.comparison.same_engine import compression_tolerance
+from ir_exec.debug.comparison.tolerances import SAME_ENGINE, cancelling_terms
 from ir_exec.debug.precision.activations import RangeCounter, range_line
 from ir_exec.debug.precision.partners import FoldedWeights
 from ir_exec.debug.precision.weights import QuantizedNote, QuantizedWeight, weight_line
@@ -31,7 +36,163 @@ from ir_exec.ops.infrastructure.values import Const, Parameter
 from ir_exec.runtime.precision import as_declared
 from ir_exec.types import Array, ElementType
 
-__all__ = ["MOST_INCLUDED", "ValueComparer"]
+__all__ = [
+    "MOST_INCLUDED",
+    "Advice",
+    "ValueComparer",
+    "advice_of",
+    "compression_tolerance",
+    "computed_type",
+    "find_agreements",
+    "floor_of",
+]
+
+_ADVISERS: Mapping[str, str] = MappingProxyType(
+    {
+        "kernel": "OpenVINO's reference kernel",
+        "alone": "OpenVINO, given this layer alone,",
+        "evaluator": "onnx's reference implementation",
+    }
+)
+
+
+class Advice(NamedTuple):
+    """Result of comparing the reference's second answers with both sides.
+
+    Attributes:
+        note: The side that each second answer agrees with.
+        is_reference: True if one agrees with the model.
+        confirms: True if one agrees with the reference's run of the model, and none with the model.
+    """
+
+    note: str | None = None
+    is_reference: bool = False
+    confirms: bool = False
+
+
+def advice_of(
+    reference: Reference,
+    node: Node,
+    inputs: Sequence[Array],
+    position: int,
+    own_output: Array,
+    expected: Array | None,
+    tolerance: Tolerance,
+    partners: Sequence[str | None],
+    *,
+    is_chain: bool,
+) -> Advice:
+    """Compute a layer with the reference's other methods, and compare the results with both sides.
+
+    One side is `own_output`, the other the value in the reference's run of the complete model.
+
+    Args:
+        inputs: The inputs from which `own_output` was computed.
+        partners: The names of the layer's outputs in the reference.
+        is_chain: True if `own_output` is the result of several layers.
+    """
+    # OpenVINO computes a layer of IR alone. Other references compute a layer or a node of the reference, which may
+    # differ from the model's layer and include the layers before it.
+    is_own_layer = isinstance(reference, Adviser) and reference.fuses and not reference.shares_names
+    if not isinstance(reference, Adviser) or expected is None or (is_chain and is_own_layer):
+        return Advice()
+    return find_agreements(reference.opinions(node, inputs, partners), position, own_output, expected, tolerance)
+
+
+def find_agreements(
+    opinions: Mapping[str, Sequence[Array | None]],
+    position: int,
+    own_output: Array,
+    expected: Array,
+    tolerance: Tolerance,
+) -> Advice:
+    """Return the side that each second answer agrees with, omitting those that agree with both or neither."""
+    notes, agree, confirm = [], False, False
+    for who, arrays in opinions.items():
+        array = arrays[position] if position < len(arrays) else None
+        if array is None:
+            continue
+        sides = {"ir_exec": own_output, "its run of the model": expected}
+        agrees = [name for name, side in sides.items() if difference(array, side, tolerance).is_within]
+        if len(agrees) == 1:
+            notes.append(f"{_ADVISERS.get(who, who)} agrees with {agrees[0]}")
+            agree |= agrees[0] == "ir_exec"
+            confirm |= agrees[0] != "ir_exec"
+    return Advice("; ".join(notes) or None, agree, confirm and not agree)
+
+
+def computed_type(array: Array) -> ElementType:
+    """Return the type in which an array was computed: f32 for an f64 array whose elements are all f32 numbers.
+
+    OpenVINO's plugins compute f64 in f32.
+    """
+    element_type = ElementType.of(array)
+    if element_type is ElementType.f64 and array.size and bool((array == array.astype(np.float32)).all()):
+        return ElementType.f32
+    return element_type
+
+
+_OTHER_LAYERS = 10 * SAME_ENGINE
+"""Maximum error if layers of one file have no partner in the other: a fused layer sums in another order."""
+
+
+def floor_of(
+    reference: Reference,
+    ours: Sequence[Entry],
+    theirs: Sequence[Entry],
+    partners: Mapping[Key, Entry],
+    folded: FoldedWeights,
+    conversions: Collection[Key],
+) -> float | None:
+    """Return the maximum error of a value relative to its root mean square.
+
+    Args:
+        conversions: Conversions of constants in the reference that need no partner.
+
+    Returns:
+        None if another program computes the reference, or if the precisions of the files differ.
+    """
+    is_trace, is_file = isinstance(reference, TraceReference), isinstance(reference, IRReference)
+    has_same_types = is_trace or (is_file and _short_types(ours) == _short_types(theirs))
+    if not has_same_types or folded.has_other_formats:
+        return None
+    used = {partner.key for partner in partners.values()}
+    is_same = all(entry.key in partners for entry in ours)
+    is_same = is_same and all(entry.key in used or entry.key in conversions for entry in theirs)
+    return SAME_ENGINE if is_same or is_trace else _OTHER_LAYERS  # a trace lacks only values that did not occur
+
+
+def _short_types(entries: Sequence[Entry]) -> set[str]:
+    """Return the element types of constants that round more than f32."""
+    kinds = {entry.element_type for entry in entries if entry.is_constant and entry.element_type is not None}
+    return {
+        element_type
+        for element_type in kinds
+        if ElementType.parse(element_type).is_float and ElementType.parse(element_type).bits < 32
+    }
+
+
+_MOST_SIGMAS = 4
+"""Maximum error of an element of an output, in standard deviations: 1 of 16,000 elements exceeds it."""
+
+_MOST_EXPLAINED = 0.5
+"""Maximum error of an output that a compression explains, relative to the root mean square of the output."""
+
+
+def compression_tolerance(weights: Sequence[QuantizedWeight]) -> Tolerance | None:
+    """Return the tolerance of outputs that follows from the errors of the compressed weights of one side.
+
+    Each weight adds noise with the signal-to-noise ratio of the weight, and the noises of the weights are independent.
+
+    Returns:
+        None without compressed weights, or if one has an error that its format does not explain.
+    """
+    if not weights or any(weight.is_fault for weight in weights):
+        return None
+    ratios = [10 ** (-float(weight.error.sqnr_db) / 20) for weight in weights if weight.error.sqnr_db is not None]
+    most = min(_MOST_SIGMAS * math.sqrt(sum(ratio * ratio for ratio in ratios)), _MOST_EXPLAINED)
+    return Tolerance(rtol=most, rms=most) if most else None
+
 
 MOST_INCLUDED = 20
 """Maximum number of layers without partners that are listed for a layer."""
@@ -84,11 +245,8 @@ class ValueComparer:
 
     def is_same(self, ours: Array, theirs: Array) -> bool:
         """Return True if the reference's value is equal, directly or after rounding to the 16-bit type of the file."""
-        if same_bits(ours, theirs):
-            return True
-        if not self._is_wide or ours.dtype == theirs.dtype or ours.shape != theirs.shape:
-            return False
-        return same_bits(as_declared(ours, ElementType.of(theirs)), theirs)
+        may_round = self._is_wide and ours.dtype != theirs.dtype and ours.shape == theirs.shape
+        return same_bits(ours, theirs) or (may_round and same_bits(as_declared(ours, ElementType.of(theirs)), theirs))
 
     def compare_output(
         self,
@@ -116,9 +274,9 @@ class ValueComparer:
         if theirs is None:
             if entry.output:
                 self.output_errors[output] = None
-            if entry.key in self._folded.parts:
-                return ComparedLayer(**layer, status="skipped", note=self._folded.parts[entry.key]), own_output is ours
-            return ComparedLayer(**layer, status="unmatched"), own_output is ours
+            note_of_part = self._folded.parts.get(entry.key)
+            layer |= {"status": "unmatched" if note_of_part is None else "skipped", "note": note_of_part}
+            return ComparedLayer(**layer), own_output is ours
         settings = self.settings
         kinds = ElementType.of(ours), computed_type(theirs)
         same = self.is_same(ours, theirs)

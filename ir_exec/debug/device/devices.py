@@ -14,8 +14,17 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from ir_exec.codes import Code
-from ir_exec.debug.comparison.references.child import Child, ChildCrashed, ChildRefused, load_stored, store_arrays
-from ir_exec.debug.comparison.references.devices import absent_device, require_device, require_openvino, settings_of
+from ir_exec.debug.comparison.references.child import (
+    Child,
+    ChildCrashed,
+    ChildRefused,
+    absent_device,
+    load_stored,
+    require_device,
+    require_openvino,
+    settings_of,
+    store_arrays,
+)
 from ir_exec.debug.device.parts import write_together
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.hints import install_hint

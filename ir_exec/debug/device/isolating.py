@@ -9,11 +9,11 @@ from typing import Any
 
 from ir_exec.build.cutting import source
 from ir_exec.codes import Code
+from ir_exec.debug.comparison.anchors import as_type_of
 from ir_exec.debug.comparison.judging import decide
-from ir_exec.debug.comparison.known import as_type_of
 from ir_exec.debug.comparison.metrics import Difference, Settings, difference
 from ir_exec.debug.comparison.records import ComparedLayer, Status
-from ir_exec.debug.comparison.report import Comparison
+from ir_exec.debug.comparison.report_text import Comparison
 from ir_exec.debug.device.devices import Asker, Engine, PartQuestion, device_of
 from ir_exec.debug.device.parts import IsolatedPart, LeftOut, parts_of, scopes_of
 from ir_exec.debug.device.records import Isolation, IsolationVerdict, PartStatus, RunPart, part_note

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 
 from ir_exec.build.cutting import is_counted, region_at, source
-from ir_exec.debug.comparison.advice import computed_type
-from ir_exec.debug.comparison.cancellation import cancelling_terms
 from ir_exec.debug.comparison.discontinuities import on_steps
 from ir_exec.debug.comparison.metrics import Difference, Settings, Tolerance, difference
 from ir_exec.debug.comparison.references.child import ChildCrashed, ChildRefused
 from ir_exec.debug.comparison.references.openvino import original_layers
+from ir_exec.debug.comparison.tolerances import cancelling_terms
+from ir_exec.debug.comparison.value_comparer import computed_type
 from ir_exec.debug.device.devices import Asker, PartAnswer, PartQuestion
 from ir_exec.debug.device.parts import IsolatedPart, IsolationScope, reason_to_leave_out, write_together
 from ir_exec.debug.device.records import PartStatus, RunPart

@@ -10,9 +10,8 @@ from typing import Literal
 
 from ir_exec.debug.comparison.metrics import Difference, Tolerance, difference, difference_text, same_bits
 from ir_exec.debug.comparison.pairing.structure import Side, is_generated, pair_layers, plain_attributes
-from ir_exec.debug.comparison.rounded import WeightsNote
+from ir_exec.debug.comparison.rounded import StoredWeights, WeightsNote
 from ir_exec.debug.diffs.listing import is_onnx_source, opened
-from ir_exec.debug.diffs.stored import StoredWeights
 from ir_exec.debug.precision.activations import QuantizedRange
 from ir_exec.debug.precision.weights import (
     QuantizedWeight,
@@ -321,7 +320,7 @@ class _Diff:
         if self.stored.is_pair(a, b):
             return False
         changes = [*self._own_changes(a, b), *self._edges(a, b, pairs)]
-        changes += self._requantised(a, b, pairs)
+        changes += self._requantized(a, b, pairs)
         constant = None
         if isinstance(a.op, Const) and isinstance(b.op, Const):
             constant = constant_difference(a, b, self._weights)
@@ -383,7 +382,7 @@ class _Diff:
                     before, after = f"{before} ({mine.node.type})", f"{after} ({theirs.node.type})"
                 yield Change(what=f"input {position}", before=before, after=after)
 
-    def _requantised(self, a: Node, b: Node, pairs: dict[Node, Node]) -> Iterator[Change]:
+    def _requantized(self, a: Node, b: Node, pairs: dict[Node, Node]) -> Iterator[Change]:
         """Yield the changes of compressed weights of layers in both models, by their expanded values."""
         if not self._has_compressed_weights or None in self._weights:
             return
@@ -396,7 +395,7 @@ class _Diff:
                 continue
             if self._differ(mine.constants, theirs.constants, pairs):
                 apart = self._apart(mine, theirs)
-                what = f"weights of input {position}, requantised: max abs {apart.max_abs:.4g}"
+                what = f"weights of input {position}, requantized: max abs {apart.max_abs:.4g}"
                 if apart.sqnr_db is not None:
                     what += f", SQNR {apart.sqnr_db:.1f} dB"
                 yield Change(what=what, before=_kinds(mine.constants), after=_kinds(theirs.constants))

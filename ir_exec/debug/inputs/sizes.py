@@ -16,7 +16,7 @@ from ir_exec.types import Shape
 
 __all__ = ["first_fit", "fitting_shapes", "repair_sizes", "with_size", "without_needless"]
 
-_ROWS, _LENGTH, _SIDE, _COLOURS = 2, 8, 32, 3
+_ROWS, _LENGTH, _SIDE, _COLORS = 2, 8, 32, 3
 """Sizes of dynamic dims, if the model accepts them: of the first axis, of other axes, of images, and their channels."""
 
 
@@ -51,12 +51,12 @@ def _usual(port: ModelPort, shape: Shape) -> list[int]:
     element_type = port.element_type
     if len(dims) != 4 or not (element_type.is_known and (element_type.is_float or element_type.bits == 8)):
         return sizes
-    few = [not dim.is_static or dim.lo in (1, _COLOURS) for dim in dims]
+    few = [not dim.is_static or dim.lo in (1, _COLORS) for dim in dims]
     is_open = [not dim.is_static for dim in dims]
-    is_coloured = not is_open[1] and dims[1].lo == _COLOURS
-    if is_coloured or (few[3] and not is_open[3] and any(is_open[1:3])) or (is_open[3] and few[1]):
-        channels = 1 if is_coloured or is_open[3] else 3
-        sizes = [_ROWS, *[_COLOURS if axis == channels else _SIDE for axis in (1, 2, 3)]]
+    is_colored = not is_open[1] and dims[1].lo == _COLORS
+    if is_colored or (few[3] and not is_open[3] and any(is_open[1:3])) or (is_open[3] and few[1]):
+        channels = 1 if is_colored or is_open[3] else 3
+        sizes = [_ROWS, *[_COLORS if axis == channels else _SIDE for axis in (1, 2, 3)]]
     return sizes
 
 

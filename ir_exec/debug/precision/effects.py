@@ -12,7 +12,7 @@ from ir_exec.codes import Code
 from ir_exec.debug.comparison.report_text import describe_drawn_inputs
 from ir_exec.debug.precision.activations import QuantizedRange
 from ir_exec.debug.values.facts import as_numbers
-from ir_exec.errors import EvaluationError
+from ir_exec.errors import EvaluationError, SourceLine
 from ir_exec.graph import Node
 from ir_exec.model import Model
 from ir_exec.report.numbers import format_count, format_number
@@ -183,6 +183,7 @@ class LayerEffect(Record):
         kept: True for a layer to keep at a higher precision.
         keep_as: The format to keep it in: int8, f16, or float for values.
         extra_bytes: The additional bytes of this format.
+        source: The line of Python that the layer was exported from.
     """
 
     path: str
@@ -199,6 +200,13 @@ class LayerEffect(Record):
     kept: bool = False
     keep_as: str = "int8"
     extra_bytes: int = 0
+    source: SourceLine | None = None
+
+    @property
+    def title(self) -> str:
+        """The path, with the line of Python that it was exported from."""
+        source = "" if self.source is None else self.source.describe(self.path)
+        return f'"{self.path}"' + (f", {source}" if source else "")
 
     @property
     def rank(self) -> tuple[bool, float]:
@@ -262,7 +270,8 @@ class QuantizationReport(TableRecord):
         """A flat row for each layer."""
         rows = []
         for layer in self.layers:
-            row = layer.model_dump(exclude={"layer_ids", "layers", "effect"})
+            row = layer.model_dump(exclude={"layer_ids", "layers", "effect", "source"})
+            row["source"] = None if layer.source is None else str(layer.source)
             row |= {f"effect_{name}": value for name, value in (layer.effect or OutputLoss()).model_dump().items()}
             rows.append(row)
         return rows
@@ -274,7 +283,7 @@ class QuantizationReport(TableRecord):
         text = f"quantized: {loss_text(self.total)} in total ({share})"
         first = self.layers[0] if self.layers and self.layers[0].effect is not None else None
         if first is not None and first.effect is not None:
-            text += f'; greatest effect: "{first.path}" ({loss_text(first.effect)})'
+            text += f"; greatest effect: {first.title} ({loss_text(first.effect)})"
         return text
 
     @property

@@ -17,8 +17,8 @@ import numpy as np
 from ir_exec.build.compress import PlainWeightConstant, plain_weights
 from ir_exec.build.weight_formats import FORMATS, encode
 from ir_exec.codes import Code
-from ir_exec.debug.comparison.pairing.partners import partners_of
-from ir_exec.debug.comparison.pairing.ports import require_same_ports
+from ir_exec.debug.comparison.pairing.ends import require_same_ports
+from ir_exec.debug.comparison.pairing.matching import partners_of
 from ir_exec.debug.comparison.references.reference import IRReference
 from ir_exec.debug.inputs.drawing import drawn_inputs
 from ir_exec.debug.precision.activations import RangeCounter, activation_powers
@@ -94,12 +94,14 @@ def quantization_report(
         keep, loss_with_kept, is_minimal = study.minimal_keep(effects, max_loss, keep_bits, deadline)
     extra = {unit.effect.path: unit.extra_bytes(keep_bits) for unit in units}
     names = {unit.effect.path: unit.keep_as(keep_bits) for unit in units}
+    sources = {entry.layer_id: entry.source for entry in entries_of(model) if not entry.scope}
     layers = [
         effect.model_copy(
             update={
                 "kept": keep is not None and effect.path in keep,
                 "keep_as": names[effect.path],
                 "extra_bytes": extra[effect.path],
+                "source": next((source for id in effect.layer_ids if (source := sources.get(id)) is not None), None),
             }
         )
         for effect in sorted(effects, key=lambda effect: effect.rank, reverse=True)

@@ -14,7 +14,7 @@ from ir_exec.debug.precision.weights import (
     described_weight,
     plain_weight,
 )
-from ir_exec.debug.values.entries import Entry, Key, by_key
+from ir_exec.debug.values.entries import Entry, Key
 from ir_exec.graph import Graph, Node
 from ir_exec.graph.compressed import CompressedWeight, find_compressed_weights
 from ir_exec.model import Model
@@ -70,10 +70,10 @@ class _Folded:
     def _constant(self, entry: Entry) -> Entry:
         """A constant with the name of its codes in place of a weight, and the attributes for readers of weights."""
         chain = self.chains.get(entry.key)
-        if chain is None:
-            attributes = self._attributes.get(entry.key[:2])
-            return entry if attributes is None else replace(entry, attributes=attributes)
-        return replace(entry, type="Const", layer_name=chain.codes.name, names=(), sources=(), attributes=())
+        if chain is not None:
+            return replace(entry, type="Const", layer_name=chain.codes.name, names=(), sources=(), attributes=())
+        attributes = self._attributes.get(entry.key[:2])
+        return entry if attributes is None else replace(entry, attributes=attributes)
 
     def side(self, entry: Entry, array: Array | None) -> ComparedWeight | None:
         """The weight of a value; None if it has none.
@@ -90,11 +90,6 @@ class _Folded:
             return None
         element_type = ElementType.of(array) if entry.element_type is None else ElementType.parse(entry.element_type)
         return plain_weight(entry.path, (entry.layer_id,), array, element_type)
-
-
-def _rounds_values(entry: Entry) -> bool:
-    """Return True for layers that quantize values, also for those of a FakeQuantize that is lowered to ONNX."""
-    return entry.op_class.steps in ("levels", "halves") or entry.type == "QuantizeLinear"
 
 
 class FoldedWeights:
@@ -117,21 +112,23 @@ class FoldedWeights:
         has_graph = all(their.sources is not None for their in theirs)
         self._ours = _Folded(model if has_graph and not is_same else None, ours)
         self._theirs = _Folded(other if not is_same else None, theirs)
-        self._passes = not any(map(_rounds_values, theirs))
+        # The reference may have a FakeQuantize that is lowered to ONNX.
+        rounding = ("levels", "halves")
+        self._passes = not any(their.op_class.steps in rounding or their.type == "QuantizeLinear" for their in theirs)
         if self._ours.model is not None and self._passes:
             self._ours.pass_through()
         self.ours, self.theirs = self._ours.entries, self._theirs.entries
         self.weights: dict[Key, QuantizedWeight] = {}
         self._pairs: dict[Key, Entry] = {}
         self._model = model
-        self._known = by_key(ours)
+        self._known = {entry.key: entry for entry in ours}
         self.passed: set[Key] = set()
         self.parts: dict[Key, str] = {}
         self.other_parts: set[Key] = set()
 
     def unfold(self, partners: dict[Key, Entry]) -> None:
         """Pair the layers of weights with the same format on both sides; other weights are compared by `judge`."""
-        partner_entries = by_key(self._theirs.all)
+        partner_entries = {entry.key: entry for entry in self._theirs.all}
         for key, partner in list(partners.items()):
             mine, theirs = self._ours.chains.get(key), self._theirs.chains.get(partner.key)
             if mine is None and theirs is None:

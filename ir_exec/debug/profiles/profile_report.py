@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ir_exec.debug.profiles.engine_profile import EngineProfile
+from ir_exec.errors import SourceLine
 from ir_exec.kernels.gemm.product import matrix_product
 from ir_exec.kernels.parallel import for_ranges
 from ir_exec.report.csv import csv_text
@@ -140,6 +141,7 @@ class LayerProfile(Rates):
         fused: The paths of all layers in the fused step, this layer last; `type` is then the type of the fused
             operator.
         openvino: The layer of OpenVINO that computes it; None if there is none, or without OpenVINO.
+        source: The line of Python that the layer was exported from.
     """
 
     layer_id: str
@@ -152,13 +154,19 @@ class LayerProfile(Rates):
     memory: int
     fused: tuple[str, ...] = ()
     openvino: str | None = None
+    source: SourceLine | None = None
 
 
 class GroupProfile(Rates):
-    """Layers of a type, or with a prefix of their paths."""
+    """Layers of a type, of a module, of a line of Python, or with a prefix of their paths.
+
+    Attributes:
+        code: The text of the line.
+    """
 
     name: str
     layers: int
+    code: str | None = None
 
 
 class OpenVINOLayer(Record):
@@ -215,6 +223,8 @@ class Profile(TableRecord):
         layers: The layers that ran, in the order of completion.
         by_type: Sums over layers of the same type.
         by_prefix: Sums over layers with the same prefix of paths.
+        by_module: Sums over layers that were exported from the same module or from a module in it.
+        by_line: Sums over layers that were exported from the same line of Python, `net.py:11`, slowest first.
         not_run: The number of layers that did not run, because their values are constant or depend only on input
             shapes, or because their bodies were not executed.
         peak_memory: The peak bytes of a run, without inputs and constants.
@@ -237,6 +247,8 @@ class Profile(TableRecord):
     layers: tuple[LayerProfile, ...]
     by_type: tuple[GroupProfile, ...]
     by_prefix: tuple[GroupProfile, ...]
+    by_module: tuple[GroupProfile, ...] = ()
+    by_line: tuple[GroupProfile, ...] = ()
     not_run: int
     peak_memory: int
     peak_layer: str | None
@@ -253,6 +265,8 @@ class Profile(TableRecord):
         for row in rows:
             row["fused"] = " ".join(row["fused"])
             row["shape"] = None if row["shape"] is None else str(list(row["shape"]))
+        for row, layer in zip(rows, self.layers, strict=True):
+            row["source"] = None if layer.source is None else str(layer.source)
         return rows
 
     def to_csv(self) -> str:

@@ -7,6 +7,7 @@ work are counted in a separate run, which is not timed.
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 from collections import Counter, defaultdict
@@ -33,6 +34,7 @@ from ir_exec.debug.values.entries import class_of_type
 from ir_exec.debug.values.files import write_file
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.graph import Node
+from ir_exec.ir.sources import module_order
 from ir_exec.model import Model, ShapeLike, Source, read_model
 from ir_exec.ops.infrastructure.values import Const, Parameter, Result
 from ir_exec.runtime.arguments import Inputs, whole_number
@@ -111,6 +113,8 @@ def profile(
     if engine is not None:
         ours = {node.name: layers[node].with_bodies for node in model.graph.nodes if node in layers}
         how: dict[str, Any] = {"threads": threads, "precision": precision, "expand_weights": weight_mode != "keep"}
+        # The expanded weights of the compiled model are referenced in cycles.
+        gc.collect()
         how |= {"engine": engine, "providers": providers, "options": options}
         on_engine = profile_engine(model, arrays, ours, repeat=repeat, tell=tell, how=how)
     if trace_events is not None:
@@ -140,7 +144,7 @@ class _Timed(NamedTuple):
 
 
 class _Runs:
-    """The runs of a model: blocks of warm runs without and with timers, and one run that counts work and memory.
+    """The runs of a model, compiled once: blocks of warm runs without and with timers, and one that counts its work.
 
     Args:
         how: Keywords of CompiledModel.
@@ -154,30 +158,28 @@ class _Runs:
         tell: Callable[[str], None],
         **how: Any,
     ) -> None:
-        self.recorder = Recorder()
-        plain = CompiledModel(model, **how)
-        watched = CompiledModel(model, **how, instrument=self.recorder.instrument)
+        recorder = Recorder()
+        compiled = CompiledModel(model, **how, instrument=recorder.instrument)
         self.is_wide = how["precision"] == "f32" and bool(run_as_f32(model).ops)
         self.expands_weights: bool = how["expand_weights"]
         tell("first run")
-        for compiled in (plain, watched):
+        self._run(compiled, arrays)
+        with recorder.record_work() as self.counted:
             self._run(compiled, arrays)
-        with self.recorder.record_work() as self.counted:
-            self._run(watched, arrays)
 
         def run_plain() -> _Timed:
-            return _Timed(*self._run(plain, arrays), [])
+            return _Timed(*self._run(compiled, arrays), [])
 
         def run_timed() -> _Timed:
-            with self.recorder.record_times() as events:
-                start, end = self._run(watched, arrays)
+            with recorder.record_times() as events:
+                start, end = self._run(compiled, arrays)
             return _Timed(start, end, events)
 
         tell(f"{2 * repeat} runs")
         runs, self.timed = measure_in_blocks([run_plain, run_timed], repeat)
         self.plain = [run.seconds for run in runs]
-        shapes = {port.name: array.shape for port, array in zip(plain.inputs, arrays, strict=True)}
-        self.constants = plain.memory_plan(shapes).constants
+        shapes = {port.name: array.shape for port, array in zip(compiled.inputs, arrays, strict=True)}
+        self.constants = compiled.memory_plan(shapes).constants
 
     @staticmethod
     def _run(compiled: CompiledModel, arrays: Sequence[Array]) -> tuple[int, int]:
@@ -211,7 +213,7 @@ def _usual(seconds: list[float], runs: _Runs) -> float:
 
 
 def _layers(model: Model, runs: _Runs, machine: MachineSpeed) -> Iterator[tuple[Node, LayerProfile]]:
-    paths = model.graph.node_paths()
+    paths, sources = model.graph.node_paths(), model.sources
     seconds = runs.seconds_by_node()
     total = sum(own for own, _ in seconds.values()) or 1.0
     # A layer that runs only in some runs, depending on random numbers, may be missing from the counting run.
@@ -230,6 +232,7 @@ def _layers(model: Model, runs: _Runs, machine: MachineSpeed) -> Iterator[tuple[
                 shape=None if counted.element_type is None else counted.shape,
                 with_bodies=inclusive,
                 memory=counted.memory,
+                source=sources[node].summary if node in sources else None,
                 **_rates(own, total, counted.calls, counted.bytes_moved, counted.multiply_adds, machine).model_dump(),
             ),
         )
@@ -295,6 +298,35 @@ def grouped_by_prefix(layers: Sequence[LayerProfile]) -> Iterator[GroupProfile]:
             yield _group(prefix, members[prefix])
 
 
+def grouped_by_module(layers: Sequence[LayerProfile]) -> Iterator[GroupProfile]:
+    """Yield each module with its layers and those of the modules in it, in the order of their paths."""
+    members: dict[str, list[LayerProfile]] = defaultdict(list)
+    for layer in layers:
+        steps = layer.source.module.split(".") if layer.source is not None and layer.source.module else []
+        for size in range(1, len(steps) + 1):
+            members[".".join(steps[:size])].append(layer)
+    for module in sorted(members, key=module_order):
+        yield _group(module, members[module])
+
+
+def grouped_by_line(layers: Sequence[LayerProfile]) -> Iterator[GroupProfile]:
+    """Yield each line of Python with its layers; files of the same name are shown with their paths."""
+    members: dict[tuple[str, int | None], list[LayerProfile]] = defaultdict(list)
+    code: dict[tuple[str, int | None], str | None] = {}
+    names: dict[str, set[str]] = defaultdict(set)
+    for layer in layers:
+        source = layer.source
+        if source is not None and source.file is not None:
+            members[source.file, source.line].append(layer)
+            code[source.file, source.line] = source.code
+            names[source.file_and_line].add(source.file)
+    for (file, line), some in members.items():
+        source = some[0].source
+        assert source is not None, "the layers of a line have a source"
+        name = source.file_and_line if len(names[source.file_and_line]) == 1 else f"{file}:{line}"
+        yield _group(name, some).model_copy(update={"code": code[file, line]})
+
+
 def _openvino(
     model: Model,
     arrays: Sequence[Array],
@@ -353,6 +385,8 @@ def _report(
         layers=tuple(layers),
         by_type=tuple(sorted(_by_type(layers), key=lambda group: -group.seconds)),
         by_prefix=tuple(grouped_by_prefix(layers)),
+        by_module=tuple(grouped_by_module(layers)),
+        by_line=tuple(sorted(grouped_by_line(layers), key=lambda group: -group.seconds)),
         not_run=computing - ran,
         peak_memory=0 if peak is None else peak.memory,
         peak_layer=None if peak is None else peak.path,

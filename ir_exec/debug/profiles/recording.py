@@ -10,7 +10,7 @@ import json
 import tracemalloc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from statistics import median
@@ -19,8 +19,14 @@ from time import perf_counter_ns
 from typing import Any, NamedTuple, TypeAlias
 
 from ir_exec.codes import Code
-from ir_exec.debug.comparison.references.child import Child, ChildCrashed, ChildRefused, store_arrays
-from ir_exec.debug.comparison.references.devices import require_device, require_openvino
+from ir_exec.debug.comparison.references.child import (
+    Child,
+    ChildCrashed,
+    ChildRefused,
+    require_device,
+    require_openvino,
+    store_arrays,
+)
 from ir_exec.debug.comparison.references.openvino import original_layers, what_to_run
 from ir_exec.debug.profiles.profile_report import LayerProfile, OpenVINOLayer, OpenVINOProfile
 from ir_exec.errors import EvaluationError
@@ -77,20 +83,26 @@ class Counted:
 
 
 class Recorder:
-    """Instrumentation of the steps of a compiled model, active within `timed` and `counted`."""
+    """Instrumentation of the steps of a compiled model.
+
+    Their kernels are replaced within `record_times` and `record_work` alone: other runs are those of a model without
+    instrumentation.
+    """
 
     def __init__(self) -> None:
         self._around: _Around | None = None
+        self._kernels: list[tuple[Step, Kernel]] = []
 
     def instrument(self, step: Step) -> Step:
-        """Return the instrumented step."""
-        kernel = step.evaluate
+        """Return the step, to be observed in later records."""
+        self._kernels.append((step, step.evaluate))
+        if self._around is not None:
+            step.evaluate = self._wrap_kernel(step, step.evaluate, self._around)
+        return step
 
-        def run_observed(*arrays: Array) -> Any:
-            observer = self._around
-            return kernel(*arrays) if observer is None else observer(step, kernel, arrays)
-
-        return replace(step, evaluate=run_observed)
+    @staticmethod
+    def _wrap_kernel(step: Step, kernel: Kernel, observer: _Around) -> Kernel:
+        return lambda *arrays: observer(step, kernel, arrays)
 
     @contextmanager
     def record_times(self) -> Iterator[list[Event]]:
@@ -116,10 +128,14 @@ class Recorder:
     @contextmanager
     def _with(self, observer: _Around) -> Iterator[None]:
         self._around = observer
+        for step, kernel in self._kernels:
+            step.evaluate = self._wrap_kernel(step, kernel, observer)
         try:
             yield
         finally:
             self._around = None
+            for step, kernel in self._kernels:
+                step.evaluate = kernel
 
 
 class _Clock:

@@ -8,18 +8,22 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field, ValidationError
 
 from ir_exec.codes import Code
+from ir_exec.debug.traces.expanding import LEAST_BYTES, ExpandedValues, find_expanded, save_layers
 from ir_exec.debug.traces.walk import Visit, Walker
-from ir_exec.debug.values.entries import Entry, Key, by_key, entries_of
+from ir_exec.debug.values.entries import Entry, Key, entries_of
 from ir_exec.debug.values.facts import Facts, digest, facts_of
 from ir_exec.debug.values.files import damaged_file_error, read_value, unwritable, write_file, write_value
-from ir_exec.errors import EvaluationError, IRError, NoSuchKeyError, ResourceError
+from ir_exec.errors import EvaluationError, IRError, NoSuchKeyError, ResourceError, SourceLine
+from ir_exec.graph import Node
 from ir_exec.hints import suggested
+from ir_exec.ir import default_weights_path
 from ir_exec.ir.regular_files import open_regular
 from ir_exec.model import Model, Source, read_model
 from ir_exec.ops.infrastructure.values import Const
@@ -35,6 +39,9 @@ __all__ = ["INDEX", "Trace", "TraceIndex", "TracedValue", "trace"]
 
 INDEX = "index.json"
 """The index of a trace, which is written last."""
+
+_EXPANDING = "expanding.xml"
+"""The model of the layers whose values are computed from constants; its .bin is next to it."""
 
 _RESERVE = "index.reserve"
 """A file that reserves disk space for the index, in case the values fill the disk."""
@@ -55,8 +62,9 @@ class TracedValue(Record):
         fused: The layers fused into this one, from rt_info.
         output: True for an output of the model.
         shape: The dims.
-        file: The path relative to the folder.
+        file: The path relative to the folder; None for a value that is computed from stored constants.
         digest: Equal for values with the same element type, shape and bits.
+        source: The line of Python that the layer was exported from.
     """
 
     name: str
@@ -72,9 +80,10 @@ class TracedValue(Record):
     output: bool = False
     element_type: str
     shape: tuple[int, ...]
-    file: Annotated[str, Field(pattern=r"^\d{6,}-[\w.\-]*\.npy$")]
+    file: Annotated[str, Field(pattern=r"^\d{6,}-[\w.\-]*\.npy$")] | None
     digest: str
     facts: Facts
+    source: SourceLine | None = None
 
     def entry(self) -> Entry:
         shape = f"[{','.join(map(str, self.shape))}]"
@@ -90,6 +99,7 @@ class TracedValue(Record):
             self.element_type,
             shape,
             self.output,
+            source=self.source,
         )
 
 
@@ -101,6 +111,7 @@ class TraceIndex(Record):
         filtered: True if layers or constants were excluded by options.
         error: The error that ended the run.
         inputs: The names of the inputs.
+        precision: As for `trace`.
     """
 
     format: Literal[1] = 1
@@ -109,6 +120,7 @@ class TraceIndex(Record):
     filtered: bool = False
     error: str | None = None
     inputs: tuple[str, ...] = ()
+    precision: Precision = "f32"
     values: tuple[TracedValue, ...]
 
 
@@ -118,6 +130,8 @@ class Trace(Mapping[str, Array]):
     Keys are names as in the index (`add`, `split:1`), with iterations in brackets for values of bodies
     (`loop/body/add[0]`). Tensor names are also keys, but are not iterated over.
 
+    Values of layers that expand compressed weights are computed from the constants on access.
+
     Opening raises EvaluationError for a folder without a valid index; loading raises it for a damaged value.
 
     Attributes:
@@ -126,21 +140,22 @@ class Trace(Mapping[str, Array]):
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self._open(Path(folder), _read_index(Path(folder)), {})
+        self._open(Path(folder), _read_index(Path(folder)), {}, None)
 
     @classmethod
-    def _in_memory(cls, index: TraceIndex, arrays: Mapping[str, Array]) -> Trace:
+    def _in_memory(cls, index: TraceIndex, arrays: Mapping[str, Array], model: Model) -> Trace:
         """Return a trace of arrays in memory.
 
         Args:
             arrays: The arrays by the names that their files would have.
         """
         new_trace = cls.__new__(cls)
-        new_trace._open(None, index, arrays)
+        new_trace._open(None, index, arrays, model)
         return new_trace
 
-    def _open(self, folder: Path | None, index: TraceIndex, arrays: Mapping[str, Array]) -> None:
+    def _open(self, folder: Path | None, index: TraceIndex, arrays: Mapping[str, Array], model: Model | None) -> None:
         self.folder = folder
+        self._model = model
         self.index = index
         self._arrays = arrays
         self._values = {_key(value.name, value.iterations): value for value in self.index.values}
@@ -154,9 +169,27 @@ class Trace(Mapping[str, Array]):
 
     def load(self, value: TracedValue) -> Array:
         """Return the array of a value in the index; the name of the value may be ambiguous."""
+        if value.file is None:
+            return self._expander.compute(value.layer_id, value.port)
         if self.folder is None:
             return self._arrays[value.file]
         return read_value(self.folder / value.file, ElementType.parse(value.element_type), value.shape)
+
+    @cached_property
+    def _expander(self) -> ExpandedValues:
+        """The values that are computed from constants."""
+        model = self._model
+        if model is None:
+            assert self.folder is not None, "a trace is in a folder or has a model"
+            model = read_model(self.folder / _EXPANDING)
+        return ExpandedValues(model, self.index.precision, self._load_constant)
+
+    def _load_constant(self, layer_id: str) -> Array:
+        return self.load(self._constants[layer_id])
+
+    @cached_property
+    def _constants(self) -> dict[str, TracedValue]:
+        return {value.layer_id: value for value in self.index.values if not value.scope and value.file is not None}
 
     def value(self, key: str) -> TracedValue:
         """Return the record of a value in the index; raises KeyError, with similar names, if there is none."""
@@ -229,7 +262,7 @@ def trace(
     model = model if isinstance(model, Model) else read_model(model)
     model, (arrays,), _ = bind_calls(model, inputs)
     walker = Walker(model, threads=threads, precision=precision)
-    chosen = _Chosen(layers, types, constants)
+    chosen = _Chosen(layers, types, constants, precision)
     if output is None:
         budget = default_budget() // 2 if max_memory is None else whole_number(max_memory, "max_memory", 0)
         keeper = _Keeper(model, chosen, progress, budget)
@@ -257,11 +290,13 @@ class _Chosen(NamedTuple):
 
     Attributes:
         constants: Also store constants.
+        precision: The precision of the run.
     """
 
     layers: Sequence[str]
     types: Sequence[str]
     constants: bool
+    precision: Precision
 
     @property
     def is_filtered(self) -> bool:
@@ -291,10 +326,12 @@ class _Recorder(ABC):
         self._model = model
         self._chosen = chosen
         self._progress = progress
-        self._entries: dict[Key, Entry] = by_key(entries_of(model))
+        self._entries: dict[Key, Entry] = {entry.key: entry for entry in entries_of(model)}
         self._written: list[TracedValue] = []
         self._seen: set[tuple[tuple[str, ...], str]] = set()
         chosen.require_matches(self._entries.values())
+        self._expanding = find_expanded(model, lambda node: chosen.has(self._entries[(), node.id, 0]))
+        self._expanded: dict[Key, Node] = {}
 
     @abstractmethod
     def _keep(self, file: str, entry: Entry, array: Array) -> None:
@@ -315,8 +352,12 @@ class _Recorder(ABC):
                 self._record(entry, where.iterations, array)
 
     def _record(self, entry: Entry, iterations: tuple[int, ...], array: Array) -> None:
-        file = f"{len(self._written):06}-{_file_name(_key(entry.path, iterations))}.npy"
-        self._keep(file, entry, array)
+        file: str | None = None
+        if entry.key in self._expanding and array.nbytes >= LEAST_BYTES:
+            self._expanded[entry.key] = self._expanding[entry.key]
+        else:
+            file = f"{len(self._written):06}-{_file_name(_key(entry.path, iterations))}.npy"
+            self._keep(file, entry, array)
         self._written.append(
             TracedValue(
                 name=entry.path,
@@ -335,6 +376,7 @@ class _Recorder(ABC):
                 file=file,
                 digest=digest(array),
                 facts=facts_of(array),
+                source=entry.source,
             )
         )
 
@@ -345,6 +387,7 @@ class _Recorder(ABC):
             filtered=self._chosen.is_filtered,
             error=error,
             inputs=tuple(port.name for port in self._model.inputs),
+            precision=self._chosen.precision,
             values=tuple(self._written),
         )
 
@@ -372,7 +415,7 @@ class _Keeper(_Recorder):
         self._arrays[file] = copied
 
     def trace(self) -> Trace:
-        return Trace._in_memory(self.index(None), self._arrays)
+        return Trace._in_memory(self.index(None), self._arrays, self._model)
 
 
 class _Writer(_Recorder):
@@ -396,12 +439,15 @@ class _Writer(_Recorder):
 
     def _clear(self, existing: set[str]) -> None:
         if INDEX in existing:
-            old = {value.file for value in Trace(self._folder).index.values}
+            old = {value.file for value in Trace(self._folder).index.values if value.file is not None}
         else:
             # A run that was killed leaves values without an index.
             old = {name for name in existing if _VALUE_FILE.fullmatch(name)} if _RESERVE in existing else set()
-        if existing - old - {INDEX, _RESERVE}:
-            example = min(existing - old - {INDEX, _RESERVE})
+        own = {INDEX, _RESERVE}
+        if own & existing:
+            own |= {_EXPANDING, default_weights_path(_EXPANDING)}
+        if existing - old - own:
+            example = min(existing - old - own)
             raise EvaluationError(
                 f"{self._folder} contains",
                 actual=repr(example),
@@ -409,7 +455,7 @@ class _Writer(_Recorder):
                 reason="a new folder or an older trace",
                 code=Code.unknown_input,
             )
-        for name in (INDEX, *sorted(existing & old), _RESERVE):
+        for name in (INDEX, *sorted(existing & (old | own) - {INDEX, _RESERVE}), _RESERVE):
             (self._folder / name).unlink(missing_ok=True)
 
     def _reserve(self) -> None:
@@ -432,9 +478,13 @@ class _Writer(_Recorder):
         try:
             with suppress(FileNotFoundError):
                 os.remove(self._folder / _RESERVE)
+            if self._expanded:
+                save_layers(self._model, self._expanded, self._folder / _EXPANDING)
             write_file(self._folder / INDEX, to_json(index).encode())
         except OSError as problem:
             return problem
+        except IRError as problem:
+            return OSError(problem.message)
         return None
 
     def describe_remains(self, problem: OSError | None) -> str:

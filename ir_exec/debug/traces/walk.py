@@ -18,11 +18,12 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.debug.values.facts import as_numbers, pieces
 from ir_exec.errors import EvaluationError, Location
-from ir_exec.graph import BodyGraph, Graph, Node
-from ir_exec.kernels.limits import LIMITS, Limits
+from ir_exec.graph import BodyGraph, Graph, Node, last_uses
+from ir_exec.kernels.limits import LIMITS, Budget, Limits
 from ir_exec.model import Model
 from ir_exec.ops.infrastructure.values import Const, Parameter
-from ir_exec.plan.records import Step
+from ir_exec.plan.memory import Buffers, byte_size, default_budget
+from ir_exec.plan.records import Step, require_at_layer
 from ir_exec.runtime.arguments import Inputs, bind_inputs
 from ir_exec.runtime.calls import bind_calls
 from ir_exec.runtime.compiled import refuse_unsupported
@@ -34,6 +35,8 @@ from ir_exec.runtime.threads import RunThreads, chosen_threads
 from ir_exec.types import Array, ElementType
 
 __all__ = ["NotFinite", "Visit", "Visitor", "Walker", "Where", "first_not_finite"]
+
+_MEMORY_HINT = "use inputs of smaller shapes (--shape)"
 
 
 class Where(NamedTuple):
@@ -112,6 +115,23 @@ class Walker:
         self._where = Where()
         self._iterations: dict[Graph, int] = {}
         self._small: dict[Graph, bool] = {}
+        self._budget = Budget(default_budget(), _MEMORY_HINT)
+
+    def require_memory(self) -> None:
+        """Compare the memory of values of known sizes with that of the machine, before any layer runs.
+
+        Raises:
+            ResourceError: At the first layer that exceeds it.
+        """
+        graph, types = self.model.graph, self.model.types
+        if sum(map(byte_size, types)) <= self._budget.max_memory:
+            return
+        nodes = [step.node for step in self._layers.steps(graph) if not isinstance(step.op, Parameter)]
+        results = frozenset([node.values_in[0].number for node in graph.results])
+        buffers = Buffers(nodes, types, results, last_uses(nodes))
+        for index, node in enumerate(nodes):
+            require_at_layer(node, self._budget.require, buffers.enter(index))
+            buffers.leave(index)
 
     def run(
         self,
@@ -138,15 +158,14 @@ class Walker:
         if not goes_on:
             self._state = Variables(self.wide.variables)
         self._layers.forget()
-        limits_before = LIMITS.set(Limits())
+        self.require_memory()
+        limits_before = LIMITS.set(Limits(self._budget))
         try:
             with RunThreads(self._threads), np.errstate(all="ignore"), self._as_now(Where(), visit, on_iteration):
                 outputs = self._walk(self.model.graph, arrays)
                 self._state.commit()
-                if not self.wide.ops:
-                    return outputs
                 ports = zip(outputs, self.model.outputs, strict=True)
-                return [as_declared(array, port.element_type) for array, port in ports]
+                return [as_declared(array, port.element_type) for array, port in ports] if self.wide.ops else outputs
         finally:
             LIMITS.reset(limits_before)
 

@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
+from weakref import WeakKeyDictionary
 
 from ir_exec.codes import Code
-from ir_exec.errors import EvaluationError
+from ir_exec.errors import EvaluationError, SourceLine
 from ir_exec.graph import Graph, Node
 from ir_exec.hints import suggested
 from ir_exec.infer import Types
-from ir_exec.ir import RtInfo, Weights, split_names
+from ir_exec.ir import Weights, split_names
+from ir_exec.ir.sources import CodeLocation
 from ir_exec.model import Model
 from ir_exec.ops import Op
 from ir_exec.ops.base.registry import newest
 from ir_exec.ops.infrastructure.values import Const, Parameter
 from ir_exec.types import ElementType
 
-__all__ = ["Entry", "Key", "by_key", "class_of_type", "conversions_of_constants", "entries_of", "find", "holder_names"]
+__all__ = [
+    "Entry",
+    "Key",
+    "class_of_type",
+    "conversions_of_constants",
+    "entries_of",
+    "find",
+    "holder_names",
+]
 
 OperatorClass: TypeAlias = type[Op]
 
@@ -47,6 +57,7 @@ class Entry:
         attributes: The attributes in the file, for a layer that reads constants.
         numbers: The elements of a small integer constant.
         place: The position of an output of the model among the outputs, if known.
+        source: The line of Python that the layer was exported from.
     """
 
     scope: tuple[str, ...]
@@ -64,6 +75,7 @@ class Entry:
     attributes: tuple[tuple[str, str], ...] = ()
     numbers: tuple[int, ...] | None = None
     place: int | None = None
+    source: SourceLine | None = None
 
     @cached_property
     def key(self) -> Key:
@@ -73,10 +85,6 @@ class Entry:
     def path(self) -> str:
         """`loop/body/name`, with the position of the output if there are several."""
         return "/".join((*self.scope, self.layer_name)) + (f":{self.port}" if self.ports > 1 else "")
-
-    @property
-    def holder_names(self) -> tuple[str, str]:
-        return holder_names(self.layer_name, self.layer_id)
 
     @cached_property
     def op_class(self) -> OperatorClass:
@@ -111,12 +119,27 @@ def holder_names(name: str, layer_id: str) -> tuple[str, str]:
     return name, f"{name}#{layer_id}"
 
 
-def entries_of(model: Model) -> Iterator[Entry]:
-    """Yield every value of a model in the order of computation; values of bodies precede the outputs of their layer."""
-    return _entries(model.graph, (), model.types, model.weights)
+_entries_by_model: WeakKeyDictionary[Model, tuple[Entry, ...]] = WeakKeyDictionary()
 
 
-def _entries(graph: Graph, scope: tuple[str, ...], types: Types | None, weights: Weights | None) -> Iterator[Entry]:
+def entries_of(model: Model) -> tuple[Entry, ...]:
+    """Return every value of a model in the order of computation; values of bodies precede the outputs of their layer.
+
+    The parts of a comparison share one tuple for a model.
+    """
+    entries = _entries_by_model.get(model)
+    if entries is None:
+        entries = _entries_by_model[model] = tuple(_entries(model.graph, (), model.types, model.weights, model.sources))
+    return entries
+
+
+def _entries(
+    graph: Graph,
+    scope: tuple[str, ...],
+    types: Types | None,
+    weights: Weights | None,
+    sources_of_nodes: Mapping[Node, CodeLocation],
+) -> Iterator[Entry]:
     """Yield the values of a graph and its bodies.
 
     Args:
@@ -129,10 +152,14 @@ def _entries(graph: Graph, scope: tuple[str, ...], types: Types | None, weights:
     holders = graph.holder_names()
     for node in graph.nodes:
         for body in node.bodies:
-            yield from _entries(body.graph, (*scope, holders[node], body.name), None, weights)
+            yield from _entries(body.graph, (*scope, holders[node], body.name), None, weights, sources_of_nodes)
+        location = sources_of_nodes.get(node)
+        source = None if location is None else location.summary
         takes_constants = any(_is_constant(value.node) for value in node.values_in)
         attributes = tuple(sorted(node.layer.data.items())) if takes_constants else ()
         sources = tuple([None if input is None else (scope, input.node.id, input.position) for input in node.inputs])
+        infos = [child.attributes for child in node.layer.rt_info.children]
+        fused = [split_names(info.get("value")) for info in infos if info.get("name") == "fused_names"]
         for value in node.outputs:
             type = value.declared if types is None else types[value.number]
             operator_type = (
@@ -146,7 +173,7 @@ def _entries(graph: Graph, scope: tuple[str, ...], types: Types | None, weights:
                 port=value.position,
                 ports=len(node.outputs),
                 names=tuple(dict.fromkeys((*value.names, *output_names[value]))),
-                fused=_fused_names(node.layer.rt_info),
+                fused=fused[0] if fused else (),
                 element_type=str(node.op.element_type if isinstance(node.op, Const) else type.element_type),
                 shape=str(type.shape),
                 output=value in outputs,
@@ -154,6 +181,7 @@ def _entries(graph: Graph, scope: tuple[str, ...], types: Types | None, weights:
                 attributes=attributes,
                 numbers=_numbers(node.op, weights) if isinstance(node.op, Const) else None,
                 place=outputs.get(value),
+                source=source,
             )
 
 
@@ -166,25 +194,13 @@ def _is_constant(node: Node) -> bool:
 
 def _numbers(constant: Const, weights: Weights | None) -> tuple[int, ...] | None:
     is_whole = constant.element_type in (ElementType.i64, ElementType.i32)
-    if weights is None or not is_whole or constant.size > _FEW_BYTES or not constant.shape.is_static:
-        return None
-    return tuple(constant.evaluate(weights=weights).reshape(-1).tolist())
-
-
-def _fused_names(info: RtInfo) -> tuple[str, ...]:
-    for child in info.children:
-        if child.attributes.get("name") == "fused_names":
-            return split_names(child.attributes.get("value"))
-    return ()
-
-
-def by_key(entries: Iterable[Entry]) -> dict[Key, Entry]:
-    return {entry.key: entry for entry in entries}
+    is_small = is_whole and constant.size <= _FEW_BYTES and constant.shape.is_static
+    return tuple(constant.evaluate(weights=weights).reshape(-1).tolist()) if is_small and weights is not None else None
 
 
 def conversions_of_constants(entries: Sequence[Entry]) -> Iterator[tuple[Entry, Entry]]:
     """Yield each conversion of a constant between floating-point types, and that constant."""
-    constants = by_key(entry for entry in entries if entry.is_constant and _is_float(entry))
+    constants = {entry.key: entry for entry in entries if entry.is_constant and _is_float(entry)}
     for entry in entries:
         if entry.op_class.is_conversion and entry.sources and _is_float(entry):
             source = constants.get(entry.sources[0]) if entry.sources[0] is not None else None

@@ -237,7 +237,7 @@ class WinogradConvolver:
 
 
 def _of_data(values: Array, shift: int, end: int, scratch: Scratch) -> Array:
-    """The transformed data along one axis: 4 terms from 2 neighbours along axis 1 of four.
+    """The transformed data along one axis: 4 terms from 2 neighbors along axis 1 of four.
 
     Args:
         values: The elements at even and at odd positions.

@@ -30,7 +30,7 @@ def _as_priors(priors: Value) -> Value:
 
 @older_layer("PriorBox")
 def prior_box(layer: LayerCall, data: Value, image: Value) -> Value:
-    """Boxes of several sizes and aspect ratios around the centre of each position.
+    """Boxes of several sizes and aspect ratios around the center of each position.
 
     Source: priorbox.cpp.
     """

@@ -86,7 +86,7 @@ def _interpolate(data: Value, sizes: tuple[int, ...], mode: str, way: str, *, an
 
 @older_layer("Resample")
 def resample(layer: LayerCall, data: Value, size: Value | None = None) -> Value:
-    """The nearest element, or a mean weighted by distance, aligned at the centres of elements."""
+    """The nearest element, or a mean weighted by distance, aligned at the centers of elements."""
     data, dims = _image(data)
     sizes = _target(layer, dims, size, layer.number("factor", 0.0))
     mode = layer.choice("type", _TYPES, "caffe.ResampleParameter.NEAREST")

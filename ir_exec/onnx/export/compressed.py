@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -15,17 +16,28 @@ import numpy as np
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.graph.compressed import CompressedWeight, find_weight
 from ir_exec.graph.constant_parts import read_numbers
+from ir_exec.ir import Weights
 from ir_exec.onnx.export.carriers import is_carried
 from ir_exec.onnx.export.graph_lowerer import GraphLowerer
 from ir_exec.ops.arithmetic.binary import Multiply, Subtract
 from ir_exec.ops.base.bodies import WeightsReader
+from ir_exec.ops.infrastructure.values import Const
 from ir_exec.ops.matrix.matmul import MatMul
 from ir_exec.ops.movement.gather import Gather1, Gather7, Gather8
 from ir_exec.ops.shape import Reshape
 from ir_exec.ops.type import Convert
 from ir_exec.types import Array, ElementType, TensorType
 
-__all__ = ["Compressed", "emit_gather", "emit_matmul", "emit_weight", "find_compressed", "fits_gather", "fits_matmul"]
+__all__ = [
+    "Compressed",
+    "emit_gather",
+    "emit_matmul",
+    "emit_weight",
+    "find_compressed",
+    "fits_gather",
+    "fits_matmul",
+    "packed_reader",
+]
 
 _STORED = (ElementType.u8, ElementType.i8, ElementType.u4, ElementType.i4)
 _GATHERS = (Gather1, Gather7, Gather8)
@@ -182,6 +194,7 @@ def emit_weight(lowerer: GraphLowerer, compressed: Compressed) -> str:
         compressed.weight.constant.element_type,
         compressed.shape,
         lambda: compressed.weight.constant.evaluate(weights=reader).reshape(compressed.shape),
+        read_packed=packed_reader(compressed.weight.constant, reader),
     )
     shape: tuple[int, ...] = compressed.scale.shape
     if not compressed.block:
@@ -234,6 +247,13 @@ def _pack_pairs(numbers: Array) -> Array:
     return packed
 
 
+def packed_reader(constant: Const, weights: WeightsReader) -> Callable[[], Array] | None:
+    """A function that returns the bytes of a constant of 4-bit integers as in ONNX; None for other constants."""
+    if constant.element_type not in (ElementType.u4, ElementType.i4) or not isinstance(weights, Weights):
+        return None
+    return partial(weights.read_packed, constant.element_type, constant.shape.static, constant.offset, constant.size)
+
+
 def _zeros(compressed: Compressed) -> Array:
     zero = (
         np.zeros(compressed.scale.shape, compressed.weight.constant.element_type.dtype)
@@ -250,11 +270,16 @@ def emit_matmul(lowerer: GraphLowerer, compressed: Compressed, a: str, name: str
     rows, columns = compressed.shape
     blocks = columns // compressed.block
 
+    constant = compressed.weight.constant
+    read_bytes = packed_reader(constant, reader)
+
     def pack_weight() -> Array:
-        numbers = _to_unsigned(compressed.weight.constant.evaluate(weights=reader)).reshape(
-            rows, blocks, compressed.block
-        )
-        return _pack_pairs(numbers)
+        if read_bytes is None:
+            numbers = _to_unsigned(constant.evaluate(weights=reader))
+            return _pack_pairs(numbers.reshape(rows, blocks, compressed.block))
+        # 8 is added to both halves of a byte of signed integers.
+        stored = read_bytes() if constant.element_type is ElementType.u4 else read_bytes() ^ np.uint8(0x88)
+        return stored.reshape(rows, blocks, compressed.block // 2)
 
     stored = writer.element_constant(f"{name}/B", ElementType.u8, (rows, blocks, compressed.block // 2), pack_weight)
     scales = writer.constant(compressed.scale.reshape(rows, blocks).astype(np.float32).reshape(-1), f"{name}/scales")
@@ -280,6 +305,7 @@ def emit_gather(lowerer: GraphLowerer, compressed: Compressed, indices: str, nam
         element_type,
         compressed.shape,
         lambda: compressed.weight.constant.evaluate(weights=reader).reshape(compressed.shape),
+        read_packed=packed_reader(compressed.weight.constant, reader),
     )
     inputs = [stored, indices, writer.constant(compressed.scale, f"{name}/scales")]
     if compressed.zero is not None:

@@ -120,7 +120,7 @@ def _append(data: IO[bytes], tensor: StoredTensor) -> int:
 
 def write_content(file: IO[bytes], tensor: StoredTensor) -> None:
     """Write the elements of a constant, and release its memory."""
-    array = tensor.read()
+    array = tensor.read() if tensor.read_packed is None else tensor.read_packed()
     content = raw_bytes(array)
     if len(content) != stored_size(tensor):
         raise ValueError(f"the constant {tensor.name!r} has {len(content)} bytes, expected {stored_size(tensor)}")

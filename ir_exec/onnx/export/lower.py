@@ -25,6 +25,7 @@ from ir_exec.onnx.export.compressed import (
     find_compressed,
     fits_gather,
     fits_matmul,
+    packed_reader,
 )
 from ir_exec.onnx.export.fusible import merge_scales, prune_nodes, readers_of, vector_shape
 from ir_exec.onnx.export.graph_lowerer import GraphLowerer
@@ -37,7 +38,7 @@ from ir_exec.onnx.lowering.states import NOTE
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const, ReadsVariable
 from ir_exec.report.numbers import format_count
 from ir_exec.runtime.precision import file_types
-from ir_exec.types import Array, ElementType, TensorType
+from ir_exec.types import Array, ElementType, Shape, TensorType
 
 if TYPE_CHECKING:
     from onnx import ModelProto, ValueInfoProto
@@ -67,6 +68,7 @@ class Exported:
         outputs: The outputs of the ONNX graph, in the order of the IR model; states excluded.
         states: For each variable the names of its input and its output.
         not_representable: Layers that ONNX cannot express, with the reason; empty unless the model is partial.
+        shapes: The shapes of the tensors that are values of the IR model.
     """
 
     proto: ModelProto
@@ -75,6 +77,7 @@ class Exported:
     outputs: tuple[str, ...]
     states: Mapping[str, tuple[str, str]]
     not_representable: tuple[tuple[Node, str], ...] = ()
+    shapes: Mapping[str, Shape] = field(default_factory=dict)
 
 
 @dataclass
@@ -146,6 +149,7 @@ class Lowerer(GraphLowerer):
             shape,
             lambda: op.evaluate(weights=reader).reshape(shape),
             release,
+            packed_reader(op, reader),
         )
 
     def name_outputs(self, graph: Graph, ports: Sequence[ModelPort]) -> list[str]:
@@ -354,6 +358,7 @@ def lower_model(
         tuple(output.name for output in outputs),
         lowerer.states,
         tuple(lowerer.not_representable),
+        {name: lowerer.type_of(value).shape for value, name in lowerer.names.items()},
     )
 
 

@@ -36,6 +36,7 @@ class StoredTensor:
         code: Its TensorProto.DataType.
         read: Returns the elements, sub-byte types one per byte.
         release: Called with them after they are written; None if no memory needs to be released.
+        read_packed: Returns the bytes of elements of 4 bits, two in a byte; None if they must be packed.
     """
 
     name: str
@@ -43,6 +44,7 @@ class StoredTensor:
     shape: tuple[int, ...]
     read: Callable[[], Array]
     release: Callable[[Array], None] | None = None
+    read_packed: Callable[[], Array] | None = None
 
 
 @dataclass
@@ -135,6 +137,7 @@ class Writer:
         shape: tuple[int, ...],
         read: Callable[[], Array],
         release: Callable[[Array], None] | None = None,
+        read_packed: Callable[[], Array] | None = None,
     ) -> str:
         """The name of a tensor of an element type of IR, whose elements are read on demand."""
         size = math.prod(shape) * element_type.bits // 8
@@ -146,7 +149,7 @@ class Writer:
             return unique
         if is_carried(element_type, self.opset):
             return self.store_tensor(name, self.code(element_type), shape, lambda: to_carrier(read(), self.opset))
-        return self.store_tensor(name, self.code(element_type), shape, read, release)
+        return self.store_tensor(name, self.code(element_type), shape, read, release, read_packed)
 
     def store_tensor(
         self,
@@ -155,10 +158,11 @@ class Writer:
         shape: tuple[int, ...],
         read: Callable[[], Array],
         release: Callable[[Array], None] | None = None,
+        read_packed: Callable[[], Array] | None = None,
     ) -> str:
         """The name of a tensor whose elements are read on demand."""
         unique = self.unique(name)
-        self.tensors[unique] = StoredTensor(unique, code, tuple(shape), read, release)
+        self.tensors[unique] = StoredTensor(unique, code, tuple(shape), read, release, read_packed)
         self.codes[unique] = code
         return unique
 

@@ -105,7 +105,7 @@ def grid_sample(data: Value, grid: Value, *, align_corners: bool, mode: str, pad
 
 
 def _volume_sample(data: Value, grid: Value, align_corners: bool, mode: str, padding_mode: str) -> Value:
-    """Sampling of volumes, which GridSample of IR does not support: a weighted sum of gathered neighbours."""
+    """Sampling of volumes, which GridSample of IR does not support: a weighted sum of gathered neighbors."""
     if mode == "bicubic":
         raise ShapeError("mode is cubic", expected="an image of rank 4", reason=" as input")
     rank = 3
@@ -184,7 +184,7 @@ def roi_align(
     coordinates = coordinate_transformation_mode if since >= 16 else "output_half_pixel"
     aligned = chosen("coordinate_transformation_mode", coordinates, _ALIGNED)
     if mode != "avg":
-        # ONNX selects the largest weighted neighbour, ROIAlign of IR the largest of the interpolated samples.
+        # ONNX selects the largest weighted neighbor, ROIAlign of IR the largest of the interpolated samples.
         raise UnsupportedError(f"mode is {mode!r}: IR takes the maximum over different values")
     return build.roi_align(
         data,

@@ -288,7 +288,7 @@ def crop_and_resize(
 
 
 def _sample(images: Value, coordinates: list[tuple[Value, Value]], mode: str) -> Value:
-    """Rows, then columns, by one or two nearest neighbours.
+    """Rows, then columns, by one or two nearest neighbors.
 
     Args:
         images: [regions, height, width, channels].

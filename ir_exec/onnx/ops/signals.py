@@ -106,7 +106,7 @@ def mel_weight_matrix(
     *,
     output_datatype: int,
 ) -> Value:
-    """[dft_length // 2 + 1, num_mel_bins]: a triangle for each bin, rising from its left neighbour to 1 and falling."""
+    """[dft_length // 2 + 1, num_mel_bins]: a triangle for each bin, rising from its left neighbor to 1 and falling."""
     wide = ElementType.f64
 
     def of(value: float) -> Value:

@@ -190,9 +190,9 @@ def _accepted_types(domain: str, type: str, opset: int) -> tuple[tuple[str, froz
     schema = schema_of(domain, type, opset)
     if schema is None:
         return ()
-    spelt = {f"tensor({name.lower()})": code for name, code in TensorProto.DataType.items()}
+    spelled = {f"tensor({name.lower()})": code for name, code in TensorProto.DataType.items()}
     return tuple(
-        [(input.name, frozenset([spelt[text] for text in input.types if text in spelt])) for input in schema.inputs]
+        [(input.name, frozenset([spelled[text] for text in input.types if text in spelled])) for input in schema.inputs]
     )
 
 

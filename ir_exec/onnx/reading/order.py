@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, Location, ReportFault
+from ir_exec.onnx.reading.sources import line_of_node
 
 if TYPE_CHECKING:
     from onnx import GraphProto, NodeProto
@@ -65,7 +66,15 @@ def name_of(node: NodeProto) -> str:
 
 def place_of(node: NodeProto, position: int, port: str | None = None) -> Location:
     """The location of a node for messages."""
-    return Location(layer_id=str(position), layer_name=name_of(node), layer_type=node.op_type, port=port, kind="node")
+    source = line_of_node(node)
+    return Location(
+        layer_id=str(position),
+        layer_name=name_of(node),
+        layer_type=node.op_type,
+        port=port,
+        kind="node",
+        source=None if source is None else source.summary,
+    )
 
 
 def needed_names(node: NodeProto) -> set[str]:

@@ -314,7 +314,9 @@ def _no_opset(type_name: str, version: str) -> IRError:
     )
 
 
+@cache
 def _import(home: str) -> None:
+    """Import the module of operators once: another import of it is a lookup of ten microseconds."""
     import_module(f"ir_exec.ops.{home}")
 
 

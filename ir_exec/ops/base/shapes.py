@@ -132,7 +132,9 @@ def normalize_axes(axes: Iterable[int], rank: int, *, name: str = "axes") -> tup
 
 
 def ints(array: Array) -> tuple[int, ...]:
-    """The elements of an integer array of any element type, flattened."""
+    """The elements of an integer array of any element type, flattened; those of an array of objects are unchanged."""
+    if array.dtype.kind in "iO":
+        return tuple(array.ravel().tolist())
     return tuple(convert(array, ElementType.i64).ravel().tolist())
 
 

@@ -38,7 +38,7 @@ class Windowed(Op):
     strides, pads_begin and pads_end have one value for each spatial axis.
 
     Attributes:
-        strides: The distance between neighbouring windows.
+        strides: The distance between neighboring windows.
         pads_begin: Padding before each axis if auto_pad is `explicit`, the default; a negative number removes elements.
         pads_end: Padding after each axis if auto_pad is `explicit`; a negative number removes elements.
         auto_pad: `valid` is no padding; `same_upper` and `same_lower` are ceil(size / stride) windows with the padding

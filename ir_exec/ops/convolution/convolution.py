@@ -30,7 +30,7 @@ class Convolving(Windowed):
     The specification requires strides, dilations and pads; as in OpenVINO they are 1, 1 and 0 in a file without them.
 
     Attributes:
-        dilations: The distance between neighbouring elements of a window.
+        dilations: The distance between neighboring elements of a window.
     """
 
     redundant_attributes = "output_padding output group kernel pad_value mode"

@@ -126,7 +126,7 @@ class _Deformable(Convolving):
                 for part in range(parts):
                     places = _places(axes, block, shifts[b, part][chosen])
                     scale = None if scales is None else scales[b, part][chosen].reshape(elements, -1).T.ravel()
-                    points, weights = _neighbours(data.shape[2:], places, scale, self._beyond, images.dtype)
+                    points, weights = _neighbors(data.shape[2:], places, scale, self._beyond, images.dtype)
                     if first:
                         points = points.reshape(windows, elements, 4) * elements + np.arange(elements)[:, np.newaxis]
                         rows = products_of[b, part].reshape(-1, outputs)
@@ -242,7 +242,7 @@ def _places(axes: list[SlidingAxis], block: tuple[slice, ...], shifts: Array) ->
     return positions[0], positions[1]
 
 
-def _neighbours(
+def _neighbors(
     sizes: tuple[int, ...], places: tuple[Array, Array], scale: Array | None, beyond: bool, dtype: np.dtype[Any]
 ) -> tuple[Array, Array]:
     """The four elements next to places (two vectors) in an image, and weights: [places, 4].
@@ -259,7 +259,7 @@ def _neighbours(
     for position, size in zip(places, sizes, strict=True):
         inside &= position > -1 if beyond else position >= 0
         inside &= position < size
-    neighbours = []
+    neighbors = []
     for position, size, stride in zip(places, sizes, (sizes[1], 1), strict=True):
         safe = np.where(inside, position, position.dtype.type(0))
         below = np.floor(safe)
@@ -269,9 +269,9 @@ def _neighbours(
             low[low < 0] = high[high == size] = end
         else:
             np.minimum(high, size - 1, out=high)
-        neighbours.append([(low * stride, 1 - share), (high * stride, share)])
+        neighbors.append([(low * stride, 1 - share), (high * stride, share)])
     points, weights = np.empty((len(inside), 4), np.int64), np.empty((len(inside), 4), dtype)
-    for number, ((y, share_y), (x, share_x)) in enumerate(product(*neighbours)):
+    for number, ((y, share_y), (x, share_x)) in enumerate(product(*neighbors)):
         np.add(y, x, out=points[:, number])
         np.multiply(share_y, share_x, out=weights[:, number])
     points[~inside] = end

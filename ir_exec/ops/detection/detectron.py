@@ -203,7 +203,7 @@ class ExperimentalDetectronDetectionOutput(Op):
 
     Inputs:
         input_rois: Floating, [n, 4], boxes (x0, y0, x1, y1) in pixels.
-        input_deltas: The type of input_rois, [n, num_classes * 4], how each moves for each class: its centre by so many
+        input_deltas: The type of input_rois, [n, num_classes * 4], how each moves for each class: its center by so many
             widths and heights, and the logarithms of its growth, at most max_delta_log_wh, all divided by
             `deltas_weights`.
         input_scores: [n, num_classes].

@@ -172,9 +172,9 @@ class _DetectionOutput(Op):
         if self.code_type == _CORNER:
             boxes = priors + moves
         else:
-            sizes, centres = priors[2:] - priors[:2], (priors[:2] + priors[2:]) / 2
-            centres, half = moves[:2] * sizes + centres, np.exp(moves[2:]) * sizes / 2
-            boxes = np.concatenate([centres - half, centres + half])
+            sizes, centers = priors[2:] - priors[:2], (priors[:2] + priors[2:]) / 2
+            centers, half = moves[:2] * sizes + centers, np.exp(moves[2:]) * sizes / 2
+            boxes = np.concatenate([centers - half, centers + half])
         return np.clip(boxes, 0, 1, out=boxes) if self.clip_before_nms else boxes
 
     def _keep_boxes(self, image: int, boxes: Array, scores: Array) -> Selected:

@@ -125,13 +125,13 @@ class PriorBoxClustered(_Priors):
         if step_x == 0 and step_y == 0:
             step_x, step_y = np.float32(image_width) / width, np.float32(image_height) / height
         boxes = np.empty((height, width, len(self.width), 4), np.float32)
-        centre_x = _points(width, self.offset, step_x)[np.newaxis, :, np.newaxis]
-        centre_y = _points(height, self.offset, step_y)[:, np.newaxis, np.newaxis]
+        center_x = _points(width, self.offset, step_x)[np.newaxis, :, np.newaxis]
+        center_y = _points(height, self.offset, step_y)[:, np.newaxis, np.newaxis]
         half_width, half_height = (np.array(sizes, np.float32) / 2 for sizes in (self.width, self.height))
-        boxes[..., 0] = (centre_x - half_width) / np.float32(image_width)
-        boxes[..., 1] = (centre_y - half_height) / np.float32(image_height)
-        boxes[..., 2] = (centre_x + half_width) / np.float32(image_width)
-        boxes[..., 3] = (centre_y + half_height) / np.float32(image_height)
+        boxes[..., 0] = (center_x - half_width) / np.float32(image_width)
+        boxes[..., 1] = (center_y - half_height) / np.float32(image_height)
+        boxes[..., 2] = (center_x + half_width) / np.float32(image_width)
+        boxes[..., 3] = (center_y + half_height) / np.float32(image_height)
         return np.clip(boxes, 0, 1, out=boxes) if self.clip else boxes
 
 
@@ -187,14 +187,14 @@ class _PriorBox(_Priors):
             lengths *= np.float32(image_height)
         if step == 0:
             step_x, step_y = np.float32(image_width) / width, np.float32(image_height) / height
-            centre_x, centre_y = _points(width, 0.5, step_x), _points(height, 0.5, step_y)
+            center_x, center_y = _points(width, 0.5, step_x), _points(height, 0.5, step_y)
         else:
-            centre_x, centre_y = (_points(count, self.offset, step) for count in (width, height))
+            center_x, center_y = (_points(count, self.offset, step) for count in (width, height))
         single = [np.array([[0, 0, *half, 0]], np.float32) for half in self._half_sizes(lengths)]
         shift_x, shift_y, half_width, half_height, cut = np.concatenate([*self._dense_boxes(), *single]).T
         boxes = np.empty((height, width, len(cut), 4), np.float32)
-        x = centre_x[np.newaxis, :, np.newaxis] + shift_x
-        y = centre_y[:, np.newaxis, np.newaxis] + shift_y
+        x = center_x[np.newaxis, :, np.newaxis] + shift_x
+        y = center_y[:, np.newaxis, np.newaxis] + shift_y
         one_x, one_y = np.float32(1) / np.float32(image_width), np.float32(1) / np.float32(image_height)
         boxes[..., 0], boxes[..., 2] = (x - half_width) * one_x, (x + half_width) * one_x
         boxes[..., 1], boxes[..., 3] = (y - half_height) * one_y, (y + half_height) * one_y
@@ -212,7 +212,7 @@ class _PriorBox(_Priors):
         return [ratio for ratio in ratios if abs(ratio - 1) >= 1e-6]
 
     def _half_sizes(self, lengths: Array) -> list[tuple[Any, Any]]:
-        """Half the width and height of the boxes that are centred on a point, in f32."""
+        """Half the width and height of the boxes that are centered on a point, in f32."""
         ratios = self._roots(self._ratios())
         halves: list[tuple[Any, Any]] = []
         for i, length in enumerate(lengths):

@@ -159,7 +159,7 @@ class Proposal4(_Proposal):
 
     Inputs:
         class_probs: Floating, [N, 2 * A, H, W], scores of background and then of objects, A being ratios times scales.
-        bbox_deltas: Floating, [N, 4 * A, H, W], how each anchor moves: its centre by so many widths and heights, and
+        bbox_deltas: Floating, [N, 4 * A, H, W], how each anchor moves: its center by so many widths and heights, and
             the logarithms of its growth.
         image_shape: Floating, height, width and one scale, or one of each.
 
@@ -195,11 +195,11 @@ def _anchors(base_size: int, ratio: tuple[float, ...], scale: tuple[float, ...],
     heights = widths * ratios
     if not framework:
         heights = np.floor(heights.astype(np.float64) + 0.5).astype(np.float32)
-    centre = np.float32(0.5) * (base - margin)
+    center = np.float32(0.5) * (base - margin)
     half_width, half_height = (
         (np.float32(0.5) * (np.multiply.outer(sizes, scales) - margin)).ravel() for sizes in (widths, heights)
     )
-    anchors = np.stack([centre - half_width, centre - half_height, centre + half_width, centre + half_height])
+    anchors = np.stack([center - half_width, center - half_height, center + half_width, center + half_height])
     return anchors - np.float32(0.5) * base if framework else anchors
 
 
@@ -246,7 +246,7 @@ class ExperimentalDetectronGenerateProposalsSingleImage(Op):
     Inputs:
         im_info: Floating, [3], height and width of the image and a scale that is not used.
         anchors: The type of im_info, [height * width * A, 4], boxes (x0, y0, x1, y1).
-        deltas: [A * 4, height, width], how each anchor moves: its centre by so many widths and heights, and the
+        deltas: [A * 4, height, width], how each anchor moves: its center by so many widths and heights, and the
             logarithms of its growth, at most log(1000 / 16).
         scores: [A, height, width].
 
@@ -318,7 +318,7 @@ class GenerateProposals(Op):
     Inputs:
         im_info: Floating, [N, 3] or [N, 4], height and width of the image and one scale, or one of each.
         anchors: Floating, [height, width, A, 4], boxes (x0, y0, x1, y1).
-        boxesdeltas: Floating, [N, A * 4, height, width], how each anchor moves: its centre by so many widths and
+        boxesdeltas: Floating, [N, A * 4, height, width], how each anchor moves: its center by so many widths and
             heights, and the logarithms of its growth, at most log(1000 / 16).
         scores: Floating, [N, A, height, width].
 

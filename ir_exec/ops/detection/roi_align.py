@@ -375,14 +375,14 @@ class ROIAlign9(ROIAlign3):
 class ROIAlignRotated(_Align):
     """Rotated regions of interest pooled to one size; see `_Align`.
 
-    Centre and size are multiplied by `spatial_scale`, the centre is then moved by -0.5; the box is rotated
+    Center and size are multiplied by `spatial_scale`, the center is then moved by -0.5; the box is rotated
     counterclockwise, or clockwise with `clockwise_mode`. Points are interpolated as in ROIAlign; a bin is the mean of
     its points.
 
     Specification: detection/roi-align-rotated-15.
 
     Inputs:
-        rois: x and y of the centre, width, height, angle in radians.
+        rois: x and y of the center, width, height, angle in radians.
     """
 
     is_discontinuous = True

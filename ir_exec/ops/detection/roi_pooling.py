@@ -371,7 +371,7 @@ class DeformablePSROIPooling(_RegionPooling):
         copy_channels(planes.transpose(0, 1, 3, 4, 2), places.reshape(len(data), classes, group**2, -1, channels))
         bins = np.arange(group**2).reshape(group, group, 1, 1)
         result = np.empty((len(boxes), classes, group, group, channels), data.dtype)
-        # The number of regions for which the four neighbours of all points fit into the cache.
+        # The number of regions for which the four neighbors of all points fit into the cache.
         points = classes * group**2 * self.spatial_bins_y * self.spatial_bins_x
         step = max(thresholds.CHUNK_ELEMENTS // (points * channels), 1)
         for start in range(0, len(boxes), step):

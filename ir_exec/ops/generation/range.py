@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import product
-from typing import Annotated, TypeAlias
+from typing import Annotated, TypeAlias, cast
 
 import numpy as np
 
@@ -141,19 +141,26 @@ def _read_scalar(name: str, scalar: Array, element_type: ElementType, error: typ
     """The value of the input `name` for an output of type `element_type`, truncated for an integer type."""
     value = _number(scalar)
     _require_valid(name, value, error)
-    value = int(value) if element_type.is_integer else float(value)
+    if not element_type.is_integer:
+        value = float(value)
+    elif isinstance(value, float):
+        value = int(value)
     _require_valid(name, value, error)
     return value
 
 
 def _number(scalar: Array) -> Number:
     value = scalar.reshape(-1)[0]
+    if scalar.dtype.hasobject:
+        # A traced integer.
+        number: Number = value
+        return number
     return int(value) if ElementType.of(scalar).is_integer else float(value)
 
 
 def _require_valid(name: str, value: Number, error: type[IRError]) -> None:
     """Raise the error for a value of the input `name` that is not finite, or a step of 0."""
-    if not math.isfinite(value):
+    if isinstance(value, float) and not math.isfinite(value):
         raise error(f"{name} is", actual=value, expected="a finite number", port=name)
     if name == "step" and value == 0:
         raise error("step is", actual=0, expected="a positive or a negative number", port=name)
@@ -161,10 +168,11 @@ def _require_valid(name: str, value: Number, error: type[IRError]) -> None:
 
 def _length(start: Number, stop: Number, step: Number) -> int:
     """ceil((stop - start) / step) if that is positive, exact for integers."""
-    if isinstance(start, int) and isinstance(stop, int) and isinstance(step, int):
-        return max(-((start - stop) // step), 0)
-    length = (stop - start) / step
-    return max(math.ceil(length), 0) if math.isfinite(length) else UNBOUNDED
+    if any(isinstance(number, float) for number in (start, stop, step)):
+        length = (stop - start) / step
+        return max(math.ceil(length), 0) if math.isfinite(length) else UNBOUNDED
+    # Not only `int`: traced integers too.
+    return max(-((cast(int, start) - cast(int, stop)) // cast(int, step)), 0)
 
 
 def _length_between(scalars: list[TensorType]) -> Dim:

@@ -1,6 +1,6 @@
 """Images in YUV converted to RGB and back.
 
-NV12 and I420 store brightness for each pixel and colour for each 2x2 pixels. Images are [N, H, W, C], of even height
+NV12 and I420 store brightness for each pixel and color for each 2x2 pixels. Images are [N, H, W, C], of even height
 and width, u8 or floats; the values of both are from 0 to 255. Everything is computed in f32 (f64 for f64), clipped to
 that range, and for u8 rounded to the nearest: ties to even on the way to RGB, as in OpenVINO's CPU plugin, and up on
 the way back, as in its reference kernel.
@@ -42,23 +42,23 @@ class _FromYuv(Op):
     blue_first: ClassVar[bool] = False
 
     def count_terms(self, inputs: Sequence[Array]) -> int:
-        """Brightness and both colours."""
+        """Brightness and both colors."""
         return 3
 
-    def _infer(self, y: TensorType, colour: TensorType | None, channels: int) -> TensorType:
+    def _infer(self, y: TensorType, color: TensorType | None, channels: int) -> TensorType:
         """The type of the image.
 
         Args:
-            colour: A plane of half the height and width, with this number of channels; None if y includes all planes.
+            color: A plane of half the height and width, with this number of channels; None if y includes all planes.
         """
         batch, rows, columns, _ = _image(y, 1, "y")
-        if colour is None:
+        if color is None:
             rows = divide_dim(rows * 2, 3, "1.5 times the height, twice the height of y,", port="y")
-        elif colour.shape.dims is not None:
-            others, half_rows, half_columns, _ = _image(colour, channels, "the plane of colours")
+        elif color.shape.dims is not None:
+            others, half_rows, half_columns, _ = _image(color, channels, "the plane of colors")
             batch = merge_dims(batch, others, "the batches of the planes")
-            rows = merge_dims(rows, half_rows * 2, "the height of y and twice that of the colours")
-            columns = merge_dims(columns, half_columns * 2, "the width of y and twice that of the colours")
+            rows = merge_dims(rows, half_rows * 2, "the height of y and twice that of the colors")
+            columns = merge_dims(columns, half_columns * 2, "the width of y and twice that of the colors")
         _require_even(rows, columns)
         return TensorType(y.element_type, Shape([batch, rows, columns, 3]))
 
@@ -78,7 +78,7 @@ class _FromYuv(Op):
             part = slice(start, stop)
             # Repeated along the rows before the sum with the pixels: NumPy would iterate along axes of two.
             d, e = (of(_twice(plane[part])) - of(128) for plane in halves)
-            # All upper rows of pairs before the lower ones, for sums with colours over all rows at once.
+            # All upper rows of pairs before the lower ones, for sums with colors over all rows at once.
             luma = np.empty((2, *d.shape), d.dtype)
             luma[...] = pairs[part].swapaxes(0, 1)
             luma -= of(16)
@@ -87,8 +87,8 @@ class _FromYuv(Op):
             values, product, target = np.empty_like(luma), np.empty_like(d), output[part].swapaxes(0, 1)
             for channel, terms in enumerate((blue, green, red) if self.blue_first else (red, green, blue)):
                 total = luma
-                for factor, colour in terms:
-                    np.multiply(colour, of(factor), out=product)
+                for factor, color in terms:
+                    np.multiply(color, of(factor), out=product)
                     total = np.add(total, product, out=values)
                 clip_elements(values, lowest=of(0), highest=of(255), out=values)
                 target[..., channel] = _as_bytes(values) if y.dtype == np.uint8 else values
@@ -118,7 +118,7 @@ def _as_bytes(values: Array) -> Array:
 
 @op("NV12toRGB", since=8)
 class NV12toRGB(_FromYuv):
-    """An image in RGB from brightness Y and colour U, V.
+    """An image in RGB from brightness Y and color U, V.
 
     R = 1.164 (Y - 16) + 1.596 (V - 128), G = 1.164 (Y - 16) - 0.391 (U - 128) - 0.813 (V - 128),
     B = 1.164 (Y - 16) + 2.018 (U - 128).
@@ -220,7 +220,7 @@ class I420toBGR(I420toRGB):
 
 @op("RGBtoNV12", since=17)
 class RGBtoNV12(Op):
-    """Brightness Y and colour U, V of an image in RGB.
+    """Brightness Y and color U, V of an image in RGB.
 
     Y = 0.257 R + 0.504 G + 0.098 B + 16, U = -0.148 R - 0.291 G + 0.439 B + 128,
     V = 0.439 R - 0.368 G - 0.071 B + 128; U and V, clipped and rounded, are the means of each 2x2 pixels.

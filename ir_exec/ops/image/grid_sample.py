@@ -46,7 +46,7 @@ class GridSample(Op):
         grid: [N, H_out, W_out, 2], any float type.
 
     Attributes:
-        align_corners: The positions -1 and 1 are the centres of the first and the last element; otherwise, the default,
+        align_corners: The positions -1 and 1 are the centers of the first and the last element; otherwise, the default,
             their outer edges.
         mode: `bilinear` (the default), `bicubic` with the parameter -0.75, or `nearest`, with ties to the even index.
         padding_mode: Elements outside of data are `zeros` (the default), the nearest on the `border`, or their

@@ -49,8 +49,8 @@ class _Resize(Op):
         antialias: Widens the filter for a smaller output, for linear only; false by default.
         cube_coeff: The parameter of `cubic`, -0.75 by default. For pillow it is -0.5: OpenVINO's preprocessing leaves
             the attribute at its default, and its CPU plugin uses -0.5.
-        mode: `nearest` takes the nearest element, by nearest_mode. `linear` and `linear_onnx` weight the neighbours by
-            distance; they differ only beyond the ends. `cubic` weights four neighbours by Keys' cubic with a =
+        mode: `nearest` takes the nearest element, by nearest_mode. `linear` and `linear_onnx` weight the neighbors by
+            distance; they differ only beyond the ends. `cubic` weights four neighbors by Keys' cubic with a =
             cube_coeff. `bilinear_pillow` and `bicubic_pillow` resize as the Pillow library does.
 
     Outputs:
@@ -259,7 +259,7 @@ class Interpolate1(Op):
     list has a number for each axis of data, as in OpenVINO.
 
     The specification does not define the position of output elements in data. As in OpenVINO, `align_corners` (true by
-    default) aligns the ends. Without it, the modes linear and linear_onnx align the centres of elements (half_pixel),
+    default) aligns the ends. Without it, the modes linear and linear_onnx align the centers of elements (half_pixel),
     except for pads or the axes 2 and 3 of rank 4. These cases and the other modes align the beginnings (asymmetric).
     nearest rounds up for a smaller output, and else down, again as in OpenVINO. antialias is false by default.
 

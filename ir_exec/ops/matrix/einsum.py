@@ -278,7 +278,7 @@ class _Operand:
 
 
 def _operand(labels: tuple[str, ...], array: Array) -> _Operand:
-    """The operand of an input: axes of the ellipsis are labelled from the last one, and diagonals are taken."""
+    """The operand of an input: axes of the ellipsis are labeled from the last one, and diagonals are taken."""
     spare = array.ndim - len([label for label in labels if label != ELLIPSIS])
     covered = [f".{distance:02}" for distance in range(spare, 0, -1)]
     names = [name for label in labels for name in (covered if label == ELLIPSIS else [label])]

@@ -132,7 +132,7 @@ class _IndexedMaxPool(_Pooling):
     """The greatest element of each window, as in MaxPool-1, and its index.
 
     Attributes:
-        dilations: The distance between neighbouring elements of a window, by default 1.
+        dilations: The distance between neighboring elements of a window, by default 1.
 
     Outputs:
         indices: The shape of output, the type `index_element_type`, i64 (the default) or i32: the index of the element,
@@ -291,7 +291,7 @@ class AvgPool16(AvgPool14):
     Specification: pooling/avg-pool-16.
 
     Attributes:
-        dilations: The distance between neighbouring elements, by default 1.
+        dilations: The distance between neighboring elements, by default 1.
     """
 
     older = OlderVersion(14, without=(("dilations", ((), (1,), (1, 1), (1, 1, 1))),))

@@ -264,7 +264,7 @@ class NonMaxSuppression9(_SoftNms):
 
     Inputs:
         boxes: Floating, [num_batches, num_boxes, 4], as two opposite corners (y, x, y, x), or with `box_encoding`
-            center as (centre x, centre y, width, height).
+            center as (center x, center y, width, height).
         scores: Floating, [num_batches, num_classes, num_boxes].
         max_output_boxes_per_class: A scalar or one element, by default 0.
         iou_threshold: Like `max_output_boxes_per_class`.
@@ -291,7 +291,7 @@ class NMSRotated(_ScoredNms):
     Specification: sort/nms-rotated-13.
 
     Inputs:
-        boxes: Floating, [num_batches, num_boxes, 5], rows of (centre x, centre y, width, height, angle in radians); the
+        boxes: Floating, [num_batches, num_boxes, 5], rows of (center x, center y, width, height, angle in radians); the
             angle is clockwise, or counterclockwise if not `clockwise`, with y pointing down.
     """
 

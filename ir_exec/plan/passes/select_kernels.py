@@ -26,10 +26,12 @@ def select_kernels(graph: PlanGraph, constants: ModelConstants) -> PlanGraph:
         constants=constants,
         precomputed_bytes=graph.precomputed_bytes,
         back_edges=setting.back_edges,
+        traced=graph.traced.nodes if graph.sized is not None and graph.traced is not None else (),
     )
     prologue = None if graph.prologue is None else _plan_prologue(graph.prologue, constants)
     graph.plan = planner.plan()
     graph.plan.prologue = prologue
+    graph.plan.sized = graph.sized
     graph.plan.result_types = [graph.types[number] for number in graph.results]
     return graph
 

@@ -64,7 +64,7 @@ class GroupQueryAttention(Op):
         seqlens_k: Integers, the number of keys of each batch entry, including new keys, minus one.
         total_sequence_length: Integer, one element, the largest number of keys in the batch.
         cos_cache: [positions, pairs], with do_rotary: query and key are rotated by the rows of their positions, channel
-            c with c + pairs, or with its neighbour if rotary_interleaved.
+            c with c + pairs, or with its neighbor if rotary_interleaved.
         sin_cache: Like `cos_cache`.
         position_ids: Integers [batch, tokens], rows of these tables; by default the positions in the cache.
         attention_bias: [1 or batch, 1 or num_heads, tokens, keys], added to the scores.

@@ -125,7 +125,7 @@ class RoPE(Op):
 
     Computed in f32.
 
-    Channel c is paired with c + rotary_ndims / 2, or with its neighbour if `is_interleaved` or `is_chatglm`.
+    Channel c is paired with c + rotary_ndims / 2, or with its neighbor if `is_interleaved` or `is_chatglm`.
     is_interleaved with tables of rank 3: `cos` is one table [batch, positions, sines | cosines].
 
     Source: OpenVINO, ov_ops/rotary_positional_embeddings.hpp and its kernel in the CPU plugin.
@@ -262,8 +262,8 @@ class RoPE(Op):
         if cos.ndim == 3:
             # [batch, positions, 1, channels]: the heads are the axis after the positions.
             table = cos[:, :, np.newaxis]
-            return _rotated_neighbours(wide, table[..., half : 2 * half], table[..., :half])
-        return _rotated_neighbours(wide, cos[..., ::2], sin[..., ::2])
+            return _rotated_neighbors(wide, table[..., half : 2 * half], table[..., :half])
+        return _rotated_neighbors(wide, cos[..., ::2], sin[..., ::2])
 
     def _of_qwen(self, wide: Array, cos: Array, sin: Array, positions: Array | None) -> Array:
         if positions is None:
@@ -281,7 +281,7 @@ class RoPE(Op):
             # [positions, batch, 1, pairs]: equal for all heads.
             cosines, sines = cos[..., np.newaxis, :, 0], cos[..., np.newaxis, :, 1]
         half = self.rotary_ndims // 2
-        rotated = _rotated_neighbours(wide, cosines[..., :half], sines[..., :half])
+        rotated = _rotated_neighbors(wide, cosines[..., :half], sines[..., :half])
         return rotated.swapaxes(1, 2) if self.support_2d_rope else rotated
 
 
@@ -310,7 +310,7 @@ def _rotated_halves(wide: Array, cos: Array, sin: Array, count: int) -> Array:
     )
 
 
-def _rotated_neighbours(wide: Array, cos: Array, sin: Array) -> Array:
+def _rotated_neighbors(wide: Array, cos: Array, sin: Array) -> Array:
     """Rotate the first channels, each even one with the next; the tables have one channel for each pair."""
     count = 2 * cos.shape[-1]
     even, odd = wide[..., :count:2], wide[..., 1:count:2]

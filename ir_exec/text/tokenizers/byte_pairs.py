@@ -27,7 +27,7 @@ _FOUND = 2**6 - 1
 
 
 class BytePairs:
-    """Tokenizer of words by rules that merge neighbouring tokens.
+    """Tokenizer of words by rules that merge neighboring tokens.
 
     Args:
         vocabulary: The token of each text.

@@ -98,8 +98,20 @@ export function aboutLayer(layer, href, toggle, partners) {
   if (layer.findings.length) parts.push(heading("Findings"), ...layer.findings.map((one) => findingBlock(one, null, href)));
   parts.push(...aboutChange(view.change), ...aboutError(view.error), ...aboutTime(view.time));
   parts.push(...aboutAttributes(view), ...aboutInputs(layer, href), ...aboutOutputs(layer, href));
+  parts.push(...aboutCode(view.code));
   if (view.source) parts.push(heading("Source"), make("pre", { class: "source", text: view.source }));
   return parts;
+}
+
+function aboutCode(source) {
+  if (!source) return [];
+  const module = [source.module || "the exported module", source.module_class ? ` (${source.module_class})` : ""].join("");
+  return [
+    heading("Python"),
+    make("p", {}, code(module)),
+    source.file ? make("p", { class: "place", text: `${source.file}:${source.line} in ${source.function}` }) : "",
+    source.code ? make("pre", { class: "source", text: source.code }) : "",
+  ];
 }
 
 function aboutChange(change) {

@@ -18,7 +18,9 @@ export class Layer {
     this.findings = [];
     this.groups = []; // one for each body
     this.group = null;
-    this.parts = view.name.split(/[/.]/).filter((part) => part !== "").slice(0, LONGEST_GROUPS);
+    // Names of some exporters lack the path of the module.
+    const path = view.code?.module && !view.name.includes(view.code.module) ? `${view.code.module}/${view.name}` : view.name;
+    this.parts = path.split(/[/.]/).filter((part) => part !== "").slice(0, LONGEST_GROUPS);
   }
 
   get id() {

@@ -106,7 +106,7 @@ CASES += [
     for type, word in product(("Subtract", "FloorMod"), ("none", "explicit", "NUMPY"))
 ]
 
-# Broadcasting as PaddlePaddle does; an axis that is not given is 0. The plugin knows no axis but -1.
+# Broadcasting as PaddlePaddle does; an axis that is not given is 0. The plugin supports no axis but -1.
 PDPD = [
     ((2, 3, 4, 5), (3, 4), 1),
     ((2, 3, 4, 5), (3, 1), 1),
@@ -136,7 +136,7 @@ CASES += [
         ("i8", "i16", "i32", "i64"), ({}, {"m_pythondiv": True}, {"m_pythondiv": False})
     )
 ]
-# But it leaves `pdpd` to its reference kernel, which knows no 8 bits; these it divides itself where sizes are known.
+# But it leaves `pdpd` to its reference kernel, which supports no 8 bits; the plugin divides these if sizes are known.
 CASES += [
     case(
         "Divide",
@@ -180,7 +180,7 @@ CASES += [
     for element_type in ("i32", "i64")
 ]
 
-# What is beyond the type wraps. The plugin knows that of 16 bits and more; its 8-bit results saturate.
+# What is beyond the type wraps. The plugin does so for 16 bits and more; its 8-bit results saturate.
 LIMITS = {element_type: np.iinfo(ElementType[element_type].dtype) for element_type in INTEGERS}
 CASES += [
     case("Add", array(element_type, LIMITS[element_type].max, 1), array(element_type, 1, 1), oracle="reference")

@@ -8,7 +8,7 @@ import numpy as np
 
 from ir_exec.types import Array
 from tests.conformance.case import Case
-from tests.helpers.values import of_kind
+from tests.helpers.values import array_of
 
 NUMBERS = ["bf16", "f16", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"]
 
@@ -60,7 +60,7 @@ CASES += [
     Case("CumSum", 3, (FIVE, np.array([0])), constants=(1,), oracle="reference", note="an axis of one element"),
     Case("CumSum", 3, (HOLES,), expected=(np.cumsum(HOLES, 0),), oracle="nobody", note="without axis OpenVINO throws"),
     *(
-        Case("CumSum", 3, (of_kind([[1, 2, 3], [4, 5, 6]], element_type), np.array(1)), {}, (1,))
+        Case("CumSum", 3, (array_of([[1, 2, 3], [4, 5, 6]], element_type), np.array(1)), {}, (1,))
         for element_type in NUMBERS
     ),
     *(_cumsum(HOLES > 1, axis, exclusive, reverse) for axis in (0, 1) for exclusive, reverse in SUMS),
@@ -69,9 +69,9 @@ CASES += [
     Case(
         "CumSum",
         3,
-        (of_kind(np.ones(600), "bf16"), np.array(0)),
+        (array_of(np.ones(600), "bf16"), np.array(0)),
         constants=(1,),
-        expected=(of_kind(range(1, 601), "bf16"),),
+        expected=(array_of(range(1, 601), "bf16"),),
         oracle="nobody",
         note="the plugin stays at 256",
     ),

@@ -92,7 +92,7 @@ CASES += [
     deconvolution(GROUPS, (1, 4, 2, 3), (2, 2, 3, 3, 3), sizes=(4, 5), strides=2, auto_pad="same_upper"),
     deconvolution(ONE, (1, 2, 2, 3), (2, 3, 3, 3), sizes=(4, 6), sizes_kind="int32", strides=2, auto_pad="same_upper"),
 ]
-# Sizes that only the run knows. With sizes of unknown number OpenVINO infers an output of rank 2.
+# Sizes known only at run time. With sizes of unknown number OpenVINO infers an output of rank 2.
 CASES += [
     Case(
         ONE,

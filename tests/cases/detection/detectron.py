@@ -82,7 +82,7 @@ CASES += [
 
 
 # ExperimentalDetectronDetectionOutput.
-def detected(rois: int, classes: int, seed: int, **options: Any) -> Case:
+def detectron(rois: int, classes: int, seed: int, **options: Any) -> Case:
     attributes = {
         "score_threshold": 0.2,
         "nms_threshold": 0.4,
@@ -116,16 +116,16 @@ for seed, attributes in enumerate(
         {"deltas_weights": (1.0, 2.0, 4.0, 8.0), "max_detections_per_image": 1},
     ]
 ):
-    CASES.append(detected(12, 3, 800 + 10 * seed, **attributes))
-    CASES.append(detected(7, 5, 805 + 10 * seed, **attributes))
-# Scores next to the threshold, on both sides of it and on it; 2**-14 of it is less than f16 can tell.
+    CASES.append(detectron(12, 3, 800 + 10 * seed, **attributes))
+    CASES.append(detectron(7, 5, 805 + 10 * seed, **attributes))
+# Scores next to the threshold, on both sides of it and on it; 2**-14 of it is below the resolution of f16.
 for threshold in (0.05, 0.2, 0.7):
-    close = detected(9, 2, 904, score_threshold=threshold, nms_threshold=0.99, max_detections_per_image=9)
+    close = detectron(9, 2, 904, score_threshold=threshold, nms_threshold=0.99, max_detections_per_image=9)
     near = np.float32(threshold)
     steps = near * (1 + np.array([-(2.0**-8), -(2.0**-12), -(2.0**-14), 0, 2.0**-14, 2.0**-12, 2.0**-8], np.float32))
     close.inputs[2][:, 1] = [*steps, np.nextafter(near, np.float32(0)), np.nextafter(near, np.float32(1))]
     CASES.append(close)
-odd = detected(8, 3, 900, score_threshold=0.0, max_detections_per_image=30)
+odd = detectron(8, 3, 900, score_threshold=0.0, max_detections_per_image=30)
 odd.inputs[0][2] = [20, 20, 20, 30]
 odd.inputs[0][5] = [20, 20, 10, 30]
-CASES += [odd, detected(6, 1, 901), detected(5, 2, 902), cast(detected(12, 3, 903, nms_threshold=0.9), "f16", 0.02)]
+CASES += [odd, detectron(6, 1, 901), detectron(5, 2, 902), cast(detectron(12, 3, 903, nms_threshold=0.9), "f16", 0.02)]

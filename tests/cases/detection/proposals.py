@@ -135,7 +135,7 @@ PROPOSALS: list[dict[str, Any]] = [
 ]
 for seed, variant in enumerate(PROPOSALS):
     for since in (1, 4):
-        # With two outputs OpenVINO leaves scores behind the end as they were in memory, so all rows are filled.
+        # With two outputs OpenVINO leaves scores after the end uninitialized, so all rows are filled.
         full = {"nms_thresh": 1.0, "min_size": 0, "pre_nms_topn": 30} if since == 4 else {}
         full = {key: value for key, value in full.items() if key not in variant}
         full |= {"nms_thresh": max(variant["nms_thresh"], 0.8)} if "nms_thresh" in variant and since == 4 else {}
@@ -148,7 +148,7 @@ for since in (1, 4):
 few = proposal(1, (2, 2, 1), (40.0, 40.0, 1.0), 52, post_nms_topn=20)
 CASES.append(few)
 
-# Boxes that are half a pixel apart: less than the one pixel that a box is wider than its coordinates say.
+# Boxes that are half a pixel apart: less than the one pixel that a box is wider than its coordinates.
 apart = proposal(1, (1, 3, 4), (90.0, 90.0, 1.0), base_size=4, feat_stride=4, min_size=1, nms_thresh=0.05)
 apart.inputs[1][...] = 0
 apart.inputs[1][0, 0::4, 0, 1::2] = -0.125

@@ -40,7 +40,7 @@ CASES += [
          oracle="nobody", expected=(np.zeros((0, 3, 2, 2), np.float32),)),
 ]  # fmt: skip
 
-# So many regions of so many elements that, with other numbers in `costs`, tables of greatest rectangles are made.
+# So many regions of so many elements that, with other values in `costs`, tables of greatest rectangles are made.
 CORNERS = np.random.default_rng(4).integers(0, 9, (40, 4))
 MANY = np.concatenate([np.arange(40)[:, np.newaxis] % 2, CORNERS[:, :2] // 3, 5 + CORNERS[:, 2:]], 1).astype(np.float32)
 CASES += [

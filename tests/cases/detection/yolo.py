@@ -47,7 +47,7 @@ for element_type, tolerance in (("f16", 1e-3), ("bf16", 1e-2)):
 KINDS = ("f32", "f16", "bf16", "i8", "u8", "i32", "i64")
 
 
-def numbered(*shape: int, element_type: str = "f32") -> Array:
+def iota(*shape: int, element_type: str = "f32") -> Array:
     """Every element another number, as far as the type goes."""
     return (np.arange(prod(shape)) % 100).reshape(shape).astype(ElementType[element_type].dtype)
 
@@ -55,7 +55,7 @@ def numbered(*shape: int, element_type: str = "f32") -> Array:
 # ReorgYolo; C need not be a multiple of the square of the stride.
 for opset in (1, 2):
     CASES += [
-        Case("ReorgYolo", opset, (numbered(*shape),), {"stride": stride})
+        Case("ReorgYolo", opset, (iota(*shape),), {"stride": stride})
         for shape, stride in (
             ((1, 4, 2, 2), 2),
             ((2, 8, 4, 6), 2),
@@ -67,7 +67,7 @@ for opset in (1, 2):
         )
     ]
 CASES += [
-    Case("ReorgYolo", 2, (numbered(1, 4, 2, 2, element_type=element_type),), {"stride": 2})
+    Case("ReorgYolo", 2, (iota(1, 4, 2, 2, element_type=element_type),), {"stride": 2})
     for element_type in KINDS
     if element_type != "f32"
 ]

@@ -62,7 +62,7 @@ CASES: list[Case] = [
         for output in (None, "i64")
         for is_constant in (True,)
     ),
-    # The plugin goes on from 2 to 5 in steps of -1 where they are no constants.
+    # The plugin continues from 2 to 5 in steps of -1 where they are no constants.
     *(
         _range(*bounds, "i32", output, is_constant=False, oracle="reference")
         for bounds in BOUNDS

@@ -63,14 +63,14 @@ def product(left: Array, right: Array) -> list[list[int]]:
     return [[sum(int(a) * int(b) for a, b in pair) for pair in row] for row in pairs]
 
 
-def grouped(
+def grouped_matmul(
     a: tuple[int, ...],
     b: tuple[int, ...],
     offsets: tuple[int, ...] | None,
     element_type: str = "f32",
     index: str = "i32",
 ) -> Case:
-    """OpenVINO infers types, but has no kernel; the specification's formula tells the values."""
+    """OpenVINO infers types, but has no kernel; the specification's formula gives the values."""
     left, right = numbers(a, 1, element_type), numbers(b, 2, element_type)
     inputs: tuple[Array, ...] = (left, right)
     expected = np.zeros((*a[:-1], b[1]), left.dtype)
@@ -88,15 +88,23 @@ def grouped(
 
 
 KINDS = ("f16", "bf16", "f64", "i8", "u8", "i16", "i32", "i64", "u64")
-CASES += [grouped((10, 6), (3, 5, 6), (3, 8, 10)), grouped((10, 6), (3, 5, 6), (3, 8, 10), index="i64")]
-CASES += [grouped((5, 3), (2, 4, 3), offsets) for offsets in ((0, 5), (5, 5), (0, 0), (2, 4), (1, 5, 9))]
-CASES += [grouped((0, 3), (2, 4, 3), (0, 0)), grouped((5, 0), (2, 4, 0), (2, 5)), grouped((5, 3), (2, 0, 3), (2, 5))]
-CASES += [grouped((5, 3), (0, 4, 3), ()), grouped((1, 1), (1, 1, 1), (1,))]
+CASES += [grouped_matmul((10, 6), (3, 5, 6), (3, 8, 10)), grouped_matmul((10, 6), (3, 5, 6), (3, 8, 10), index="i64")]
+CASES += [grouped_matmul((5, 3), (2, 4, 3), offsets) for offsets in ((0, 5), (5, 5), (0, 0), (2, 4), (1, 5, 9))]
 CASES += [
-    grouped((3, 4, 6), (3, 5, 6), None),
-    grouped((3, 4, 6), (3, 5, 6), ()),
-    grouped((3, 4, 6), (3, 5, 6), (1, 2, 3)),
+    grouped_matmul((0, 3), (2, 4, 3), (0, 0)),
+    grouped_matmul((5, 0), (2, 4, 0), (2, 5)),
+    grouped_matmul((5, 3), (2, 0, 3), (2, 5)),
 ]
-CASES += [grouped((0, 4, 6), (0, 5, 6), None), grouped((2, 4, 0), (2, 5, 0), None), grouped((1, 1, 1), (1, 1, 1), None)]
-CASES += [grouped((5, 3), (2, 4, 3), (2, 5), element_type) for element_type in KINDS]
-CASES += [grouped((2, 5, 3), (2, 4, 3), None, element_type) for element_type in KINDS]
+CASES += [grouped_matmul((5, 3), (0, 4, 3), ()), grouped_matmul((1, 1), (1, 1, 1), (1,))]
+CASES += [
+    grouped_matmul((3, 4, 6), (3, 5, 6), None),
+    grouped_matmul((3, 4, 6), (3, 5, 6), ()),
+    grouped_matmul((3, 4, 6), (3, 5, 6), (1, 2, 3)),
+]
+CASES += [
+    grouped_matmul((0, 4, 6), (0, 5, 6), None),
+    grouped_matmul((2, 4, 0), (2, 5, 0), None),
+    grouped_matmul((1, 1, 1), (1, 1, 1), None),
+]
+CASES += [grouped_matmul((5, 3), (2, 4, 3), (2, 5), element_type) for element_type in KINDS]
+CASES += [grouped_matmul((2, 5, 3), (2, 4, 3), None, element_type) for element_type in KINDS]

@@ -35,7 +35,7 @@ def matmul(
     return Case("MatMul", 1, inputs, attributes, rtol=tolerance, atol=tolerance, summed=summed)
 
 
-def turned(shape: tuple[int, ...], turn: bool) -> tuple[int, ...]:
+def transpose_shape(shape: tuple[int, ...], turn: bool) -> tuple[int, ...]:
     return (*shape[:-2], shape[-1], shape[-2]) if turn and len(shape) > 1 else shape
 
 
@@ -66,7 +66,9 @@ SHAPES = [
 
 EMPTY = [((0, 3), (3, 4)), ((2, 0), (0, 4)), ((0,), (0,)), ((0,), (0, 4)), ((2, 2, 0), (0, 3)), ((0, 2, 3), (3, 4))]
 
-CASES = [matmul(turned(a, turns[0]), turned(b, turns[1]), turns) for a, b in SHAPES for turns in ALL_TURNS]
+CASES = [
+    matmul(transpose_shape(a, turns[0]), transpose_shape(b, turns[1]), turns) for a, b in SHAPES for turns in ALL_TURNS
+]
 CASES += [matmul((2, 3), (3, 4), None)]
 CASES += [matmul(a, b) for a, b in EMPTY]
 CASES += [matmul((3, 0, 2), (3, 2, 4))]
@@ -81,9 +83,9 @@ CASES += [
     )
 ]
 
-# Odd numbers of rows and columns, which with other numbers in `costs` are many pieces and strips.
+# Odd numbers of rows and columns, which are many blocks with other values in `costs`.
 CASES += [
-    matmul(turned(a, turns[0]), turned(b, turns[1]), turns)
+    matmul(transpose_shape(a, turns[0]), transpose_shape(b, turns[1]), turns)
     for a, b in [((3, 5), (5, 33)), ((33, 5), (5, 3)), ((2, 9, 5), (5, 17)), ((3, 7, 5), (3, 5, 23))]
     for turns in ALL_TURNS
 ]
@@ -100,7 +102,7 @@ CASES += [
 
 # Every element type: short floats are added in f32, integers exactly.
 CASES += [
-    matmul(turned((3, 7), turns[0]), turned((7, 5), turns[1]), turns, element_type)
+    matmul(transpose_shape((3, 7), turns[0]), transpose_shape((7, 5), turns[1]), turns, element_type)
     for element_type in ("f64", "f16", "bf16", "i32", "i64", "u32", "u64", "i8", "u8", "i16", "u16")
     for turns in ((False, False), (True, True))
 ]

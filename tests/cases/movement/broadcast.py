@@ -6,15 +6,16 @@ import numpy as np
 
 from ir_exec.types import Array, ElementType
 from tests.conformance.case import Case
-from tests.helpers.values import ints, numbered
+from tests.helpers.values import ints, iota
 
 KINDS = ["boolean", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f16", "bf16", "f32", "f64"]
 INDEX_KINDS = ["i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64"]
 
 
-def asked(shape: tuple[int, ...], target: tuple[int, ...]) -> dict[str, object]:
-    """Who answers: the plugin crashes on scalars that stay scalars, and makes a target of 0 a 1; both crash on empty
-    data, of which only the shape is to be told."""
+def oracle_of(shape: tuple[int, ...], target: tuple[int, ...]) -> dict[str, object]:
+    """The oracle of a case: the plugin crashes on scalars that stay scalars, and makes a target of 0 a 1; both crash on
+    empty data with only its shape to report.
+    """
     if 0 in shape:
         output = np.zeros(np.broadcast_shapes(shape, target), np.float32)
         return {"oracle": "nobody", "expected": (output,)}
@@ -77,7 +78,7 @@ PDPD = [
 ]
 
 CASES = [
-    broadcast(opset, numbered(3, 1, element_type=element_type), ints(2, 3, 4), "numpy")
+    broadcast(opset, iota(3, 1, element_type=element_type), ints(2, 3, 4), "numpy")
     for opset in (1, 3)
     for element_type in KINDS
 ]
@@ -85,7 +86,7 @@ CASES += [
     # The plugin reads i8 and u8 targets beyond their end.
     broadcast(
         3,
-        numbered(3),
+        iota(3),
         ints(2, 3, element_type=element_type),
         "numpy",
         oracle="reference" if element_type in ("i8", "u8") else "plugin",
@@ -95,46 +96,46 @@ CASES += [
 ]
 for opset in (1, 3):
     CASES += [
-        broadcast(opset, numbered(*shape), ints(*target), "numpy", **asked(shape, target)) for shape, target in NUMPY
+        broadcast(opset, iota(*shape), ints(*target), "numpy", **oracle_of(shape, target)) for shape, target in NUMPY
     ]
     CASES += [
-        broadcast(opset, numbered(*shape), ints(*target), "explicit", ints(*mapping), **asked(shape, target))
+        broadcast(opset, iota(*shape), ints(*target), "explicit", ints(*mapping), **oracle_of(shape, target))
         for shape, target, mapping in EXPLICIT
     ]
     CASES += [
-        broadcast(opset, numbered(3), ints(2, 3)),
-        broadcast(opset, numbered(3), ints(2, 3), constants=()),
-        broadcast(opset, numbered(3), ints(2, 3, 2), "explicit", ints(1), constants=(), oracle="reference"),
+        broadcast(opset, iota(3), ints(2, 3)),
+        broadcast(opset, iota(3), ints(2, 3), constants=()),
+        broadcast(opset, iota(3), ints(2, 3, 2), "explicit", ints(1), constants=(), oracle="reference"),
         broadcast(
             opset,
-            numbered(3),
+            iota(3),
             ints(2, 3, 2),
             "explicit",
             ints(1, element_type="i32"),
             constants={2},
             oracle="reference",
         ),
-        broadcast(opset, numbered(3), ints(2, 3, 2), "none", ints(1), note="explicit as OpenVINO writes it"),
+        broadcast(opset, iota(3), ints(2, 3, 2), "none", ints(1), note="explicit as OpenVINO writes it"),
     ]
 CASES += [
-    broadcast(3, numbered(*shape), ints(*target), "bidirectional", **asked(shape, target))
+    broadcast(3, iota(*shape), ints(*target), "bidirectional", **oracle_of(shape, target))
     for shape, target in BIDIRECTIONAL
 ]
 CASES += [
-    broadcast(3, numbered(2, 1), ints(4), "bidirectional", constants=()),
-    broadcast(3, numbered(2, 3), ints(2, 3), "BIDIRECTIONAL"),
-    broadcast(1, numbered(3), ints(2, 3), "explicit", note="without a mapping"),
-    broadcast(1, numbered(3), ints(2, 3), "numpy", ints(0), note="with a mapping that is not used"),
+    broadcast(3, iota(2, 1), ints(4), "bidirectional", constants=()),
+    broadcast(3, iota(2, 3), ints(2, 3), "BIDIRECTIONAL"),
+    broadcast(1, iota(3), ints(2, 3), "explicit", note="without a mapping"),
+    broadcast(1, iota(3), ints(2, 3), "numpy", ints(0), note="with a mapping that is not used"),
 ]
 # OpenVINO needs a third input here, of which it makes nothing.
-CASES += [broadcast(3, numbered(*shape), ints(*target), "pdpd") for shape, target in PDPD]
-CASES += [broadcast(1, numbered(*shape), ints(*target), "pdpd", ints(0)) for shape, target in PDPD]
+CASES += [broadcast(3, iota(*shape), ints(*target), "pdpd") for shape, target in PDPD]
+CASES += [broadcast(1, iota(*shape), ints(*target), "pdpd", ints(0)) for shape, target in PDPD]
 CASES += [
-    broadcast(1, numbered(3, 4), ints(2, 3, 4), "pdpd", ints(0), attributes={"mode.auto_broadcast_axis": 1}),
-    broadcast(1, numbered(3, 1), ints(2, 3, 4), "pdpd", ints(0), attributes={"mode.auto_broadcast_axis": 1}),
-    broadcast(3, numbered(3, 4), ints(2, 3, 4), "pdpd", attributes={"mode.mode.axis": 1}),
-    broadcast(3, numbered(3, 1), ints(2, 3, 4), "pdpd", attributes={"mode.mode.axis": 1}),
-    broadcast(3, numbered(3, 1), ints(2, 3, 4), "pdpd", attributes={"mode.mode.axis": -1}),
+    broadcast(1, iota(3, 4), ints(2, 3, 4), "pdpd", ints(0), attributes={"mode.auto_broadcast_axis": 1}),
+    broadcast(1, iota(3, 1), ints(2, 3, 4), "pdpd", ints(0), attributes={"mode.auto_broadcast_axis": 1}),
+    broadcast(3, iota(3, 4), ints(2, 3, 4), "pdpd", attributes={"mode.mode.axis": 1}),
+    broadcast(3, iota(3, 1), ints(2, 3, 4), "pdpd", attributes={"mode.mode.axis": 1}),
+    broadcast(3, iota(3, 1), ints(2, 3, 4), "pdpd", attributes={"mode.mode.axis": -1}),
 ]
 
 
@@ -142,22 +143,22 @@ def tile(data: Array, repeats: Array, **fields: object) -> Case:
     return Case("Tile", 1, (data, repeats), **{"constants": {1}, **fields})  # type: ignore[arg-type]  # as a caller
 
 
-CASES += [tile(numbered(2, 3, element_type=element_type), ints(2, 2)) for element_type in KINDS]
-CASES += [tile(numbered(2, 3), ints(1, 2, element_type=element_type)) for element_type in INDEX_KINDS]
+CASES += [tile(iota(2, 3, element_type=element_type), ints(2, 2)) for element_type in KINDS]
+CASES += [tile(iota(2, 3), ints(1, 2, element_type=element_type)) for element_type in INDEX_KINDS]
 CASES += [
-    tile(numbered(2, 3, 4), ints(1, 2, 3)),
-    tile(numbered(2, 3, 4), ints(5, 1, 2, 3)),
-    tile(numbered(5, 2, 3, 4), ints(1, 2, 3)),
-    tile(numbered(2, 3), ints(5)),
-    tile(numbered(2, 3), ints(), oracle="reference", note="the plugin makes up values"),
-    tile(numbered(2, 3), ints(1, 1)),
-    tile(numbered(2, 3), ints(0, 1)),
-    tile(numbered(3), ints(-1), note="less than none are none"),
-    tile(numbered(), ints(2)),
-    tile(numbered(), ints(), oracle="nobody", expected=(numbered(),), note="both crash"),
-    tile(numbered(0, 2), ints(2, 3)),
-    tile(numbered(2, 3), ints(2, 1), constants=()),
-    tile(numbered(2, 3), ints(2, 1, 1), constants=()),
+    tile(iota(2, 3, 4), ints(1, 2, 3)),
+    tile(iota(2, 3, 4), ints(5, 1, 2, 3)),
+    tile(iota(5, 2, 3, 4), ints(1, 2, 3)),
+    tile(iota(2, 3), ints(5)),
+    tile(iota(2, 3), ints(), oracle="reference", note="the plugin makes up values"),
+    tile(iota(2, 3), ints(1, 1)),
+    tile(iota(2, 3), ints(0, 1)),
+    tile(iota(3), ints(-1), note="less than none are none"),
+    tile(iota(), ints(2)),
+    tile(iota(), ints(), oracle="nobody", expected=(iota(),), note="both crash"),
+    tile(iota(0, 2), ints(2, 3)),
+    tile(iota(2, 3), ints(2, 1), constants=()),
+    tile(iota(2, 3), ints(2, 1, 1), constants=()),
 ]
 
 # Types that OpenVINO does not repeat: the answer is known all the same.

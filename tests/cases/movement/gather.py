@@ -7,7 +7,7 @@ import numpy as np
 from ir_exec.types import Array
 from tests.conformance.case import Case
 from tests.helpers.index_cases import indices_of, values_of
-from tests.helpers.values import floats, ints, numbered, scalar
+from tests.helpers.values import floats, ints, iota, scalar
 
 NUMBERS = (
     "boolean",
@@ -95,12 +95,12 @@ for since in (1, 7, 8):
     for seed, (shape, indices_shape, axis) in enumerate(GATHERED):
         indices = indices_of(indices_shape, 0, shape[axis], seed, "i32" if seed % 2 else "i64")
         oracle = "plugin" if indices.size else "reference"
-        row = gather(since, numbered(*shape), indices, scalar(axis) if seed % 3 else ints(axis), oracle=oracle)
+        row = gather(since, iota(*shape), indices, scalar(axis) if seed % 3 else ints(axis), oracle=oracle)
         CASES.append(row)
     CASES += [
-        gather(since, numbered(0, 3), ints(0, 2), scalar(1), oracle="reference"),
-        gather(since, numbered(2, 0), ints(1, 1, 0), scalar(0), oracle="reference"),
-        gather(since, numbered(0, 3), ints(), scalar(0), oracle="reference"),
+        gather(since, iota(0, 3), ints(0, 2), scalar(1), oracle="reference"),
+        gather(since, iota(2, 0), ints(1, 1, 0), scalar(0), oracle="reference"),
+        gather(since, iota(0, 3), ints(), scalar(0), oracle="reference"),
         gather(since, DATA, ints(1, 0), scalar(1), constants=(), oracle="reference", note="the axis is an input"),
         gather(since, DATA, ints(1, 0), ints(-1, element_type="i8"), constants={1, 2}),
         gather(since, DATA, ints(2, 0), scalar(-2, "i16"), constants={0, 1, 2}),
@@ -119,10 +119,10 @@ CASES += [
     gather(8, DATA + 1, ints(2**31 - 1, -(2**31), 3, -4, 0, element_type="i32"), scalar(0)),
     gather(8, DATA + 1, scalar(4), scalar(1)),
     gather(8, DATA.astype(np.int8) + np.int8(1), ints([3, -5], [-4, 4], element_type="i32"), scalar(1)),
-    gather(8, numbered(0, 3), ints(0, -1), scalar(0), oracle="reference"),
-    gather(8, numbered(2, 0), scalar(0), scalar(1), oracle="reference"),
-    gather(8, numbered(2, 3, 2) + 1, ints([0, 3], [-4, 2]), scalar(1), 1),
-    gather(8, numbered(2, 2, 3, 2) + 1, ints([0, 3], [-4, 2]), scalar(2), 1),
+    gather(8, iota(0, 3), ints(0, -1), scalar(0), oracle="reference"),
+    gather(8, iota(2, 0), scalar(0), scalar(1), oracle="reference"),
+    gather(8, iota(2, 3, 2) + 1, ints([0, 3], [-4, 2]), scalar(1), 1),
+    gather(8, iota(2, 2, 3, 2) + 1, ints([0, 3], [-4, 2]), scalar(2), 1),
     gather(8, values_of("string", [0, 2, 3]), ints(3, -1, -4), scalar(0), oracle="nobody",
            expected=(np.array(["", "three words here", ""], object),), note="the plugin gives no string"),
     gather(8, values_of("boolean", [1, 1]), ints(0, 2), scalar(0)),
@@ -145,11 +145,11 @@ BATCHED: list[tuple[tuple[int, ...], tuple[int, ...], int, int]] = [
 for since in (7, 8):
     for seed, (shape, indices_shape, axis, batch) in enumerate(BATCHED):
         indices = indices_of(indices_shape, 0, shape[axis], seed)
-        CASES.append(gather(since, numbered(*shape), indices, scalar(axis), batch))
+        CASES.append(gather(since, iota(*shape), indices, scalar(axis), batch))
 CASES += [
-    gather(8, numbered(2, 3, 4), ints([0, -1], [-3, 2]), scalar(1), 1, oracle="reference"),
-    gather(7, numbered(2, 0, 4), np.zeros((2, 0), np.int64), scalar(1), 1, oracle="reference"),
-    gather(8, numbered(0, 3), np.zeros((0, 2), np.int64), scalar(1), 1, oracle="reference"),
+    gather(8, iota(2, 3, 4), ints([0, -1], [-3, 2]), scalar(1), 1, oracle="reference"),
+    gather(7, iota(2, 0, 4), np.zeros((2, 0), np.int64), scalar(1), 1, oracle="reference"),
+    gather(8, iota(0, 3), np.zeros((0, 2), np.int64), scalar(1), 1, oracle="reference"),
     gather(7, floats([1, 2, 3, 4, 5], [6, 7, 8, 9, 10]), ints([0, 0, 4], [4, 0, 0]), scalar(1), -1,
            expected=(floats([1, 1, 5], [10, 6, 6]),), note="Gather_7, 5"),
 ]  # fmt: skip
@@ -173,9 +173,9 @@ for name in INDEX_TYPES:
 for name in ("i4", "i8", "u4", "u16", "u64"):
     CASES.append(gather(7, DATA, ints(1, 0), ints(1, element_type=name)))
 CASES += [
-    gather(8, numbered(300), ints(127, -128, -1, element_type="i8"), scalar(0)),
-    gather(8, numbered(300), ints(255, 0, element_type="u8"), scalar(0)),
-    gather(8, numbered(300), ints(-8, 7, element_type="i4"), scalar(0)),
+    gather(8, iota(300), ints(127, -128, -1, element_type="i8"), scalar(0)),
+    gather(8, iota(300), ints(255, 0, element_type="u8"), scalar(0)),
+    gather(8, iota(300), ints(-8, 7, element_type="i4"), scalar(0)),
 ]
 
 # GatherElements
@@ -200,7 +200,7 @@ for seed, (shape, axis, size) in enumerate(ELEMENTS):
     for dtype in ("i32", "i64"):
         low = -shape[axis] if dtype == "i64" else 0
         indices = indices_of(tuple(indices_shape), low, max(shape[axis], 1), seed, dtype)
-        CASES.append(elements(numbered(*shape), indices, axis, constants={1} if seed % 4 == 1 else ()))
+        CASES.append(elements(iota(*shape), indices, axis, constants={1} if seed % 4 == 1 else ()))
 CASES += [
     elements(floats([1, 2], [3, 4]), ints([0, 1], [0, 0]), 0, expected=(floats([1, 4], [1, 2]),), note="example 1"),
     elements(floats([1, 7], [4, 3]), ints([1, 1, 0], [1, 0, 1]), 1, expected=(floats([7, 7, 1], [3, 4, 3]),)),
@@ -232,7 +232,7 @@ for since in (5, 8):
             indices_of(leading, -size, size, seed * 5 + i) for i, size in enumerate(shape[batch : batch + length])
         ]
         indices = np.stack(columns, -1).astype(np.int32 if seed % 2 else np.int64)
-        CASES.append(nd(since, numbered(*shape), indices, batch or None, constants={1} if seed % 3 == 1 else ()))
+        CASES.append(nd(since, iota(*shape), indices, batch or None, constants={1} if seed % 3 == 1 else ()))
     pairs = floats([0, 1], [2, 3])
     cube = floats([[0, 1], [2, 3]], [[4, 5], [6, 7]])
     CASES += [
@@ -243,9 +243,9 @@ for since in (5, 8):
         nd(since, cube, ints([1], [0]), 1, expected=(floats([2, 3], [4, 5]),)),
         nd(since, pairs, np.zeros((2, 0), np.int64), 0, oracle="nobody", expected=(np.stack([pairs, pairs]),),
            note="tuples of no elements; the plugin gives what lies in memory"),
-        nd(since, numbered(0, 3), np.zeros((2, 0), np.int64), oracle="nobody", expected=(numbered(2, 0, 3),),
+        nd(since, iota(0, 3), np.zeros((2, 0), np.int64), oracle="nobody", expected=(iota(2, 0, 3),),
            note="tuples of no elements"),
-        nd(since, numbered(2, 0), ints([1], [0]), oracle="nobody", expected=(numbered(2, 0),), note="empty slices"),
+        nd(since, iota(2, 0), ints([1], [0]), oracle="nobody", expected=(iota(2, 0),), note="empty slices"),
     ]  # fmt: skip
 SIXTH = floats([[1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12]], [[13, 14, 15, 16], [17, 18, 19, 20], [21, 22, 23, 24]])
 SIXTH_INDICES = ints([[[1]], [[0]], [[2]]], [[[0]], [[2]], [[2]]])

@@ -19,7 +19,7 @@ CUBE = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 FIVE = np.arange(1, 6, dtype=np.float32)
 
 
-def _typed(name: str, shape: tuple[int, ...]) -> Array:
+def _typed_values(name: str, shape: tuple[int, ...]) -> Array:
     """Different values of any element type."""
     element_type = ElementType[name]
     codes = np.arange(1, 1 + int(np.prod(shape)), dtype=np.uint8)
@@ -141,11 +141,11 @@ CASES: list[Case] = [
     Case("Pad", 12, (FIVE, np.array([1]), np.array([2])), {"pad_mode": "constant"}, (1,), note="pads_end unknown"),
     Case("Pad", 12, (FIVE, np.array([1]), np.array([2])), {"pad_mode": "constant"}, (2,), note="pads_begin unknown"),
     *(
-        _pad(_typed(name, (2, 3)), [1, 0], [0, 2], mode)
+        _pad(_typed_values(name, (2, 3)), [1, 0], [0, 2], mode)
         for mode in ("constant", "reflect")
         for name in ELEMENT_TYPES[:12]
     ),
-    *(_pad(_typed(name, (2, 3)), [1, 0], [0, 2], "constant", _typed(name, ())) for name in ELEMENT_TYPES),
+    *(_pad(_typed_values(name, (2, 3)), [1, 0], [0, 2], "constant", _typed_values(name, ())) for name in ELEMENT_TYPES),
     # Beyond the axis OpenVINO's plugin writes outside of its memory; below 0 it refuses what the specification makes 0.
     *(
         Case(

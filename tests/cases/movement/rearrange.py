@@ -13,7 +13,7 @@ from tests.helpers.values import ints
 KINDS = ("f32", "f16", "bf16", "i8", "u8", "i32", "i64")
 
 
-def numbered(*shape: int, element_type: str = "f32") -> Array:
+def iota(*shape: int, element_type: str = "f32") -> Array:
     """Every element another number, as far as the type goes."""
     return (np.arange(prod(shape)) % 100).reshape(shape).astype(ElementType[element_type].dtype)
 
@@ -23,7 +23,7 @@ CASES: list[Case] = []
 # ShuffleChannels; opset2 has none.
 for opset in (1, 3):
     CASES += [
-        Case("ShuffleChannels", opset, (numbered(*shape),), attributes)
+        Case("ShuffleChannels", opset, (iota(*shape),), attributes)
         for shape, attributes in (
             ((2, 12), {"group": 3}),
             ((2, 12, 3), {"group": 4, "axis": 1}),
@@ -35,17 +35,15 @@ for opset in (1, 3):
             ((2, 1), {"axis": 1, "group": 1}),
         )
     ]
+CASES += [Case("ShuffleChannels", 3, (iota(2, 6, element_type=element_type),), {"group": 2}) for element_type in KINDS]
 CASES += [
-    Case("ShuffleChannels", 3, (numbered(2, 6, element_type=element_type),), {"group": 2}) for element_type in KINDS
-]
-CASES += [
-    Case("ShuffleChannels", 3, (numbered(0, 6),), {"group": 2}, oracle="nobody", expected=(numbered(0, 6),)),
+    Case("ShuffleChannels", 3, (iota(0, 6),), {"group": 2}, oracle="nobody", expected=(iota(0, 6),)),
 ]  # fmt: skip
 
 # DepthToSpace and SpaceToDepth
 for mode in ("blocks_first", "depth_first"):
     CASES += [
-        Case("DepthToSpace", 1, (numbered(*shape),), {"mode": mode, "block_size": size})
+        Case("DepthToSpace", 1, (iota(*shape),), {"mode": mode, "block_size": size})
         for shape, size in (
             ((1, 4, 5), 2),
             ((2, 6, 1), 3),
@@ -57,7 +55,7 @@ for mode in ("blocks_first", "depth_first"):
         )
     ]
     CASES += [
-        Case("SpaceToDepth", 1, (numbered(*shape),), {"mode": mode, "block_size": size})
+        Case("SpaceToDepth", 1, (iota(*shape),), {"mode": mode, "block_size": size})
         for shape, size in (
             ((1, 2, 6), 2),
             ((2, 1, 6), 3),
@@ -70,20 +68,16 @@ for mode in ("blocks_first", "depth_first"):
     ]
     for element_type in KINDS:
         CASES += [
-            Case(
-                "DepthToSpace", 1, (numbered(1, 4, 1, 2, element_type=element_type),), {"mode": mode, "block_size": 2}
-            ),
-            Case(
-                "SpaceToDepth", 1, (numbered(1, 1, 2, 4, element_type=element_type),), {"mode": mode, "block_size": 2}
-            ),
+            Case("DepthToSpace", 1, (iota(1, 4, 1, 2, element_type=element_type),), {"mode": mode, "block_size": 2}),
+            Case("SpaceToDepth", 1, (iota(1, 1, 2, 4, element_type=element_type),), {"mode": mode, "block_size": 2}),
         ]
     CASES += [
-        Case("DepthToSpace", 1, (numbered(1, 2, 2, 2),), {"mode": mode}, oracle="nobody",
-             expected=(numbered(1, 2, 2, 2),), note="the default of OpenVINO is 0, which it refuses"),
-        Case("DepthToSpace", 1, (numbered(0, 4, 1, 2),), {"mode": mode, "block_size": 2}, oracle="nobody",
-             expected=(numbered(0, 1, 2, 4),)),
-        Case("SpaceToDepth", 1, (numbered(1, 2, 0, 4),), {"mode": mode, "block_size": 2}, oracle="nobody",
-             expected=(numbered(1, 8, 0, 2),)),
+        Case("DepthToSpace", 1, (iota(1, 2, 2, 2),), {"mode": mode}, oracle="nobody",
+             expected=(iota(1, 2, 2, 2),), note="the default of OpenVINO is 0, which it refuses"),
+        Case("DepthToSpace", 1, (iota(0, 4, 1, 2),), {"mode": mode, "block_size": 2}, oracle="nobody",
+             expected=(iota(0, 1, 2, 4),)),
+        Case("SpaceToDepth", 1, (iota(1, 2, 0, 4),), {"mode": mode, "block_size": 2}, oracle="nobody",
+             expected=(iota(1, 8, 0, 2),)),
         Case("DepthToSpace", 1, (np.array([[["a"], ["b"]]], object),), {"mode": mode, "block_size": 2},
              oracle="nobody", expected=(np.array([[["a", "b"]]], object),)),
     ]  # fmt: skip
@@ -103,7 +97,7 @@ for constant_positions in ((1, 2, 3), (1,), ()):
         Case(
             "BatchToSpace",
             2,
-            (numbered(*shape), *(ints(*values) for values in (block, begin, end))),
+            (iota(*shape), *(ints(*values) for values in (block, begin, end))),
             constants=set(constant_positions),
         )
         for shape, block, begin, end in BLOCKS
@@ -122,7 +116,7 @@ for constant_positions in ((1, 2, 3), (1,), ()):
         Case(
             "SpaceToBatch",
             2,
-            (numbered(*shape), *(ints(*values) for values in (block, begin, end))),
+            (iota(*shape), *(ints(*values) for values in (block, begin, end))),
             constants=set(constant_positions),
         )
         for shape, block, begin, end in SPACES
@@ -130,15 +124,15 @@ for constant_positions in ((1, 2, 3), (1,), ()):
 for element_type in KINDS:
     numbers = (ints(1, 2, 1, element_type="i32"), ints(0, 1, 0, element_type="i32"), ints(0, 0, 1, element_type="i32"))
     CASES += [
-        Case("BatchToSpace", 2, (numbered(2, 2, 3, element_type=element_type), *numbers), constants={1, 2, 3}),
-        Case("SpaceToBatch", 2, (numbered(2, 3, 3, element_type=element_type), *numbers), constants={1, 2, 3}),
+        Case("BatchToSpace", 2, (iota(2, 2, 3, element_type=element_type), *numbers), constants={1, 2, 3}),
+        Case("SpaceToBatch", 2, (iota(2, 3, 3, element_type=element_type), *numbers), constants={1, 2, 3}),
     ]
 CASES += [
-    Case("BatchToSpace", 2, (numbered(0, 2), ints(1, 2), ints(0, 1), ints(0, 0)), constants={1, 2, 3},
-         oracle="nobody", expected=(numbered(0, 3),)),
-    Case("BatchToSpace", 2, (numbered(4, 0), ints(1, 2), ints(0, 0), ints(0, 0)), constants={1, 2, 3},
-         oracle="nobody", expected=(numbered(2, 0),)),
-    Case("SpaceToBatch", 2, (numbered(2, 0), ints(1, 2), ints(0, 1), ints(0, 1)), constants={1, 2, 3},
+    Case("BatchToSpace", 2, (iota(0, 2), ints(1, 2), ints(0, 1), ints(0, 0)), constants={1, 2, 3},
+         oracle="nobody", expected=(iota(0, 3),)),
+    Case("BatchToSpace", 2, (iota(4, 0), ints(1, 2), ints(0, 0), ints(0, 0)), constants={1, 2, 3},
+         oracle="nobody", expected=(iota(2, 0),)),
+    Case("SpaceToBatch", 2, (iota(2, 0), ints(1, 2), ints(0, 1), ints(0, 1)), constants={1, 2, 3},
          oracle="nobody", expected=(np.zeros((4, 1), np.float32),)),
     Case("SpaceToBatch", 2, (np.array([["a"]], object), ints(1, 2), ints(0, 1), ints(0, 0)), constants={1, 2, 3},
          oracle="nobody", expected=(np.array([[""], ["a"]], object),)),
@@ -147,7 +141,7 @@ CASES += [
 
 def patches(shape: tuple[int, ...], sizes: object, strides: object, rates: object, pad: str, **fields: object) -> Case:
     attributes = {"sizes": sizes, "strides": strides, "rates": rates, "auto_pad": pad}
-    return Case("ExtractImagePatches", 3, (numbered(*shape),), attributes, **fields)  # type: ignore[arg-type]  # as a caller
+    return Case("ExtractImagePatches", 3, (iota(*shape),), attributes, **fields)  # type: ignore[arg-type]  # as a caller
 
 
 # ExtractImagePatches
@@ -188,7 +182,7 @@ def fold(
     attributes: dict[str, object] = {"strides": (1, 1), "dilations": (1, 1), "pads_begin": (0, 0), "pads_end": (0, 0)}
     attributes |= {name: fields.pop(name) for name in list(fields) if name in attributes}
     fields = {"constants": {1, 2}, **fields}
-    inputs = (numbered(*shape, element_type=element_type), ints(*size), ints(*kernel))
+    inputs = (iota(*shape, element_type=element_type), ints(*size), ints(*kernel))
     return Case("Col2Im", 15, inputs, attributes, **fields)  # type: ignore[arg-type]  # as a caller
 
 
@@ -214,7 +208,7 @@ CASES += [
     fold((1, 4, 6), (3, 4), (2, 2), constants={2}),
 ]  # fmt: skip
 CASES += [
-    Case("SpaceToBatch", 2, (numbered(2, 3, 3), ints(1, 2, 1), ints(0, 1, 0, element_type="i32"),
+    Case("SpaceToBatch", 2, (iota(2, 3, 3), ints(1, 2, 1), ints(0, 1, 0, element_type="i32"),
                              ints(0, 0, 1, element_type="u8")),
          constants={1, 2, 3}),
 ]  # fmt: skip

@@ -17,7 +17,7 @@ CUBE = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 SCALAR = np.array(3, np.float32)
 
 
-def _typed(name: str, shape: tuple[int, ...]) -> Array:
+def _typed_values(name: str, shape: tuple[int, ...]) -> Array:
     """Different values of any element type."""
     element_type = ElementType[name]
     codes = np.arange(1, 1 + int(np.prod(shape)), dtype=np.uint8)
@@ -89,7 +89,7 @@ ROLLS = [
         for none in [np.array([], np.int64)]
     ),
     Case("Roll", 7, (CUBE, np.array([1, 2]), np.array([0, 1])), constants=(1,), note="axes unknown"),
-    *(_roll(_typed(name, (2, 3)), [1, -1], [0, 1]) for name in ELEMENT_TYPES[:12]),
+    *(_roll(_typed_values(name, (2, 3)), [1, -1], [0, 1]) for name in ELEMENT_TYPES[:12]),
 ]
 
 
@@ -124,7 +124,7 @@ REVERSES = [
     _reverse(SCALAR, [], "mask", element_type="boolean"),
     _reverse(CUBE[:, :0], [1, 2]),
     _reverse(TWELVE[:1, :1], [0, 1]),
-    *(_reverse(_typed(name, (2, 3)), [1]) for name in ELEMENT_TYPES),
+    *(_reverse(_typed_values(name, (2, 3)), [1]) for name in ELEMENT_TYPES),
     Case(
         "Reverse",
         1,
@@ -176,7 +176,7 @@ SEQUENCES = [
     _sequence(CUBE[:, :, :0], [2, 3]),
     _sequence(CUBE[:, :0], [0, 0]),
     _sequence(TWELVE[:1, :1], [1]),
-    *(_sequence(_typed(name, (2, 3)), [3, 2]) for name in ELEMENT_TYPES[:12]),
+    *(_sequence(_typed_values(name, (2, 3)), [3, 2]) for name in ELEMENT_TYPES[:12]),
 ]
 
 CASES: list[Case] = [*ROLLS, *REVERSES, *SEQUENCES]

@@ -9,7 +9,7 @@ import numpy as np
 from ir_exec.types import Array, ElementType
 from tests.conformance.case import Case
 from tests.helpers.index_cases import indices_of, values_of
-from tests.helpers.values import floats, ints, numbered, scalar
+from tests.helpers.values import floats, ints, iota, scalar
 
 NUMBERS = ("bf16", "f16", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
 """Element types that OpenVINO calculates with as they are, as long as numbers stay small."""
@@ -23,12 +23,12 @@ OTHERS = ("u1", "u2", "u3", "u6", "nf4", "f4e2m1", "string")
 INDEX_TYPES = ("i4", "i8", "i16", "i32", "i64", "u4", "u8", "u16", "u32", "u64")
 
 IN_REFERENCE = ("i16", "i32", "i64", "u32", "u64")
-"""Integer types of which OpenVINO's reference kernel gives means; it rounds them down as the specification says."""
+"""Integer types of which OpenVINO's reference kernel gives means; it rounds them down as specified."""
 
 
 def below(*shape: int) -> Array:
-    """As `numbered`, with negative numbers."""
-    return -1 - numbered(*shape)
+    """Like `iota`, with negative numbers."""
+    return -1 - iota(*shape)
 
 
 def distinct(shape: tuple[int, ...], size: int, seed: int) -> Array:
@@ -80,27 +80,27 @@ for seed, (shape, indices_shape, axis) in enumerate(UPDATED):
         updates = below(*shape[:position], *indices_shape, *shape[position + 1 :])
         axis_input = scalar(axis) if seed % 3 else ints(axis, element_type=dtype)
         asked = {"oracle": "plugin" if indices_shape else "reference", "constants": {1, 3} if seed % 4 == 1 else {3}}
-        CASES.append(update(numbered(*shape), indices, updates, axis_input, **asked))
+        CASES.append(update(iota(*shape), indices, updates, axis_input, **asked))
 CASES += [
-    update(numbered(2, 3), ints(2, 0), below(2, 2), scalar(1), constants=(), note="the axis is an input"),
-    update(numbered(0, 3), ints(2, 0), below(0, 2), scalar(1)),
-    update(numbered(3, 0), ints(2, 0), below(2, 0), scalar(0)),
-    update(numbered(2, 0), ints(), below(2, 0), scalar(1)),
-    update(numbered(3), ints(1, 1, 0, 1), floats(5, 6, 7, 8), scalar(0), oracle="nobody",
+    update(iota(2, 3), ints(2, 0), below(2, 2), scalar(1), constants=(), note="the axis is an input"),
+    update(iota(0, 3), ints(2, 0), below(0, 2), scalar(1)),
+    update(iota(3, 0), ints(2, 0), below(2, 0), scalar(0)),
+    update(iota(2, 0), ints(), below(2, 0), scalar(1)),
+    update(iota(3), ints(1, 1, 0, 1), floats(5, 6, 7, 8), scalar(0), oracle="nobody",
            expected=(floats(7, 8, 2),), note="the last one wins"),
-    update(numbered(2, 2), ints([1, 0], [1, 0]), floats([[5, 6], [7, 8]], [[9, 10], [11, 12]]), scalar(1),
+    update(iota(2, 2), ints([1, 0], [1, 0]), floats([[5, 6], [7, 8]], [[9, 10], [11, 12]]), scalar(1),
            oracle="nobody", expected=(floats([8, 7], [12, 11]),), note="the last one wins"),
     update(floats([-1, 1, -1, 3, 4], [-1, 6, -1, 8, 9], [-1, 11, 1, 13, 14]), ints(0, 2),
            floats([1, 1], [1, 1], [1, 2]), ints(1), expected=(
                floats([1, 1, 1, 3, 4], [1, 6, 1, 8, 9], [1, 11, 2, 13, 14]),), note="example 2"),
-    update(numbered(2), scalar(1), np.array(9, np.float32), scalar(0), oracle="nobody", expected=(floats(0, 9),),
+    update(iota(2), scalar(1), np.array(9, np.float32), scalar(0), oracle="nobody", expected=(floats(0, 9),),
            note="updates is a scalar, at which OpenVINO crashes"),
 ]  # fmt: skip
 for name in INDEX_TYPES:
-    CASES.append(update(numbered(3, 4), ints(2, 0, element_type=name), below(2, 4), scalar(0)))
+    CASES.append(update(iota(3, 4), ints(2, 0, element_type=name), below(2, 4), scalar(0)))
 for name in ("i4", "i8", "u4", "u16", "u64"):
-    CASES.append(update(numbered(3, 4), ints(2, 0), below(3, 2), scalar(1, name)))
-CASES.append(update(numbered(300), ints(255, 0, 128, element_type="u8"), below(3), scalar(0)))
+    CASES.append(update(iota(3, 4), ints(2, 0), below(3, 2), scalar(1, name)))
+CASES.append(update(iota(300), ints(255, 0, 128, element_type="u8"), below(3), scalar(0)))
 
 # ScatterElementsUpdate: shapes of data and indices, axis.
 SCATTERED: list[tuple[tuple[int, ...], tuple[int, ...], int]] = [
@@ -124,27 +124,27 @@ for seed, (shape, indices_shape, axis) in enumerate(SCATTERED):
             # From the end is where every index also is.
             indices = np.where(np.random.default_rng(seed).random(indices_shape) < 0.5, indices, indices - shape[axis])
         axis_input = scalar(axis) if seed % 3 else ints(axis, element_type=dtype)
-        inputs = (numbered(*shape), indices.astype(ElementType[dtype].dtype), below(*indices_shape), axis_input)
+        inputs = (iota(*shape), indices.astype(ElementType[dtype].dtype), below(*indices_shape), axis_input)
         CASES.append(elements(since, *inputs, constants={1, 3} if seed % 4 == 1 else {3}))
 CASES += [
-    elements(3, numbered(3, 3) * 0, ints([1, 0, 2], [0, 2, 1]), floats([1.0, 1.1, 1.2], [2.0, 2.1, 2.2]), scalar(0),
+    elements(3, iota(3, 3) * 0, ints([1, 0, 2], [0, 2, 1]), floats([1.0, 1.1, 1.2], [2.0, 2.1, 2.2]), scalar(0),
              expected=(floats([2.0, 1.1, 0.0], [1.0, 0.0, 2.2], [0.0, 2.1, 1.2]),), note="ONNX Scatter, axis 0"),
     elements(12, floats([1, 2, 3, 4, 5]), ints([1, 3]), floats([1.1, 2.1]), scalar(1),
              expected=(floats([1.0, 1.1, 3.0, 2.1, 5.0]),), note="ONNX Scatter, axis 1"),
-    elements(12, numbered(3, 4).astype(np.int32) * 0, ints([1, 2], [0, 3]),
+    elements(12, iota(3, 4).astype(np.int32) * 0, ints([1, 2], [0, 3]),
              ints([11, 12], [13, 14], element_type="i32"), ints(1),
              use_init_val=True, reduction="none", note="example 3",
              expected=(ints([0, 11, 12, 0], [13, 0, 0, 14], [0, 0, 0, 0], element_type="i32"),)),
-    elements(12, numbered(2, 3), ints([2, 0]), below(1, 2), scalar(1), constants=(), note="the axis is an input"),
-    elements(12, numbered(0, 3), np.zeros((0, 2), np.int64), below(0, 2), scalar(1)),
-    elements(3, numbered(3), ints(1, 1, 0, 1), floats(5, 6, 7, 8), scalar(0), expected=(floats(7, 8, 2),)),
-    elements(12, numbered(2, 2), ints([1, -2], [1, 1], [-1, 0]), below(3, 2), scalar(0),
+    elements(12, iota(2, 3), ints([2, 0]), below(1, 2), scalar(1), constants=(), note="the axis is an input"),
+    elements(12, iota(0, 3), np.zeros((0, 2), np.int64), below(0, 2), scalar(1)),
+    elements(3, iota(3), ints(1, 1, 0, 1), floats(5, 6, 7, 8), scalar(0), expected=(floats(7, 8, 2),)),
+    elements(12, iota(2, 2), ints([1, -2], [1, 1], [-1, 0]), below(3, 2), scalar(0),
              expected=(floats([0, -6], [-5, -4]),), note="the last one wins"),
 ]  # fmt: skip
 for name in INDEX_TYPES:
-    CASES.append(elements(12, numbered(3, 4), ints([2, 0], element_type=name), below(1, 2), scalar(1, name)))
-CASES.append(elements(12, numbered(300), ints(127, -128, -1, element_type="i8"), below(3), scalar(0)))
-CASES.append(elements(3, numbered(2), np.array([True, False]), below(2), scalar(0)))
+    CASES.append(elements(12, iota(3, 4), ints([2, 0], element_type=name), below(1, 2), scalar(1, name)))
+CASES.append(elements(12, iota(300), ints(127, -128, -1, element_type="i8"), below(3), scalar(0)))
+CASES.append(elements(3, iota(2), np.array([True, False]), below(2), scalar(0)))
 
 # ScatterElementsUpdate-12: reductions, with and without what data holds. Sums of small whole numbers are exact.
 MET = ints([0, 2, 1], [2, 2, -1], [0, -3, 1], [-1, 2, 1])
@@ -166,7 +166,7 @@ for turn, reduction in enumerate(("none", "sum", "prod", "min", "max", "mean")):
         CASES.append(elements(12, data, MET, updates, scalar(0), reduction=reduction, **asked))
     for use_init_val in (True, False):
         attributes = {"reduction": reduction, "use_init_val": use_init_val}
-        CASES.append(elements(12, numbered(4, 3) - 5, MET[:, :2] % 3, below(4, 2) % 7, ints(-1), **attributes))
+        CASES.append(elements(12, iota(4, 3) - 5, MET[:, :2] % 3, below(4, 2) % 7, ints(-1), **attributes))
         if reduction != "mean":
             data, updates = np.array([True, False, True, False]), np.array([True, False, True, True, False])
             CASES.append(elements(12, data, ints(0, 0, 1, 2, -1), updates, scalar(0), **attributes))
@@ -220,13 +220,13 @@ for seed, (shape, leading, length) in enumerate(NDS):
     indices = np.stack(np.unravel_index(places, shape[:length]), -1).astype(np.int32 if seed % 2 else np.int64)
     negative = indices - np.array(shape[:length], indices.dtype) * (seed % 3 != 1)
     updates = below(*leading, *shape[length:])
-    CASES.append(nd(4, numbered(*shape), indices, updates, constants={1} if seed % 4 == 1 else ()))
-    CASES.append(nd(15, numbered(*shape), negative, updates))
+    CASES.append(nd(4, iota(*shape), indices, updates, constants={1} if seed % 4 == 1 else ()))
+    CASES.append(nd(15, iota(*shape), negative, updates))
     again = np.concatenate([indices, negative], 0)
     for reduction in ("sum", "sub", "prod", "min", "max"):
         if seed in (2, 6, 8, 11):
             reduced = np.concatenate([updates, updates + 3], 0)
-            CASES.append(nd(15, numbered(*shape), again, reduced, reduction))
+            CASES.append(nd(15, iota(*shape), again, reduced, reduction))
 for turn, reduction in enumerate(("none", "sum", "sub", "prod", "min", "max")):
     for name in NUMBERS[turn % 2 :: 2]:
         element_type = ElementType[name]
@@ -246,21 +246,21 @@ CUBE = np.array([[[1, 2, 3, 4], [5, 6, 7, 8], [8, 7, 6, 5], [4, 3, 2, 1]]] * 2, 
 CUBE = np.concatenate([CUBE, CUBE[:, [2, 3, 0, 1]]])
 ROWS = np.repeat(np.arange(1, 9, dtype=np.float32), 4).reshape(2, 4, 4)[::-1]
 CASES += [
-    nd(4, numbered(8) + 1, ints([4], [3], [1], [7]), floats(9, 10, 11, 12),
+    nd(4, iota(8) + 1, ints([4], [3], [1], [7]), floats(9, 10, 11, 12),
        expected=(floats(1, 11, 3, 10, 9, 6, 7, 12),), note="ScatterNDUpdate_3, 1"),
-    nd(15, numbered(8) + 1, ints([4], [3], [1], [7], [-2], [-4]), floats(9, 10, 11, 12, 13, 14), oracle="nobody",
+    nd(15, iota(8) + 1, ints([4], [3], [1], [7], [-2], [-4]), floats(9, 10, 11, 12, 13, 14), oracle="nobody",
        expected=(floats(1, 11, 3, 10, 14, 6, 13, 12),), note="ScatterNDUpdate_15, 1, the last one wins"),
     nd(4, CUBE, ints([0], [2]), ROWS, expected=(np.stack([ROWS[0], CUBE[1], ROWS[1], CUBE[3]]),), note="example 2"),
     nd(15, *SPEC, "sum", expected=(floats(61, 72, 23, 4),), note="example 2"),
     nd(15, *SPEC, "sub", expected=(floats(-59, -68, -17, 4),), note="example 3"),
     nd(15, *SPEC, "prod", expected=(floats(500, 2400, 60, 4),), note="example 4, whose numbers are of other indices"),
     nd(15, SPEC[0].astype(np.float16), SPEC[1], SPEC[2].astype(np.float16), "sum"),
-    nd(4, numbered(2, 3), ints(0, -1), np.array(9, np.float32), note="updates is a scalar"),
-    nd(4, numbered(2, 3), ints(0, -1), floats(9), oracle="reference", note="updates is one element"),
-    nd(15, numbered(2, 3), ints(0, -1), floats([[9]]), "sum", oracle="reference", note="updates is one element"),
-    nd(4, numbered(2, 3), np.zeros((2, 0), np.int64), below(2, 2, 3), oracle="reference", note="empty tuples"),
-    nd(15, numbered(2, 3), np.zeros(0, np.int64), below(2, 3), "sum", oracle="reference", note="an empty tuple"),
-    nd(15, numbered(3), ints([1], [1], [1], [0]), floats(5, 6, 7, 8), oracle="nobody", expected=(floats(8, 7, 2),),
+    nd(4, iota(2, 3), ints(0, -1), np.array(9, np.float32), note="updates is a scalar"),
+    nd(4, iota(2, 3), ints(0, -1), floats(9), oracle="reference", note="updates is one element"),
+    nd(15, iota(2, 3), ints(0, -1), floats([[9]]), "sum", oracle="reference", note="updates is one element"),
+    nd(4, iota(2, 3), np.zeros((2, 0), np.int64), below(2, 2, 3), oracle="reference", note="empty tuples"),
+    nd(15, iota(2, 3), np.zeros(0, np.int64), below(2, 3), "sum", oracle="reference", note="an empty tuple"),
+    nd(15, iota(3), ints([1], [1], [1], [0]), floats(5, 6, 7, 8), oracle="nobody", expected=(floats(8, 7, 2),),
        note="the last one wins"),
     nd(15, floats(1, np.nan, 3), ints([0], [1], [2]), floats(np.nan, 3, 2), "min"),
     nd(15, floats(1, np.nan, 3), ints([0], [1], [2]), floats(np.nan, 3, 4), "max"),

@@ -11,7 +11,7 @@ import numpy as np
 
 from ir_exec.types import Array, ElementType
 from tests.conformance.case import Case
-from tests.helpers.values import of_kind
+from tests.helpers.values import array_of
 
 Oracle: TypeAlias = Literal["plugin", "reference", "nobody"]
 
@@ -29,7 +29,7 @@ def _i64(*values: int) -> Array:
     return np.array(values, np.int64)
 
 
-def _typed(name: str, shape: tuple[int, ...]) -> Array:
+def _typed_values(name: str, shape: tuple[int, ...]) -> Array:
     """Different values of any element type."""
     element_type = ElementType[name]
     size = int(np.prod(shape))
@@ -142,11 +142,11 @@ SLICES = [
         oracle="reference",
     ),
     Case("Slice", 8, (CUBE, _i64(0, 1), _i64(1, 3), _i64(1, 2)), constants=(3,), note="axes left out, bounds unknown"),
-    *(_slice(_typed(name, (4, 6)), [0, 4], [3, 0], [2, -1], [0, 1]) for name in ELEMENT_TYPES),
+    *(_slice(_typed_values(name, (4, 6)), [0, 4], [3, 0], [2, -1], [0, 1]) for name in ELEMENT_TYPES),
 ]
 
 
-def _strided(
+def _strided_slice(
     data: Array,
     begin: Sequence[int],
     end: Sequence[int],
@@ -179,7 +179,7 @@ def _strided(
 SIX = np.arange(4**6, dtype=np.float32).reshape((4,) * 6)
 
 STRIDED = [
-    _strided(
+    _strided_slice(
         SIX,
         [0, 1, 0, 1, 3, 3],
         [4, 4, 4, 4, 0, 0],
@@ -187,8 +187,10 @@ STRIDED = [
         expected=SIX[0:4, 1:4, 0:4:2, 1:4:2, 3:0:-1, 3:0:-2],
         note="specification, first example",
     ),
-    _strided(CUBE, [0, 0, 0], [2, 2, -1], [1, 1, 1], expected=CUBE[0:2, 0:2, 0:-1], note="specification, negative"),
-    _strided(
+    _strided_slice(
+        CUBE, [0, 0, 0], [2, 2, -1], [1, 1, 1], expected=CUBE[0:2, 0:2, 0:-1], note="specification, negative"
+    ),
+    _strided_slice(
         CUBE,
         [1, 1, 123],
         [0, 0, 2],
@@ -198,7 +200,7 @@ STRIDED = [
         expected=CUBE[1:, :, ::-1],
         note="specification, begin_mask and end_mask",
     ),
-    _strided(
+    _strided_slice(
         CUBE[0],
         [1234, 0, -1, 0],
         [1234, 2, 9876, 4],
@@ -207,7 +209,7 @@ STRIDED = [
         expected=CUBE[0][np.newaxis, 0:2, np.newaxis, 0:4],
         note="specification, new_axis_mask",
     ),
-    _strided(
+    _strided_slice(
         np.arange(48, dtype=np.float32).reshape(1, 2, 3, 4, 2),
         [0, 0, 0, 0, 0],
         [1, 0, 384, 640, 8],
@@ -216,7 +218,7 @@ STRIDED = [
         expected=np.arange(48).reshape(1, 2, 3, 4, 2)[0:1, 0, 0:384, 0:640, 0:8],
         note="specification, shrink_axis_mask",
     ),
-    _strided(
+    _strided_slice(
         SIX,
         [0, 0, 0],
         [4, 0, 3],
@@ -225,7 +227,7 @@ STRIDED = [
         expected=SIX[0:4, ..., 0:3],
         note="specification, ellipsis_mask",
     ),
-    _strided(
+    _strided_slice(
         SIX,
         [2, 1, 10, 10],
         [123, 1, 10, 3],
@@ -240,21 +242,24 @@ STRIDED = [
         expected=SIX[2:, ..., np.newaxis, :3],
         note="specification, masks of unequal length, which OpenVINO refuses",
     ),
-    *(_strided(TEN, [start], [stop], [step]) for start, stop, step in BOUNDS),
-    *(_strided(TEN, [start], [stop], [step], is_constant=False, oracle="reference") for start, stop, step in BOUNDS),
+    *(_strided_slice(TEN, [start], [stop], [step]) for start, stop, step in BOUNDS),
     *(
-        _strided(TEN, [4], [6], [step], begin_mask=(begin,), end_mask=(end,))
+        _strided_slice(TEN, [start], [stop], [step], is_constant=False, oracle="reference")
+        for start, stop, step in BOUNDS
+    ),
+    *(
+        _strided_slice(TEN, [4], [6], [step], begin_mask=(begin,), end_mask=(end,))
         for begin, end, step in product((0, 1), (0, 1), (1, 3, -1, -4))
     ),
-    _strided(TEN, [-100], [I64_MIN], [-1], expected=[0], note="backward from before the axis"),
-    _strided(CUBE, [1], [2]),
-    _strided(CUBE, [1, 1], [2, 2], begin_mask=(0, 1), end_mask=(1, 0)),
-    _strided(CUBE, [1], [2], is_constant=False, note="stride left out"),
-    _strided(CUBE, [], [], []),
-    _strided(CUBE, [0, 1], [2, 3], [1, 1], is_constant=False, begin_mask=(1, 0), end_mask=(1, 0)),
-    _strided(CUBE, [0, -1], [1, 0], [1, 1], shrink_axis_mask=(0, 1)),
-    _strided(CUBE, [1, 2, 3], [2, 3, 4], [1, 1, 1], shrink_axis_mask=(1, 1, 1), expected=23),
-    _strided(
+    _strided_slice(TEN, [-100], [I64_MIN], [-1], expected=[0], note="backward from before the axis"),
+    _strided_slice(CUBE, [1], [2]),
+    _strided_slice(CUBE, [1, 1], [2, 2], begin_mask=(0, 1), end_mask=(1, 0)),
+    _strided_slice(CUBE, [1], [2], is_constant=False, note="stride left out"),
+    _strided_slice(CUBE, [], [], []),
+    _strided_slice(CUBE, [0, 1], [2, 3], [1, 1], is_constant=False, begin_mask=(1, 0), end_mask=(1, 0)),
+    _strided_slice(CUBE, [0, -1], [1, 0], [1, 1], shrink_axis_mask=(0, 1)),
+    _strided_slice(CUBE, [1, 2, 3], [2, 3, 4], [1, 1, 1], shrink_axis_mask=(1, 1, 1), expected=23),
+    _strided_slice(
         TEN,
         [4],
         [5],
@@ -264,13 +269,13 @@ STRIDED = [
         expected=0,
         note="begin_mask on a shrunken axis",
     ),
-    _strided(
+    _strided_slice(
         CUBE, [1, 0, 2], [2, 1, 3], [1, 1, 1], shrink_axis_mask=(1, 0, 0), new_axis_mask=(0, 1, 0), oracle="reference"
     ),
-    _strided(
+    _strided_slice(
         CUBE, [1, 0, 2], [2, 1, 3], [1, 1, 1], shrink_axis_mask=(0, 0, 1), new_axis_mask=(1, 0, 0), oracle="reference"
     ),
-    _strided(
+    _strided_slice(
         CUBE,
         [0, 1, 2, 0],
         [1, 2, 3, 1],
@@ -280,7 +285,7 @@ STRIDED = [
         expected=CUBE[np.newaxis, 1, 2, np.newaxis],
         oracle="reference",
     ),
-    _strided(
+    _strided_slice(
         CUBE,
         [0, 1],
         [1, 2],
@@ -290,11 +295,11 @@ STRIDED = [
         note="a new axis goes before a shrunken one",
     ),
     *(
-        _strided(CUBE, [0, 1], [1, 2], [1, 1], ellipsis_mask=(1, 0), **{other: (1, 0)})
+        _strided_slice(CUBE, [0, 1], [1, 2], [1, 1], ellipsis_mask=(1, 0), **{other: (1, 0)})
         for other in ("new_axis_mask", "shrink_axis_mask")
     ),
     *(
-        _strided(
+        _strided_slice(
             CUBE,
             [1, 0, 2, 1],
             [2, 1, 3, 4],
@@ -307,13 +312,13 @@ STRIDED = [
             [((1, 0, 0, 0), (0, 1, 0, 0)), ((0, 1, 0, 0), (1, 0, 0, 0)), ((0, 0, 1, 0), (1, 1, 0, 0))]
         )
     ),
-    _strided(
+    _strided_slice(
         CUBE, [0, 0, 0, 0], [1, 1, 1, 1], [1, 1, 1, 1], ellipsis_mask=(1, 0, 0, 0), note="an ellipsis over nothing"
     ),
-    _strided(np.array(3, np.float32), [], [], []),
-    _strided(np.array(3, np.float32), [0], [0], [1], new_axis_mask=(1,)),
-    _strided(CUBE[:0], [0, 1], [5, 9], [1, -1]),
-    _strided(CUBE[:, :0], [0], [5], [1], is_constant=False),
+    _strided_slice(np.array(3, np.float32), [], [], []),
+    _strided_slice(np.array(3, np.float32), [0], [0], [1], new_axis_mask=(1,)),
+    _strided_slice(CUBE[:0], [0, 1], [5, 9], [1, -1]),
+    _strided_slice(CUBE[:, :0], [0], [5], [1], is_constant=False),
     Case("StridedSlice", 1, (CUBE, _i64(1), _i64(2)), constants=(1, 2), note="no masks at all"),
     Case(
         "StridedSlice",
@@ -323,13 +328,13 @@ STRIDED = [
         constants=(1, 2),
         note="stride unknown",
     ),
-    *(_strided(_typed(name, (4, 6)), [0, 4], [3, 0], [2, -1]) for name in ELEMENT_TYPES),
+    *(_strided_slice(_typed_values(name, (4, 6)), [0, 4], [3, 0], [2, -1]) for name in ELEMENT_TYPES),
 ]
 
 
 def _strings() -> list[Case]:
     """The plugin crashes on strings, and the reference kernels copy handles of theirs."""
-    data = _typed("string", (2, 3))
+    data = _typed_values("string", (2, 3))
     return [
         Case(
             type_name,
@@ -432,10 +437,13 @@ SCATTERS = [
     _scatter(CUBE, MINUS, [], [], [], []),
     _scatter(CUBE[:, :0], MINUS[:, :0], [0], [5], [1], [1], is_constant=False),
     _scatter(np.zeros((1,), np.float32), np.ones((1,), np.float32), [0], [1], [1]),
-    *(_scatter(_typed(name, (4, 6)), _typed(name, (2, 3)), [0, 5], [4, 0], [3, -2]) for name in ELEMENT_TYPES[:12]),
+    *(
+        _scatter(_typed_values(name, (4, 6)), _typed_values(name, (2, 3)), [0, 5], [4, 0], [3, -2])
+        for name in ELEMENT_TYPES[:12]
+    ),
     # The plugin writes bytes of another type into the output as they are.
     *(
-        replace(_scatter(of_kind(TEN, element_type), of_kind(values, other), [1], [6], [2]), oracle="nobody")
+        replace(_scatter(array_of(TEN, element_type), array_of(values, other), [1], [6], [2]), oracle="nobody")
         for element_type, other, values in [
             ("i32", "f32", [2.7, -1.5, 300]),
             ("f16", "f32", [2.5, -1.5, 300]),

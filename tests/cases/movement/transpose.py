@@ -6,7 +6,7 @@ import numpy as np
 
 from ir_exec.types import Array, ElementType
 from tests.conformance.case import Case
-from tests.helpers.values import ints, numbered
+from tests.helpers.values import ints, iota
 
 KINDS = ["boolean", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f16", "bf16", "f32", "f64"]
 INDEX_KINDS = ["i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64"]
@@ -18,17 +18,17 @@ def transpose(data: Array, order: Array, **fields: object) -> Case:
 
 CASES: list[Case] = []
 
-CASES += [transpose(numbered(2, 3, 4, element_type=element_type), ints(2, 0, 1)) for element_type in KINDS]
-CASES += [transpose(numbered(2, 3), ints(1, 0, element_type=element_type)) for element_type in INDEX_KINDS]
+CASES += [transpose(iota(2, 3, 4, element_type=element_type), ints(2, 0, 1)) for element_type in KINDS]
+CASES += [transpose(iota(2, 3), ints(1, 0, element_type=element_type)) for element_type in INDEX_KINDS]
 CASES += [
-    transpose(numbered(2, 3, 4), ints(0, 1, 2)),
-    transpose(numbered(2, 1, 4), ints(1, 2, 0)),
-    transpose(numbered(5), ints(0)),
-    transpose(numbered(2, 0, 4), ints(2, 1, 0)),
-    transpose(numbered(2, 1, 3, 1, 2), ints(4, 2, 0, 3, 1)),
-    transpose(numbered(2, 3, 4), ints(2, 0, 1), constants=()),
-    transpose(numbered(2, 3, 4), ints(), dynamic=False, note="OpenVINO infers a scalar from an unknown rank"),
-    transpose(numbered(), ints(), dynamic=False),
+    transpose(iota(2, 3, 4), ints(0, 1, 2)),
+    transpose(iota(2, 1, 4), ints(1, 2, 0)),
+    transpose(iota(5), ints(0)),
+    transpose(iota(2, 0, 4), ints(2, 1, 0)),
+    transpose(iota(2, 1, 3, 1, 2), ints(4, 2, 0, 3, 1)),
+    transpose(iota(2, 3, 4), ints(2, 0, 1), constants=()),
+    transpose(iota(2, 3, 4), ints(), dynamic=False, note="OpenVINO infers a scalar from an unknown rank"),
+    transpose(iota(), ints(), dynamic=False),
 ]
 
 # Types that OpenVINO does not move: the answer is known all the same.

@@ -8,7 +8,7 @@ import numpy as np
 
 from ir_exec.types import Array
 from tests.conformance.case import Case
-from tests.helpers.values import of_kind
+from tests.helpers.values import array_of
 
 NAN = float("nan")
 NUMBERS = ["bf16", "f16", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"]
@@ -64,8 +64,8 @@ CASES += [
     _unique(np.array([3], np.float32), 0),
     _unique(np.array([0.0, -0.0, 0.0], np.float32)),
     _unique(ROWS[:0], 0),
-    *(_unique(of_kind([[3, 1], [3, 2], [1, 1]], element_type)) for element_type in [*NUMBERS, "boolean"]),
-    *(_unique(of_kind([[3, 1], [3, 2], [3, 1]], element_type), 0) for element_type in NUMBERS),
+    *(_unique(array_of([[3, 1], [3, 2], [1, 1]], element_type)) for element_type in [*NUMBERS, "boolean"]),
+    *(_unique(array_of([[3, 1], [3, 2], [3, 1]], element_type), 0) for element_type in NUMBERS),
     Case(
         "Unique",
         10,

@@ -133,7 +133,7 @@ CASES += [
     ]
 ]
 
-# Vectors so short that the largest score is not sought, and cut into pieces: with other numbers in `costs`.
+# Vectors so short that the largest score is not sought, and split: with other values in `costs`.
 SHORT = ((2, 3, 9, 2), (2, 3, 12, 2), (2, 3, 12, 2))
 LOWEST = np.where(pattern(9, 12), 0, -6e4)
 CASES += [
@@ -151,7 +151,7 @@ CASES += [
     ]
 ]
 
-# Nothing to ask, and nothing to attend to.
+# No queries, and no keys.
 CASES += [attention((2, 0, 8), (2, 5, 8), (2, 5, 6))]
 CASES += [
     attention(

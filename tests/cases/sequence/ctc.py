@@ -63,28 +63,30 @@ CASES += [
 ]
 
 
-def counted(data: Array, lengths: object, *blank: Array, dtype: type = np.int32, **attributes: object) -> Case:
+def greedy_seq_len(data: Array, lengths: object, *blank: Array, dtype: type = np.int32, **attributes: object) -> Case:
     inputs = (data, np.array(lengths, dtype), *blank)
     return Case("CTCGreedyDecoderSeqLen", 6, inputs, attributes, outputs=2)
 
 
 for merge in (True, False):
-    CASES += [counted(REPEATED, lengths, merge_repeated=merge) for lengths in ([6, 6, 6], [5, 3, 1], [0, 2, 6])]
+    CASES += [greedy_seq_len(REPEATED, lengths, merge_repeated=merge) for lengths in ([6, 6, 6], [5, 3, 1], [0, 2, 6])]
     CASES += [
-        counted(REPEATED, [6, 5, 4], np.array(blank, np.int32), merge_repeated=merge) for blank in (0, 1, [2], 9, -1)
+        greedy_seq_len(REPEATED, [6, 5, 4], np.array(blank, np.int32), merge_repeated=merge)
+        for blank in (0, 1, [2], 9, -1)
     ]
-    CASES += [counted(scores(2, 7, 3), [7, 4], merge_repeated=merge)]
+    CASES += [greedy_seq_len(scores(2, 7, 3), [7, 4], merge_repeated=merge)]
     CASES += [
-        counted(scores(2, 5, 3, element_type=element_type), [5, 2], merge_repeated=merge)
+        greedy_seq_len(scores(2, 5, 3, element_type=element_type), [5, 2], merge_repeated=merge)
         for element_type in ("f16", "bf16", "f64")
     ]
-CASES += [counted(REPEATED, [6, 4, 2])]
+CASES += [greedy_seq_len(REPEATED, [6, 4, 2])]
 CASES += [
-    counted(REPEATED, [6, 4, 2], dtype=np.int64, classes_index_type=index_type, sequence_length_type=length_type)
+    greedy_seq_len(REPEATED, [6, 4, 2], dtype=np.int64, classes_index_type=index_type, sequence_length_type=length_type)
     for index_type, length_type in product(("i32", "i64"), repeat=2)
 ]
 CASES += [
-    counted(REPEATED, [6, 4, 2], np.array(1, element_type), dtype=np.int64) for element_type in (np.int32, np.int64)
+    greedy_seq_len(REPEATED, [6, 4, 2], np.array(1, element_type), dtype=np.int64)
+    for element_type in (np.int32, np.int64)
 ]
 
 

@@ -65,7 +65,7 @@ for eta in (0.0, 0.5, 0.9, 0.99):
         CASES.append(by_class("MulticlassNms", since, *random_boxes(2, 2, 30, 7, size=9.0), **attributes))
         CASES.append(by_class("MulticlassNms", since, *random_boxes(2, 1, 31, 10, size=1.0), **attributes))
 
-# Boxes of their own for every class, counted by roisnum.
+# Separate boxes for every class, counted by roisnum.
 OWN = random_boxes(3, 1, 12, 8)[0]
 OWN_SCORES = random_boxes(1, 3, 12, 9)[1][0]
 for counts in ([12], [5, 7], [4, 0, 8], [2, 3], [0], [0, 3, 0, 2]):

@@ -29,7 +29,7 @@ def thresholds(most: int, iou: float, score: float, *sigma: float) -> tuple[Arra
 
 CASES: list[Case] = []
 
-# The same for every version, max_output_boxes_per_class being known only at run time.
+# All versions, with max_output_boxes_per_class known only at run time.
 for since in (1, 3, 4, 5, 9):
     CASES += [
         nms(since, HEAPS, HEAP_SCORES, *thresholds(3, 0.5, 0.0)),
@@ -120,7 +120,7 @@ def rotated_boxes(batches: int, classes: int, count: int, seed: int = 0) -> tupl
     return boxes.astype(np.float32), random_boxes(batches, classes, count, seed)[1]
 
 
-def rotated(*inputs: Array, constants: Any = (), note: str = "", **attributes: object) -> Case:
+def nms_rotated(*inputs: Array, constants: Any = (), note: str = "", **attributes: object) -> Case:
     return Case("NMSRotated", 13, inputs, attributes, constants, 3, note=note)
 
 
@@ -130,18 +130,18 @@ TURNED = np.array(
 )
 for clockwise in (True, False):
     for iou in (0.0, 0.2, 0.5, 0.9):
-        CASES.append(rotated(TURNED, HEAP_SCORES, *thresholds(10, iou, 0.0), clockwise=clockwise))
+        CASES.append(nms_rotated(TURNED, HEAP_SCORES, *thresholds(10, iou, 0.0), clockwise=clockwise))
     CASES += [
-        rotated(*rotated_boxes(2, 2, 20), *thresholds(8, 0.3, 0.1), clockwise=clockwise),
-        rotated(*rotated_boxes(1, 3, 30, 1), *thresholds(30, 0.15, 0.0), clockwise=clockwise),
-        rotated(
+        nms_rotated(*rotated_boxes(2, 2, 20), *thresholds(8, 0.3, 0.1), clockwise=clockwise),
+        nms_rotated(*rotated_boxes(1, 3, 30, 1), *thresholds(30, 0.15, 0.0), clockwise=clockwise),
+        nms_rotated(
             *rotated_boxes(2, 2, 12, 2), *thresholds(5, 0.25, 0.2), clockwise=clockwise, sort_result_descending=False
         ),
     ]
 CASES += [
-    rotated(*rotated_boxes(2, 2, 7), *thresholds(5, 0.3, 0.2), output_type="i32", constants={2, 3, 4}),
-    rotated(*rotated_boxes(2, 2, 7), number([5], "i32"), number([0.3]), number([0.2])),
-    rotated(*(array.astype(np.float16) for array in rotated_boxes(1, 2, 7)), *thresholds(5, 0.3, 0.2)),
-    rotated(*rotated_boxes(1, 1, 1), *thresholds(5, 0.3, 0.2)),
+    nms_rotated(*rotated_boxes(2, 2, 7), *thresholds(5, 0.3, 0.2), output_type="i32", constants={2, 3, 4}),
+    nms_rotated(*rotated_boxes(2, 2, 7), number([5], "i32"), number([0.3]), number([0.2])),
+    nms_rotated(*(array.astype(np.float16) for array in rotated_boxes(1, 2, 7)), *thresholds(5, 0.3, 0.2)),
+    nms_rotated(*rotated_boxes(1, 1, 1), *thresholds(5, 0.3, 0.2)),
 ]
 attributes = {"iou_threshold": 0.2, "sort_result_type": "score", "sort_result_across_batch": True, "keep_top_k": 5}

@@ -6,7 +6,7 @@ import numpy as np
 
 from ir_exec.types import Array
 from tests.conformance.case import Case
-from tests.helpers.values import of_kind
+from tests.helpers.values import array_of
 
 F32 = np.float32
 SEARCHED = ("f16", "bf16", "f32", "f64", "i8", "u8", "i32", "i64")
@@ -38,7 +38,7 @@ for right in (True, False):
     CASES += [search(rising(2, 4), random(2, 3), constants, right_mode=right) for constants in ((0,), (1,))]
     CASES += [search(rising(5), random(2, 3), (0,), right_mode=right)]
     CASES += [
-        search(of_kind([1, 3, 3, 5], element_type), of_kind([3, 4, 0], element_type), right_mode=right)
+        search(array_of([1, 3, 3, 5], element_type), array_of([3, 4, 0], element_type), right_mode=right)
         for element_type in SEARCHED
     ]
     CASES += [search(rising(4), np.array([np.nan, np.inf, -np.inf], F32), right_mode=right)]

@@ -10,7 +10,7 @@ import numpy as np
 from ir_exec.types import Array
 from tests.conformance.case import Case
 from tests.helpers.box_cases import boxes, cast, distinct
-from tests.helpers.values import of_kind
+from tests.helpers.values import array_of
 
 NAN = float("nan")
 NUMBERS = ["bf16", "f16", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"]
@@ -43,7 +43,7 @@ def _topk(
     return Case(
         "TopK",
         opset,
-        (data, of_kind(k, element_type)),
+        (data, array_of(k, element_type)),
         attributes,
         constants=(1,) if is_constant else (),
         outputs=2,
@@ -94,7 +94,7 @@ CASES += [
     _topk(3, np.zeros((0, 3), np.float32), 2),
     _topk(3, np.ones((1,), np.float32), 1),
     *(
-        _topk(3, of_kind([[1, 5, 3, 0], [2, 9, 2, 9]], element_type), 3, mode=mode)
+        _topk(3, array_of([[1, 5, 3, 0], [2, 9, 2, 9]], element_type), 3, mode=mode)
         for element_type in NUMBERS
         for mode in ("max", "min")
     ),

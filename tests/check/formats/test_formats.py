@@ -27,7 +27,7 @@ def lines(path: str) -> list[str]:
 
 
 HERE = Places(folder=str(BAD.parent), root=str(BAD.parents[1]), lines_of=lines)
-"""As for a program that runs in the folder `tests` of the repository."""
+"""The paths for a program that runs in the folder `tests` of the repository."""
 
 
 def reports(*paths: Path) -> Reports:
@@ -61,7 +61,7 @@ def test_reports_equal_the_recorded_ones(name: str, monkeypatch: pytest.MonkeyPa
 
 
 class TestPlaces:
-    def test_paths_are_told_from_the_top_of_the_repository(self) -> None:
+    def test_paths_are_relative_to_repository_root(self) -> None:
         places = Places(folder="/home/user/repository/models", root="/home/user/repository")
         assert places.path("./net.xml").as_posix() == "models/net.xml"
         assert places.path("../docs/net.xml").as_posix() == "docs/net.xml"
@@ -73,7 +73,7 @@ class TestPlaces:
         assert places.path("/srv/net.xml").as_posix() == "/srv/net.xml"
         assert places.path("../net.xml").as_posix() == "/home/user/net.xml"
 
-    def test_what_is_not_known_changes_nothing(self) -> None:
+    def test_unknown_severities_change_nothing(self) -> None:
         assert Places().path("../net.xml").as_posix() == "../net.xml"
         assert Places().path(None).as_posix() == "<bytes>"
 
@@ -100,7 +100,7 @@ class TestSarif:
             (("nonsense",), True),
         ],
     )
-    def test_the_schema_refuses_what_is_wrong(self, path: tuple[str | int, ...], value: object) -> None:
+    def test_schema_refuses_invalid_reports(self, path: tuple[str | int, ...], value: object) -> None:
         log = json.loads(FORMATS["sarif"](ALL, HERE))
         entry = log["runs"][0]["results"][0]
         for step in path[:-1]:
@@ -205,8 +205,8 @@ def test_gitlab_code_quality() -> None:
 
 
 class TestJunit:
-    def test_what_readers_of_it_know(self) -> None:
-        """What the schema of the xUnit plugin of Jenkins holds; GitLab adds `file`."""
+    def test_elements_of_known_readers(self) -> None:
+        """The elements of the schema of the xUnit plugin of Jenkins; GitLab adds `file`."""
         attributes = {
             "testsuites": {"name", "time", "tests", "failures", "disabled", "errors"},
             "testsuite": {"name", "tests", "failures", "errors", "time", "skipped", "timestamp", "hostname", "id"},
@@ -261,7 +261,7 @@ def test_junit_of_names_that_xml_cannot_hold() -> None:
 
 
 class TestHostileNames:
-    """Whatever a file calls its layers, no report holds more lines or characters than ir_exec itself writes."""
+    """Reports with hostile layer names hold no more lines or characters than ir_exec itself writes."""
 
     ID = "7\n::error::owned"
     NAME = "n\x1b[31m\x85\u202e\u200b\ufeff\r\n##[error]x"
@@ -285,7 +285,7 @@ class TestHostileNames:
         assert "n\\" + "x1b" in told.replace("\\\\", "\\")
         assert not any(line.strip().startswith(("::error::owned", "::warning::.xml")) for line in told.split("\n"))
 
-    def test_github_has_a_line_for_each_finding_errors_first(self) -> None:
+    def test_github_lists_errors_first(self) -> None:
         lines = FORMATS["github"](self.reports(), Places()).split("\n")
         assert [line.split(" ")[0] for line in lines] == ["::error"] * 2 + ["::warning"] * 3 + ["::notice"]
 

@@ -42,7 +42,7 @@ def test_the_schema_is_current() -> None:
     )
 
 
-def test_the_versions_that_differ_are_told(tmp_path: Path) -> None:
+def test_differing_versions_are_reported(tmp_path: Path) -> None:
     run("bundle", GNN, *INPUTS, "--output", tmp_path / "b.zip")
     with zipfile.ZipFile(tmp_path / "b.zip") as archive:
         contents = {name: archive.read(name) for name in archive.namelist()}
@@ -130,14 +130,14 @@ def test_more_reports_than_a_bundle_has_members(tmp_path: Path, monkeypatch: pyt
     assert not (tmp_path / "c.zip").exists()
 
 
-def test_a_command_that_is_too_long_for_a_bundle(tmp_path: Path) -> None:
+def test_command_too_long_for_a_bundle(tmp_path: Path) -> None:
     command = f"{sys.executable} -c exit(1) {'x' * 2**20}"
     result = run("bundle", GNN, *INPUTS, "--output", tmp_path / "b.zip", "--until", command)
     assert result.exit_code == 2
     assert not (tmp_path / "b.zip").exists()
 
 
-def test_a_bundle_that_is_run_as_a_model(tmp_path: Path) -> None:
+def test_bundle_runs_as_a_model(tmp_path: Path) -> None:
     path = tmp_path / "b.zip"
     assert CliRunner().invoke(main, ["bundle", str(GNN), "-o", str(path)]).exit_code == 0
     for command in ("run", "check", "inspect"):

@@ -59,7 +59,7 @@ def test_several_files_and_none_twice() -> None:
     assert summary(result) == mentions(2, 120, 0, 1, 0)
 
 
-def test_colours_on_request_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_colors_on_request_only(monkeypatch: pytest.MonkeyPatch) -> None:
     arguments = ["check", str(BAD / "IR107-cycle.xml")]
     monkeypatch.delenv("NO_COLOR", raising=False)
     assert "\x1b[31m" in CliRunner().invoke(main, arguments, color=True).stdout
@@ -71,7 +71,7 @@ def test_colours_on_request_only(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "\x1b[31m" in CliRunner().invoke(main, arguments).stdout
 
 
-def test_the_bin_means_the_xml_beside_it() -> None:
+def test_bin_path_selects_its_xml() -> None:
     result = run(GOOD.with_suffix(".bin"), GOOD)
     assert result.exit_code == 0
     assert summary(result) == mentions(1, 116, 0, 0, 0, 2)
@@ -97,7 +97,7 @@ class TestFolders:
         assert "skipped" in result.stdout
         assert mentions(1, ".xml") in result.stdout.splitlines()
 
-    def test_what_was_meant_to_be_ir_is_not_skipped(self, folder: Path) -> None:
+    def test_damaged_ir_file_is_not_skipped(self, folder: Path) -> None:
         (folder / "build.bin").write_bytes(b"")
         result = run(folder)
         assert "error[IR004 not-ir]" in result.stdout
@@ -117,7 +117,7 @@ class TestFolders:
 
 @pytest.mark.skipif(os.name != "posix", reason="elsewhere all names are Unicode")
 @pytest.mark.parametrize("name", [*FORMATS, "text"])
-def test_names_that_are_no_utf_8(name: str, tmp_path: Path) -> None:
+def test_names_in_invalid_utf_8(name: str, tmp_path: Path) -> None:
     folder = os.path.join(os.fsencode(tmp_path), b"n\xffn")
     os.mkdir(folder)
     with open(os.path.join(folder, b"b\xe9.xml"), "wb") as file:
@@ -137,7 +137,7 @@ class TestUnusable:
         assert result.exit_code == 2
         assert "error[IR001 unreadable-path]" in result.stdout
 
-    def test_the_other_files_are_checked_all_the_same(self) -> None:
+    def test_other_files_are_still_checked(self) -> None:
         result = run("no/such.xml", BAD / "IR107-cycle.xml")
         assert result.exit_code == 2
         assert summary(result) == mentions(2, 4, 0, 2, 0)
@@ -150,7 +150,7 @@ class TestUnusable:
 
 
 class TestJson:
-    def test_what_it_holds(self) -> None:
+    def test_summary_contents(self) -> None:
         path = BAD / "IR601-declared-dims.xml"
         result = run("--format", "json", path, GOOD)
         assert result.exit_code == 1
@@ -182,6 +182,7 @@ class TestJson:
                 "layer_type": "ReLU",
                 "kind": "layer",
                 "port": "output",
+                "source": None,
             },
             "related": [],
             "source": None,
@@ -228,7 +229,7 @@ class TestOrder:
         assert "--level" not in result.stdout
 
     @pytest.mark.parametrize("options", [("--level", "warning"), ("--level", "error"), ("--quiet",)])
-    def test_infos_that_are_not_wanted_are_not_counted(self, folder: Path, options: tuple[str, ...]) -> None:
+    def test_unselected_infos_are_not_counted(self, folder: Path, options: tuple[str, ...]) -> None:
         assert not [line for line in run(folder, *options).stdout.splitlines()[:-1] if "IR508" in line]
 
     def test_other_formats_have_all_findings(self, folder: Path) -> None:

@@ -45,7 +45,7 @@ class TestWhatIf:
 
     @pytest.mark.parametrize("text", ["x[5,3]", "x=5,3", "x=[5,3]", "[5,3]", "5,3"])
     def test_one_syntax_for_shapes(self, text: str, tmp_path: Path) -> None:
-        """What `check` takes `run` and `inspect` take too, and the name may be left out for a single input."""
+        """`check`, `run` and `inspect` share one syntax for shapes; the name may be omitted for a single input."""
         path = tmp_path / "relu.xml"
         dims = (-1, 3)
         relu = layer(1, "ReLU", inputs=[port(0, dims=dims)], outputs=[port(1, dims=dims, names="y")])
@@ -62,7 +62,7 @@ class TestWhatIf:
             assert shown.exit_code == 0, shown.output
             assert re.search(r"^y +f32 +\[5,3\]", shown.stdout, re.MULTILINE)
 
-    def test_new_shapes_of_outputs_are_shown_only_where_shapes_are_asked_for(self) -> None:
+    def test_output_shapes_are_shown_only_for_new_shapes(self) -> None:
         outputs = json.loads(run(GOOD, "--batch", "2", "--format", "json").stdout)["files"][0]["outputs"]
         for batch, count in (((), 0), (("--batch", "2"), 1)):
             lines = [line.split() for line in run(GOOD, *batch).stdout.splitlines()]
@@ -77,7 +77,7 @@ class TestWhatIf:
         assert (result.exit_code, result.stdout) == (2, "")
         assert result.stderr.startswith("error: --shape: ")
 
-    def test_an_input_that_there_is_not(self) -> None:
+    def test_missing_input_is_reported(self) -> None:
         result = run(GOOD, "--shape", "z[1]")
         assert result.exit_code == 2
         assert mentions("z", "a", "b", "c") in result.stdout.splitlines()
@@ -280,7 +280,7 @@ class TestFix:
         result = run(MIXED, "--diff")
         assert mentions("IR116", "IR204", "IR503") in result.stderr.splitlines()
 
-    def test_what_is_fixed_in_part(self, tmp_path: Path) -> None:
+    def test_partial_fix(self, tmp_path: Path) -> None:
         for suffix in (".xml", ".bin"):
             shutil.copy(MIXED.with_suffix(suffix), tmp_path / f"net{suffix}")
         result = run("net.xml", "--fix")
@@ -319,7 +319,7 @@ def test_a_file_by_two_paths_is_one(tmp_path: Path) -> None:
         assert summary(run(*paths)).startswith("1 file: ")
 
 
-def test_a_baseline_is_relative_to_its_settings_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_baseline_is_relative_to_settings_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "deep").mkdir()
     (tmp_path / "settings").mkdir()
     shutil.copy(BAD / "IR107-cycle.xml", tmp_path / "deep" / "net.xml")

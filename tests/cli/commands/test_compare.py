@@ -28,7 +28,7 @@ def run(*arguments: str | Path) -> Result:
 
 
 def norm(ours: Array, reference: Array) -> float:
-    """A metric of one's own."""
+    """A custom metric."""
     return float(np.linalg.norm(ours - reference))
 
 
@@ -168,7 +168,7 @@ def test_the_schemas_are_current(schema: str) -> None:
 
 
 class TestReferencesThatCannotBeRead:
-    """Nothing that is said of them is about inputs that were drawn."""
+    """No message about them concerns drawn inputs."""
 
     def test_a_missing_file(self) -> None:
         result = run(GNN, "--with", "missing.npz", "--shape", "features=5,4", "--shape", "edges=2,6")
@@ -231,7 +231,7 @@ def test_calls_that_cannot_be(more: tuple[str, ...], message: mentions, monkeypa
 
 
 @pytest.mark.parametrize("output_format", ["text", "json", "csv", "html", "junit"])
-def test_a_report_in_a_file_leaves_the_verdict_in_the_terminal(output_format: str, tmp_path: Path) -> None:
+def test_report_file_keeps_verdict_in_terminal(output_format: str, tmp_path: Path) -> None:
     path = tmp_path / "report"
     result = run(GNN, "--with", GNN, "--format", output_format, "-o", path)
     assert result.exit_code == 0, result.output

@@ -66,7 +66,7 @@ def test_an_export_is_named() -> None:
 
 
 @pytest.mark.parametrize("name", ["conv_zoo", "embedding_bag_dlrm"])
-def test_outputs_with_tensor_names_are_compared_with_an_export(name: str) -> None:
+def test_outputs_with_tensor_names_match_an_export(name: str) -> None:
     report = json.loads(run(NETWORKS / f"{name}.xml", "--with", "onnxruntime", "--format", "json").stdout)
     assert report["verdict"] == "equal"
     assert {output["status"] for output in report["output_results"]} <= {"equal", "close"}

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[3]
 @pytest.fixture(autouse=True)
 def faulty(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """A device on which every Floor is wrong, but for tests of real devices."""
-    if request.node.name != "test_a_device_that_is_not_there":
+    if request.node.name != "test_missing_device_is_reported":
         monkeypatch.setattr(running, "device_of", lambda *a, **k: FaultyDevice(wrong=["Floor"]))
 
 
@@ -68,13 +68,13 @@ def test_junit_and_html() -> None:
     assert "<h1>Operators on faulty (TEST)</h1>" in run("--types", "Floor", "--format", "html").stdout
 
 
-def test_a_device_that_is_not_there() -> None:
+def test_missing_device_is_reported() -> None:
     result = run("--device", "NPU")
     assert (result.exit_code, result.stdout) == (2, "")
     assert "IR705" in result.stderr
 
 
-def test_a_type_that_is_not_there() -> None:
+def test_unknown_type_is_reported() -> None:
     result = run("--types", "Gathr")
     assert (result.exit_code, result.stdout) == (2, "")
     assert "Gathr" in result.stderr

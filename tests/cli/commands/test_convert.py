@@ -56,7 +56,7 @@ def test_weights_as_f16(tmp_path: Path) -> None:
     )
 
 
-def test_what_cannot_be_converted_is_told(tmp_path: Path) -> None:
+def test_inconvertible_parts_are_reported(tmp_path: Path) -> None:
     proto = model("g (uint8[2] x) => (uint8[H,W,3] y) { y = ImageDecoder(x) }", opset=20)
     out = tmp_path / "out.xml"
     result = CliRunner().invoke(main, ["convert", str(write_model(tmp_path, proto)), "-o", str(out)])
@@ -86,7 +86,7 @@ def test_constants_are_folded(tmp_path: Path) -> None:
 
 
 def padded_network(folder: Path) -> Path:
-    """A network of which the newest OpenVINO says two layers in newer versions than 2023.0 has."""
+    """A network whose version 2023.0 layers the newest OpenVINO reports as two newer layers."""
     proto = model("g (float[2,1,8] x) => (float[2,10] y) { p = Pad(x, pads) y = Squeeze(p, axes) }", opset=18)
     proto.graph.initializer.append(numpy_helper.from_array(np.array([0, 0, 1, 0, 0, 1]), "pads"))
     proto.graph.initializer.append(numpy_helper.from_array(np.array([1]), "axes"))
@@ -106,7 +106,7 @@ def test_an_older_release(tmp_path: Path) -> None:
         )
 
 
-def test_what_an_older_release_has_not_is_named(tmp_path: Path) -> None:
+def test_layers_newer_than_the_release_are_named(tmp_path: Path) -> None:
     proto = model("g (int32[2] x) => (int32[2] y) { y = BitwiseNot(x) }", opset=18)
     proto.graph.node[0].name = "invert"
     path, out = write_model(tmp_path, proto), tmp_path / "out.xml"
@@ -117,7 +117,7 @@ def test_what_an_older_release_has_not_is_named(tmp_path: Path) -> None:
         assert not out.exists()
 
 
-def test_a_release_that_does_not_read_the_ir_version(tmp_path: Path) -> None:
+def test_release_not_reading_the_ir_version(tmp_path: Path) -> None:
     path = network(tmp_path)
     result = CliRunner().invoke(main, ["convert", str(path), "-o", str(tmp_path / "out.xml"), "--target", "2021.4"])
     assert result.exit_code == 1
@@ -126,7 +126,7 @@ def test_a_release_that_does_not_read_the_ir_version(tmp_path: Path) -> None:
     assert result.exit_code == 2
 
 
-def test_the_file_says_what_made_it(tmp_path: Path) -> None:
+def test_file_records_its_producer(tmp_path: Path) -> None:
     model = convert(network(tmp_path), "--shape", "x[4,8]", "--fold", "--to-opset", "13")
     children = {child.name: child for child in model.document.rt_info.children}
     assert children["ir_exec_version"].attributes == {"value": ir_exec.__version__}

@@ -102,7 +102,7 @@ def test_arguments_that_cannot_be_used(tmp_path: Path, options: list[str]) -> No
 
 
 @pytest.mark.parametrize("options", [[], ["--external-data"]])
-def test_a_full_disk_is_one_message_and_leaves_nothing(
+def test_full_disk_is_one_message_and_leaves_no_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str]
 ) -> None:
     x = build.parameter([64], "f32", name="x")

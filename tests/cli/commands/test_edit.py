@@ -94,7 +94,7 @@ def test_layers_are_told(
     np.testing.assert_allclose(output.ravel(), expected, rtol=1e-6)
 
 
-def test_a_layer_that_replaces_another_keeps_its_name_and_what_both_have(path: Path) -> None:
+def test_replacing_layer_keeps_name_and_common_attributes(path: Path) -> None:
     model = edit_model(path, "--set-attribute", "soft.axis=0", "--replace", "soft=LogSoftmax")
     (layer,) = (layer for layer in model.document.layers if layer.type == "LogSoftmax")
     assert (layer.name, layer.data["axis"]) == ("soft", "0")
@@ -109,7 +109,7 @@ def test_layers_inside_of_bodies(path: Path) -> None:
     assert output.tolist() == [-2, -4]
 
 
-def test_element_types_and_files_that_are_replaced(path: Path) -> None:
+def test_replaced_element_types_and_files(path: Path) -> None:
     x = build.parameter([2], name="x")
     build.model(build.result(build.relu(x), name="y")).save(path)
     out = path.with_name("out.xml")

@@ -30,7 +30,7 @@ def test_all() -> None:
     assert [line[:5] for line in lines] == [str(code) for code in Code]
 
 
-def test_a_rule_that_there_is_not() -> None:
+def test_unknown_rule_is_reported() -> None:
     result = run("IR199")
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == mentions("IR199", "ir-exec explain")

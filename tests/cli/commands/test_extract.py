@@ -39,7 +39,7 @@ def test_a_part_with_its_values(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "count"), [((), 2), (("--seed", "0"), 4), (("--shape", "features[5,4],edges[2,6]"), 4), (INPUTS, 4)]
 )
-def test_values_are_written_where_inputs_are_asked_for(options: tuple[str, ...], count: int, tmp_path: Path) -> None:
+def test_values_are_written_for_inputs(options: tuple[str, ...], count: int, tmp_path: Path) -> None:
     result = run("extract", GNN, "--to", "nothing", "--output", tmp_path / "cut.xml", *options)
     assert result.exit_code == 0, result.output
     assert len(list(tmp_path.iterdir())) == count

@@ -56,7 +56,7 @@ def test_inferred_types_go_beyond_the_declared_ones() -> None:
     assert table(result, "Inputs")[0][:3] == ["x", "f32", "[?,?]"]
 
 
-def test_operators_that_are_missing() -> None:
+def test_missing_operators() -> None:
     result = inspect(BAD / "IR902-extension-operator.xml")
     assert result.exit_code == 0
     assert ["MyOp", "my_extension", "1", "not", "implemented"] in table(result, "Operators")
@@ -120,7 +120,7 @@ def old_network(tail: str) -> bytes:
     return net([image, greater, last], [(0, 0, 1, 0), (0, 0, 1, 1), (1, 2, 2, 0)], version=10, tail=tail)
 
 
-def test_version_10_is_shown_as_it_is_in_the_file(tmp_path: Path) -> None:
+def test_version_10_is_shown_as_stored(tmp_path: Path) -> None:
     path = tmp_path / "old.xml"
     meta = '<meta_data><MO_version value="2021.4.2-3974"/></meta_data><quantization_parameters/>'
     path.write_bytes(old_network(meta))
@@ -193,7 +193,7 @@ def test_shapes_that_do_not_fit() -> None:
 
 
 class TestLayer:
-    def test_attributes_and_neighbours(self) -> None:
+    def test_attributes_and_neighbors(self) -> None:
         result = inspect(NETWORKS / "script_if.xml", "--layer", "aten::linear/MatMul")
         assert result.exit_code == 0, result.output
         assert result.stdout.splitlines()[:2] == [

@@ -55,7 +55,7 @@ def rows(result: Result, title: str) -> list[list[str]]:
     return [line.split() for line in lines[start + 3 : end]]
 
 
-def test_the_summary_is_that_of_the_file(path: Path) -> None:
+def test_summary_equals_the_file(path: Path) -> None:
     result = inspect(path)
     assert result.exit_code == 0, result.output
     assert rows(result, "Inputs") == [["x", "f32[N,2,4,4]"], ["c", "boolean[]"]]
@@ -110,13 +110,13 @@ def test_all_nodes_and_layers(path: Path) -> None:
     assert "conv/WithoutBiases" in result.stdout
 
 
-def test_names_that_are_not_there(path: Path) -> None:
+def test_missing_names_are_reported(path: Path) -> None:
     result = inspect(path, "--layer", "con")
     assert result.exit_code == 2
     assert "conv" in result.output
 
 
-def test_what_cannot_be_said_in_ir_is_shown_all_the_same(tmp_path: Path) -> None:
+def test_layers_without_ir_equivalent_are_shown(tmp_path: Path) -> None:
     unknown = model("g (float[2] x) => (float[2] y) { y = own.Mine(x) }", further='"own" : 3')
     result = inspect(write_model(tmp_path, unknown))
     assert result.exit_code == 1

@@ -104,13 +104,13 @@ def test_every_operator_names_a_page(cls: type[Op]) -> None:
     assert page == "scaled-dot-product-attention" or page.rpartition("-")[2].isdigit()
 
 
-def test_a_version_is_told_with_what_it_builds_on() -> None:
+def test_version_is_described_with_its_base() -> None:
     text = description_of(resolve("RDFT", "opset9"))
     assert mentions("DFT") in text.splitlines()
     assert mentions("signal_size") in text.splitlines()
 
 
-def test_a_description_has_the_attributes_that_a_family_shares() -> None:
+def test_description_includes_shared_attributes() -> None:
     assert "auto_broadcast: `numpy`" in description_of(resolve("Add", "opset1"))
     lines = description_of(resolve("Convolution", "opset1")).splitlines()
     assert mentions("pads_begin") in lines
@@ -118,12 +118,12 @@ def test_a_description_has_the_attributes_that_a_family_shares() -> None:
     assert "output = data" not in description_of(resolve("SoftMax", "opset1"))
 
 
-def test_notes_are_the_sentences_that_compare() -> None:
+def test_notes_are_complete_sentences() -> None:
     assert notes_of(resolve("GatherElements", "opset6")) == [mentions("OpenVINO", "indices", 0)]
     assert notes_of(resolve("Abs", "opset1")) == []
 
 
-def test_the_page_links_only_to_what_is_there() -> None:
+def test_page_links_have_targets() -> None:
     page = operators_page()
     links = {part.split(")")[0] for part in page.split("](#")[1:]}
     assert links

@@ -114,7 +114,7 @@ def test_plan_of_a_model_without_steps(form: tuple[str, ...], layers: int, tmp_p
         assert json.loads(result.stdout)["steps"] == 0
 
 
-def test_plan_as_text_shows_fusions_that_nearly_matched() -> None:
+def test_plan_text_shows_near_fusions() -> None:
     result = run("--plan", ROOT / "tests" / "networks" / "conv_zoo.xml")
     assert result.exit_code == 0, result.output
     rows = [line for line in result.stdout.splitlines() if "fuse_activation" in line]

@@ -71,7 +71,7 @@ def test_csv(folder: Path) -> None:
     assert len(result.stdout.strip().splitlines()) == 7
 
 
-def test_the_page_has_the_effects_as_colours(folder: Path) -> None:
+def test_page_shows_effects_as_colors(folder: Path) -> None:
     options = ("--inputs", str(folder / "in.npz"), "--max-loss", "0.5")
     assert report(folder, *options, "--format", "html", "-o", str(folder / "page.html")).exit_code == 1
     assert (folder / "page.html").stat().st_size > 10_000
@@ -94,7 +94,7 @@ def test_bad_options(folder: Path, options: tuple[str, ...]) -> None:
     assert report(folder, *options).exit_code == 2
 
 
-def test_a_network_that_is_not_quantized(folder: Path) -> None:
+def test_unquantized_network(folder: Path) -> None:
     plain = str(folder / "plain.xml")
     result = CliRunner().invoke(main, ["quantize-report", plain, "--with", plain])
     assert result.exit_code == 2

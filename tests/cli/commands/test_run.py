@@ -120,7 +120,7 @@ class TestOutputs:
         assert times == sorted(times)
         assert report["as_expected"] is None
 
-    def test_what_was_expected_in_json(self, sum_file: Path, input_options: list[str], tmp_path: Path) -> None:
+    def test_expected_values_in_json(self, sum_file: Path, input_options: list[str], tmp_path: Path) -> None:
         for value, is_expected in ((7, False), (1, True)):
             np.savez(tmp_path / "expected.npz", out=np.array([[value, 3, -np.inf], [4, 4, np.nan]], np.float32))
             result = run(sum_file, *input_options, "--format", "json", "--expected", tmp_path / "expected.npz")
@@ -154,7 +154,7 @@ class TestOutputs:
 
 
 class TestInputs:
-    def test_they_are_drawn(self, sum_file: Path) -> None:
+    def test_missing_inputs_are_drawn(self, sum_file: Path) -> None:
         first, again, other = run(sum_file), run(sum_file), run(sum_file, "--seed", "7")
         assert first.exit_code == 0, first.output
         assert rows(first, "Inputs") == [
@@ -164,7 +164,7 @@ class TestInputs:
         assert rows(first, "Outputs") == rows(again, "Outputs")
         assert rows(first, "Outputs") != rows(other, "Outputs")
 
-    def test_what_shows_nothing_is_drawn_again(self, tmp_path: Path) -> None:
+    def test_uninformative_draws_are_repeated(self, tmp_path: Path) -> None:
         x = build.parameter("2,8", "f32", name="x")
         square = build.multiply(x, x)
         build.model(build.sqrt(build.subtract(np.float32(1), square))).save(tmp_path / "root.xml")
@@ -317,7 +317,7 @@ class TestInputs:
 
 
 class TestErrors:
-    def test_an_unknown_operator_has_a_hint_about_extensions(self) -> None:
+    def test_unknown_operator_has_extension_hint(self) -> None:
         result = CliRunner().invoke(main, ["run", str(BAD / "IR902-extension-operator.xml")])
         assert result.exit_code == 1
         assert result.stderr == mentions("IR901", "MyOp", "my_extension", "--extension", "register_op")
@@ -364,7 +364,7 @@ class TestErrors:
         assert result.exit_code == 1
         assert result.stderr == mentions("error[IR506 input-array-shape]", "x", "[2,5]", "[?,3]")
 
-    def test_a_run_that_fails_names_its_layer(self, sum_file: Path) -> None:
+    def test_failed_run_names_its_layer(self, sum_file: Path) -> None:
         result = run(sum_file, "--shape", "x=2,3", "--shape", "y=5,3")
         assert result.exit_code == 1
         assert "error[IR504 no-broadcast]" in result.stderr
@@ -388,7 +388,7 @@ class TestErrors:
         assert result.stderr.count("error[") == 1
         assert mentions(f"ir-exec check {path}") in result.stderr.splitlines()
 
-    def test_operators_that_are_missing(self) -> None:
+    def test_missing_operators(self) -> None:
         result = run(BAD / "IR902-extension-operator.xml")
         assert result.exit_code == 1
         assert "error[IR901 operator-not-implemented]" in result.stderr
@@ -443,7 +443,7 @@ def test_statistics(array: Any, expected: tuple[str, str, str, str]) -> None:
 
 
 def test_as_a_program_of_its_own() -> None:
-    """In a pipe no line is cut and nothing is coloured."""
+    """In a pipe no line is cut and nothing is colored."""
     code = "from ir_exec.cli import main; main()"
     command = [sys.executable, "-c", code, "inspect", str(GNN), "--layers"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -474,7 +474,7 @@ def libc(monkeypatch: pytest.MonkeyPatch) -> LibC:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="only POSIX systems have a C library to set")
-def test_the_command_sets_the_allocator_and_the_library_does_not(libc: LibC, sum_file: Path) -> None:
+def test_only_the_command_sets_the_allocator(libc: LibC, sum_file: Path) -> None:
     ir_exec.compile_model(sum_file)
     assert libc.settings == []
     assert run(sum_file).exit_code == 0

@@ -76,7 +76,7 @@ def test_processes_do_the_same(work_folder: Path) -> None:
         assert outputs(f"one/{index}.npz") == outputs(f"two/{index}.npz")
 
 
-def test_it_goes_on_where_it_stopped(work_folder: Path) -> None:
+def test_batch_resumes_after_interruption(work_folder: Path) -> None:
     call("run", "net.xml", "--inputs", "data/*.npz", "--output", "out")
     written = Path("out/3.npz").stat().st_mtime_ns
     lines = Path("out/manifest.jsonl").read_text().splitlines(keepends=True)

@@ -41,7 +41,7 @@ class TestTrace:
         assert result.exit_code == 0, result.output
         assert list(Trace(tmp_path)) == ["Split_15893:0", "Split_15893:1"]
 
-    def test_the_shapes_that_were_drawn_are_told(self, tmp_path: Path) -> None:
+    def test_drawn_shapes_are_printed(self, tmp_path: Path) -> None:
         result = run("trace", GNN, "--seed", "4", "--shape", "features[3,?]", "--output", tmp_path)
         assert result.exit_code == 0, result.output
         assert result.stderr.splitlines()[0] == mentions(4, "features", "f32[3,4]", "edges", "i64[2,8]", 3)

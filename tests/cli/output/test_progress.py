@@ -1,4 +1,4 @@
-"""The spinner of a command: after a second on a terminal, until the first output or bar."""
+"""The spinner of a command: after a second on a terminal without an output or a bar."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from ir_exec.cli import main
 from ir_exec.cli.output import progress
 from ir_exec.cli.output.progress import LayerBar, Spinner, Steps
-from ir_exec.cli.output.terminal import echo, print_report, show_json
+from ir_exec.cli.output.terminal import echo, print_report, show_json, write
 from ir_exec.cli.parallel import Bar
 
 SAMPLES = Path(__file__).parents[3] / "samples"
@@ -80,6 +80,36 @@ def open_bar() -> None:
         pass
 
 
+class Timers:
+    """Timers that fire when a test calls `fire`."""
+
+    def __init__(self) -> None:
+        self.waiting: list[Callable[[], None]] = []
+
+    def __call__(self, seconds: float, function: Callable[[], None]) -> Timers:
+        self.waiting.append(function)
+        return self
+
+    def start(self) -> None:
+        pass
+
+    def cancel(self) -> None:
+        self.waiting.clear()
+
+    def fire(self) -> None:
+        """Let the seconds of the only waiting timer pass."""
+        (function,) = self.waiting
+        self.waiting.clear()
+        function()
+
+
+@pytest.fixture
+def timers(monkeypatch: pytest.MonkeyPatch) -> Timers:
+    timers = Timers()
+    monkeypatch.setattr(progress, "Timer", timers)
+    return timers
+
+
 @pytest.mark.parametrize(
     "output",
     [
@@ -92,7 +122,7 @@ def open_bar() -> None:
         open_bar,
     ],
 )
-def test_outputs_and_bars_end_a_spinner(
+def test_outputs_and_bars_hide_a_spinner(
     output: Callable[[], None], stderr: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ir_exec.cli.parallel.shows_progress", lambda: True)
@@ -101,8 +131,67 @@ def test_outputs_and_bars_end_a_spinner(
         spinner.show()
         output()
         assert not spinner.is_shown
-        spinner.show()
+
+
+def test_spinner_returns_after_a_while_without_output(stderr: Terminal, timers: Timers) -> None:
+    with Spinner("convert") as spinner:
+        timers.fire()
+        assert spinner.is_shown
+        echo("first")
         assert not spinner.is_shown
+        timers.fire()
+        assert spinner.is_shown
+        echo("second")
+        timers.fire()
+        assert spinner.is_shown
+
+
+def test_spinner_waits_for_silence(stderr: Terminal, timers: Timers) -> None:
+    with Spinner("check") as spinner:
+        for _ in range(3):
+            echo("a line")
+            timers.fire()
+            assert not spinner.is_shown
+        timers.fire()
+        assert spinner.is_shown
+
+
+def test_many_outputs_start_one_timer(stderr: Terminal, timers: Timers) -> None:
+    with Spinner("check"):
+        timers.fire()
+        for _ in range(100):
+            echo("a line")
+        assert len(timers.waiting) == 1
+
+
+def test_spinner_is_hidden_during_a_bar(stderr: Terminal, timers: Timers, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    with Spinner("run") as spinner:
+        with LayerBar(None) as bar:
+            bar.advance("a layer")
+            for _ in range(3):
+                timers.fire()
+                assert not spinner.is_shown
+        timers.fire()
+        assert spinner.is_shown
+
+
+def test_spinner_is_hidden_while_steps_or_a_line_are_unfinished(stderr: Terminal, timers: Timers) -> None:
+    with Spinner("profile") as spinner:
+        with Steps() as steps:
+            steps.tell("a step")
+            timers.fire()
+            timers.fire()
+            assert not spinner.is_shown
+        write("half of ", nl=False)
+        timers.fire()
+        timers.fire()
+        assert not spinner.is_shown
+        write("a line")
+        timers.fire()
+        timers.fire()
+        assert spinner.is_shown
+    assert timers.waiting == []
 
 
 def test_an_error_ends_a_spinner(stderr: Terminal) -> None:

@@ -177,7 +177,7 @@ def state_of(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_every_option_that_writes_is_an_output() -> None:
+def test_writing_options_are_outputs() -> None:
     assert set(outputs()) == set(OUTPUTS)
     assert {name for name, _ in outputs()} == set(ARGUMENTS)
     for name, command in commands():
@@ -257,7 +257,9 @@ def test_force_replaces_files_of_other_formats(folder: Path, command: str, optio
 
 @pytest.mark.parametrize("spelling", ["same", "detour", "link", "hard link"])
 @pytest.mark.parametrize(("command", "option", "source"), sources())
-def test_a_file_that_is_read_is_refused(folder: Path, command: str, option: str, source: str, spelling: str) -> None:
+def test_writing_to_the_input_file_is_refused(
+    folder: Path, command: str, option: str, source: str, spelling: str
+) -> None:
     """Each file is named by an option that reads, and by one that writes; --force makes no difference."""
     default = OUTPUTS[command, option][0]
     path = folder / f"read{Path(default).suffix or '.txt'}"
@@ -292,7 +294,7 @@ def test_the_model_and_its_weights_are_refused(folder: Path, command: str, optio
 
 
 @pytest.mark.parametrize("command", ["convert", "edit", "extract", "reduce"])
-def test_weights_that_the_model_reads_are_not_replaced(folder: Path, command: str) -> None:
+def test_weights_read_by_model_are_not_replaced(folder: Path, command: str) -> None:
     """The .bin next to the output is the weights file of the input, or belongs to no model."""
     models = folder / "models"
     shutil.copy(models / "other.xml", folder / "mine.xml")
@@ -318,7 +320,7 @@ def test_a_link_to_the_weights_of_another_model(folder: Path, command: str) -> N
     assert state_of(folder) == before
 
 
-def test_the_weights_of_an_option_are_not_replaced(folder: Path) -> None:
+def test_weights_passed_as_option_are_not_replaced(folder: Path) -> None:
     models = folder / "models"
     shutil.copy(models / "model.xml", folder / "out.xml")
     shutil.copy(models / "model.bin", folder / "out.bin")
@@ -423,7 +425,7 @@ def test_external_data_of_onnx_files_is_refused(folder: Path) -> None:
     assert run("run", "a.onnx").exit_code == 0
 
 
-def test_external_data_of_another_name_is_not_replaced_by_a_conversion(folder: Path) -> None:
+def test_conversion_keeps_foreign_external_data(folder: Path) -> None:
     pytest.importorskip("onnx")
     model_with(1.5, 2**12).save(folder / "models" / "large.xml")
     assert run("convert", folder / "models" / "large.xml", "-o", "a.onnx", "--external-data").exit_code == 0
@@ -436,7 +438,7 @@ def test_external_data_of_another_name_is_not_replaced_by_a_conversion(folder: P
 
 
 @pytest.mark.parametrize("force", [[], ["--force"]])
-def test_folders_with_files_that_are_read_are_refused(folder: Path, force: list[str]) -> None:
+def test_folders_containing_inputs_are_refused(folder: Path, force: list[str]) -> None:
     model = folder / "models" / "model.xml"
     assert run("trace", model, "-o", "values").exit_code == 0
     value = next(Path("values").glob("*x*.npy"))
@@ -455,7 +457,7 @@ def test_folders_with_files_that_are_read_are_refused(folder: Path, force: list[
 
 
 @pytest.mark.parametrize("force", [[], ["--force"]])
-def test_files_of_a_folder_that_is_read_are_refused(folder: Path, force: list[str]) -> None:
+def test_files_in_an_input_folder_are_refused(folder: Path, force: list[str]) -> None:
     model = folder / "models" / "model.xml"
     assert run("trace", model, "-o", "values").exit_code == 0
     for name in ("config", "toml", "npz", "safetensors"):
@@ -504,7 +506,7 @@ def test_the_default_page_is_an_output(folder: Path) -> None:
     assert state_of(folder) == before
 
 
-def test_a_junit_report_is_replaced_by_a_junit_report(folder: Path) -> None:
+def test_junit_report_may_be_replaced(folder: Path) -> None:
     model = folder / "models" / "model.xml"
     for _ in range(2):
         assert run("check", model, "--format", "junit", "-o", "junit.xml").exit_code == 0
@@ -524,7 +526,7 @@ def test_empty_files_are_replaced(folder: Path) -> None:
 
 @pytest.mark.parametrize("state", ["read-only", "hard link", "folder", "no folder"])
 @pytest.mark.parametrize(("command", "option"), [output for output in sorted(OUTPUTS) if OUTPUTS[output][1]])
-def test_a_path_that_cannot_be_written_is_refused_at_once(
+def test_unwritable_path_is_refused_early(
     folder: Path, monkeypatch: pytest.MonkeyPatch, command: str, option: str, state: str
 ) -> None:
     default, replaceable = OUTPUTS[command, option]

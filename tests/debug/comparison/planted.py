@@ -178,7 +178,7 @@ def _constant(layers: list[Element], weights: bytearray, random: Random) -> list
 
 
 def visible(good: Model, fault: Planted, inputs: list[Array]) -> bool:
-    """Whether the changed network runs, and its layer gives other values: no fault is to be found elsewhere."""
+    """Return True if the changed network runs, and its layer gives other values: no fault is elsewhere."""
     try:
         bad = read_model(fault.xml, weights=fault.weights)
         mine, theirs = _values(good, inputs, fault.paths), _values(bad, inputs, fault.paths)
@@ -212,7 +212,7 @@ def _differs(mine: Array, theirs: Array) -> bool:
 def faults(
     xml: bytes, weights: bytes, inputs: list[Array], *, count: int, seed: int, bodies: bool = False
 ) -> Iterator[Planted]:
-    """That many faults with a visible effect."""
+    """This number of faults with a visible effect."""
     random = Random(seed)
     good = read_model(xml, weights=weights)
     correct = 0

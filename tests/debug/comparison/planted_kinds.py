@@ -68,7 +68,7 @@ _FLAGS = {"true": "false", "false": "true", "ERF": "TANH", "max": "min", "min": 
 _NOT_CHANGED = ("Const", "Parameter", "Result", "ReadValue", "Assign")
 
 Change = Callable[[list[Element], bytearray, Random], "list[Element] | None"]
-"""Changes one layer or constant, and returns the layers that hold the fault; None where there is nothing to change."""
+"""Changes one layer or constant, and returns the layers that hold the fault; None without a place for a change."""
 
 
 def _rename_operators(types: dict[str, str]) -> Change:
@@ -169,7 +169,7 @@ def _scale(values: Array, random: Random) -> None:
 
 
 def _shift(values: Array, random: Random) -> None:
-    """As a converter that reads a block from another place."""
+    """The fault of a converter that reads a block from another place."""
     values[:] = np.roll(values, random.randrange(1, max(values.size, 2)))
 
 

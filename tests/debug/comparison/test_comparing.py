@@ -98,7 +98,7 @@ class TestBetweenFiles:
         assert report.equal
         assert {layer.partner for layer in report.layers} >= {"renamed_matmul3", "renamed_middle"}
 
-    def test_layers_that_are_only_on_one_side(self) -> None:
+    def test_layers_of_one_side_only(self) -> None:
         net = NetworkText()
         x = net.parameter("3,4")
         product = net.op("MatMul", net.op("ReLU", x), net.const(np.eye(4, dtype=np.float32) * 2))
@@ -129,7 +129,7 @@ class TestBetweenFiles:
         assert first.seed == 3
         assert compare(network(), network(), [X]).seed is None
 
-    def test_dims_that_are_not_known(self) -> None:
+    def test_unknown_dims(self) -> None:
         report = compare(network(shape="?,4"), network(shape="?,4"), shapes={"parameter0": "5,4"})
         assert report.layers[0].shape == (5, 4)
         with pytest.raises(EvaluationError, match=naming("parameter0", "y")):
@@ -148,7 +148,7 @@ class TestBetweenFiles:
 
 
 class TestTolerance:
-    def test_what_is_given_counts_for_all(self) -> None:
+    def test_tolerances_apply_to_all_layers(self) -> None:
         near = network(np.eye(4, dtype=np.float32) * 2.001)
         assert compare(network(), near, [X]).faults
         assert not compare(network(), near, [X], rtol=1e-2, atol=1e-2).faults
@@ -219,7 +219,7 @@ class TestFiles:
         np.savez(tmp_path / "values.npz", matmul3=product, middle=np.tanh(product))
         assert compare(network(), tmp_path / "values.npz", [X]).equal
 
-    def test_what_lies_between_values_is_named(self) -> None:
+    def test_unmatched_values_in_between_are_named(self) -> None:
         report = compare(network(), {"middle": np.tanh(np.maximum(X, 0) * 3)}, [X])
         assert report.first_fault is not None
         assert report.first_fault.includes == ("relu1", "matmul3")
@@ -242,7 +242,7 @@ class TestFiles:
         report = compare(model, tmp_path, inputs)
         assert next(layer.status for layer in report.layers if layer.layer_name == name) == "equal"
 
-    def test_types_that_npy_has_not(self, tmp_path: Path) -> None:
+    def test_types_missing_in_npy(self, tmp_path: Path) -> None:
         model = network(np.eye(4, dtype=ml_dtypes.bfloat16) * 2, element_type="bf16")
         x = X.astype(ml_dtypes.bfloat16)
         value = ir_exec.compile_model(model, outputs=["matmul3"])([x])[0]
@@ -323,11 +323,11 @@ def test_memory_stays_within_the_run(tmp_path: Path) -> None:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert report.equal
-    # The run itself holds two tensors; pieces that are compared take a little more.
+    # The run itself holds two tensors; blocks for the comparison take a little more.
     assert peak < 6 * x.nbytes + 2**24
 
 
-def test_an_output_that_nothing_reads_is_not_judged() -> None:
+def test_unread_output_is_not_judged() -> None:
     """Two converters count the places of MaxPool's largest elements from other axes; only one of them is read here."""
 
     def network(axis: int, *, reads: bool) -> Model:

@@ -1,4 +1,4 @@
-"""Bodies in bodies: branches and loops that run late, never, or anew in each iteration around them."""
+"""Bodies in bodies: branches and loops that run late, never, or anew in each iteration of an outer loop."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ X = np.float32([0.1, -0.2, 0.3])
 ONES, HALVES = np.float32([1, 1, 1]), np.float32([0.5, 0.5, 0.5])
 Value = build.Value
 Step = Callable[[Value, Value, float], Value]
-"""What a body makes of the number of the iteration, of what is carried, and of a number."""
+"""The results of a body from the number of the iteration, the carried value, and a number."""
 
 
 def plus(_: Value, carried: Value, factor: float) -> Value:
@@ -44,7 +44,7 @@ def make_loop(step: Step, trips: int | Value = 4, name: str = "loop") -> Step:
 
 
 def rising_loop(iteration: Value, carried: Value, factor: float) -> Value:
-    """As many iterations as were before: none at first."""
+    """One more iteration for each earlier one: none at first."""
 
     def body(inner: Value, last: Value) -> tuple[None, list[Value], list[Value]]:
         return None, [plus(inner, last, factor)], []
@@ -62,7 +62,7 @@ def parts(_: Value, carried: Value, factor: float) -> Value:
 
 
 def branch_of_parts(iteration: Value, carried: Value, factor: float) -> Value:
-    """A TensorIterator in a branch that runs from the second iteration on."""
+    """A TensorIterator in a branch that first runs in the second iteration."""
     flag = build.greater(iteration, np.int64(0))
     return build.if_(flag, lambda: parts(iteration, carried, factor), lambda: build.sin(carried), name="if")
 
@@ -124,7 +124,7 @@ def test_with_itself(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [name for name in CASES if name != "loop without iterations"])
 def test_with_other_weights(name: str, tmp_path: Path) -> None:
-    """What is found by whole iterations is what a look at every layer finds."""
+    """Results of whole iterations equal those of a look at every layer."""
     model, other = network(CASES[name]), network(CASES[name], 1.25)
     report = compare(model, other, [X])
     assert report.first_fault is not None

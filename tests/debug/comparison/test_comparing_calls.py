@@ -1,4 +1,4 @@
-"""Several calls in a row: each side goes on from its own variables."""
+"""Several calls in a row: each side continues with its own variables."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ X = np.array([0.5, 1.5, -2.0, 3.0], np.float32)
 def sums(changed: tuple[str, str] = ("", ""), variables: tuple[str, str] = ("sum", "most")) -> Model:
     """Two variables, the sum of all inputs before and the greatest of them, whose minimum is the output.
 
-    changed: a type of layer, and the one that stands in its place. variables: which the sum is assigned to, and which
+    changed: a type of layer, and its replacement. variables: which the sum is assigned to, and which
     the greatest.
     """
     net = NetworkText()
@@ -48,7 +48,7 @@ def test_both_go_on_from_their_variables() -> None:
     assert [(result.status, result.call) for result in report.output_results] == [("equal", 1)]
 
 
-def test_a_fault_that_only_a_later_call_shows() -> None:
+def test_fault_shown_by_later_call_only() -> None:
     """In the first call both variables are 0."""
     good, bad = sums(), sums(("Minimum", "Multiply"))
     assert compare(good, bad, [X]).equal
@@ -59,14 +59,14 @@ def test_a_fault_that_only_a_later_call_shows() -> None:
     assert report.to_rows()[-1]["call"] == 2
 
 
-def test_a_fault_in_what_is_assigned_is_none_of_what_is_read() -> None:
+def test_fault_in_assigned_value_does_not_affect_read() -> None:
     report = compare(sums(), sums(("Add", "Subtract")), [X], then=[[X], [X]])
     assert [(fault.type, fault.call) for fault in report.faults] == [("Add", 1)]
     carried = {(layer.type, layer.call) for layer in report.layers if layer.status == "carried"}
     assert carried == {("ReadValue", 2), ("Assign", 1), ("Minimum", 2)}
 
 
-def test_a_variable_that_holds_what_was_assigned_to_another() -> None:
+def test_variable_with_value_assigned_to_another() -> None:
     """No layer computes anything wrong, but what is read is not what was assigned."""
     report = compare(sums(), sums(variables=("most", "sum")), [X], then=[[X]])
     assert [(fault.type, fault.call) for fault in report.faults] == [("ReadValue", 2), ("ReadValue", 2)]
@@ -142,7 +142,7 @@ def positive_sum() -> ov.Model:
 def test_a_fault_against_openvino_in_a_later_call(probe: Any, tmp_path: Path) -> None:
     """OpenVINO is given another file than was read: in the first call ReLU and Abs do the same.
 
-    Asked for the layer that was read, it gives what ir_exec gives.
+    For the layer of the original file, its values equal those of ir_exec.
     """
     path = tmp_path / "net.xml"
     ov.save_model(positive_sum(), path, compress_to_fp16=False)

@@ -55,7 +55,7 @@ def test_enough_are_planted() -> None:
 
 @pytest.mark.broad(keep=4)
 @pytest.mark.parametrize("name", PLANTED)
-def test_the_layer_that_holds_the_fault_is_named(name: str) -> None:
+def test_faulty_layer_is_named(name: str) -> None:
     path = NETWORKS / f"{name}.xml"
     xml, weights = path.read_bytes(), path.with_suffix(".bin").read_bytes()
     inputs = arrays(path, "inputs")
@@ -90,7 +90,7 @@ def looping(type: str) -> Model:
     return read_model(file.xml.replace(f'name="{type.lower()}'.encode(), b'name="inner'), weights=file.weights)
 
 
-def test_a_wrong_body_and_not_the_loop_around_it() -> None:
+def test_wrong_body_is_named_instead_of_loop() -> None:
     """All iterations start from what the reference had, so only the layer that was changed is wrong by itself."""
     report = compare(looping("Sin"), looping("Tanh"))
     assert [(fault.path, fault.type) for fault in report.faults] == [("loop3/body/inner3", "Sin")]

@@ -123,10 +123,10 @@ def list_named_faults(
 
 
 @pytest.mark.broad
-@pytest.mark.parametrize("around", [loop, iterator, branches, loop_in_branch])
-def test_in_bodies_of_every_kind(around: Callable[[NetworkText, Output, Random], Output]) -> None:
+@pytest.mark.parametrize("make_body", [loop, iterator, branches, loop_in_branch])
+def test_in_bodies_of_every_kind(make_body: Callable[[NetworkText, Output, Random], Output]) -> None:
     results = [
-        result for seed in range(4) for result in list_named_faults(*make_model(around, seed), count=8, seed=seed)
+        result for seed in range(4) for result in list_named_faults(*make_model(make_body, seed), count=8, seed=seed)
     ]
     assert len(results) >= 30
     assert set(Counter(change_type for change_type, _, _ in results)) == {"attribute", "constant", "operator"}
@@ -176,7 +176,7 @@ def test_constants_of_bodies_that_do_not_run(x: list[float], first: float, secon
 
 
 @pytest.mark.parametrize("limit", [20.0, 25.0])
-def test_a_fault_that_shows_in_a_late_iteration_alone(limit: float, tmp_path: Path) -> None:
+def test_fault_in_late_iteration_only(limit: float, tmp_path: Path) -> None:
     """Iterations that are the same are looked at as a whole: what is found is what a look at every layer finds."""
 
     def network(limit: float) -> Model:

@@ -66,7 +66,7 @@ def test_a_changed_layer_is_never_equal(name: str) -> None:
 
 @pytest.mark.broad(keep=3)
 @pytest.mark.parametrize("name", networks())
-def test_identical_copies_and_files_of_their_outputs_are_equal(name: str, tmp_path: Path) -> None:
+def test_identical_copies_and_outputs_are_equal(name: str, tmp_path: Path) -> None:
     path = networks()[name]
     inputs = arrays(path, "inputs")
     model = read_model(path)
@@ -103,7 +103,7 @@ def test_a_file_of_outputs_accuses_no_layer(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.broad(keep=3)
 @pytest.mark.parametrize("name", networks())
-def test_a_copy_in_f16_is_equal_and_says_so(name: str, tmp_path: Path) -> None:
+def test_f16_copy_is_equal_and_reported(name: str, tmp_path: Path) -> None:
     path = networks()[name]
     inputs = arrays(path, "inputs")
     model = read_model(path)
@@ -120,7 +120,7 @@ def test_a_copy_in_f16_is_equal_and_says_so(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.broad(keep=3)
 @pytest.mark.parametrize("path", sorted((COPIES / "onnx").glob("*.onnx")), ids=lambda path: path.stem)
-def test_a_changed_initializer_is_never_equal_to_onnxruntime(path: Path, tmp_path: Path) -> None:
+def test_changed_initializer_differs_from_onnxruntime(path: Path, tmp_path: Path) -> None:
     random = Random(SEEDS[0])
     names = [
         initializer.name
@@ -143,7 +143,7 @@ def test_a_changed_initializer_is_never_equal_to_onnxruntime(path: Path, tmp_pat
 
 
 @pytest.mark.parametrize("mode", sorted(path.stem for path in NNCF.glob("*.xml") if path.stem != "plain"))
-def test_a_compressed_copy_is_equal_as_far_as_its_format_explains(mode: str) -> None:
+def test_compressed_copy_is_equal_within_its_format(mode: str) -> None:
     x = np.random.default_rng(0).standard_normal((3, 64)).astype(np.float32)
     report = compare(NNCF / f"{mode}.xml", NNCF / "plain.xml", {"x": x})
     assert report.verdict == "equal", str(report)

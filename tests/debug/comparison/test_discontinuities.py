@@ -116,7 +116,7 @@ def test_ties(indices: list[int], expected: str) -> None:
     assert report.equal is (expected != "wrong")
 
 
-def test_an_output_that_differs_in_ties_alone_is_no_difference(tmp_path: Path) -> None:
+def test_difference_in_ties_alone_is_equal(tmp_path: Path) -> None:
     """The trace is of a complete run, so every output is compared."""
     x = build.parameter([4], name="x")
     largest = build.topk(x, np.int64(2), axis=0, mode="max", sort="value", index_element_type="i64", name="best")
@@ -132,7 +132,7 @@ def test_an_output_that_differs_in_ties_alone_is_no_difference(tmp_path: Path) -
         assert report.equal is is_equal, str(report)
 
 
-def test_outputs_of_a_layer_that_has_several_are_its_own() -> None:
+def test_headline_names_differing_output_of_layer() -> None:
     layer = ComparedLayer(
         layer_id="1",
         layer_name="best",
@@ -154,19 +154,19 @@ def test_outputs_of_a_layer_that_has_several_are_its_own() -> None:
     assert headline(report).startswith('different: output "where" (')
 
 
-@pytest.mark.parametrize(("kind", "least"), [("i64", -(2**63)), ("i32", -(2**31)), ("u8", 0)])
-def test_numbers_without_an_integer(kind: str, least: int) -> None:
+@pytest.mark.parametrize(("element_type", "least"), [("i64", -(2**63)), ("i32", -(2**31)), ("u8", 0)])
+def test_numbers_without_an_integer(element_type: str, least: int) -> None:
     """Infinity and NaN are undefined as integers; numbers within the range are not."""
     x = np.array([-np.inf, np.nan, 7.5, np.inf], np.float32)
-    dtype = ElementType.parse(kind).dtype
+    dtype = ElementType.parse(element_type).dtype
     other = np.array([least, 5, 7, 11], dtype)
-    report = layer("Convert", [x], [other], destination_type=kind)
+    report = layer("Convert", [x], [other], destination_type=element_type)
     assert report.equal
     match = next(layer for layer in report.layers if layer.type == "Convert")
     assert match.status == "step"
-    assert match.note == mentions(2, 4, kind)
+    assert match.note == mentions(2, 4, element_type)
     other[2] = 9
-    assert status(layer("Convert", [x], [other], destination_type=kind))[0] == "wrong"
+    assert status(layer("Convert", [x], [other], destination_type=element_type))[0] == "wrong"
 
 
 def test_other_layers_have_no_steps() -> None:
@@ -282,7 +282,7 @@ class TestWhatIsEqual:
         assert report.equal
         assert [result.status for result in report.output_results] == ["step"]
 
-    def test_an_output_that_falls_far_from_a_step_differs(self) -> None:
+    def test_output_far_from_a_step_differs(self) -> None:
         x = X + np.float32(1.2e-3)
         third = x / np.float32(3)
         third[12] = 3.9999
@@ -349,7 +349,7 @@ def test_in_a_body(tmp_path: Path) -> None:
 class TestRounding:
     """Layers with steps that no list names: their outputs for inputs that are rounded otherwise."""
 
-    def reached(self, reference: Array) -> str | None:
+    def explain_reference(self, reference: Array) -> str | None:
         x = build.parameter([4], name="x")
         model = build.model(
             build.result(build.bucketize(x, np.float32([1, 2]), output_type="i64", with_right_bound=True, name="step"))
@@ -361,12 +361,12 @@ class TestRounding:
         return reached_by_rounding(node, again, inputs, again(inputs), [reference], Tolerance())
 
     def test_an_element_on_a_step(self) -> None:
-        assert self.reached(np.int64([0, 1, 1, 2])) == mentions(1)
+        assert self.explain_reference(np.int64([0, 1, 1, 2])) == mentions(1)
 
     @pytest.mark.parametrize("reference", [[1, 0, 1, 2], [0, 2, 1, 2], [0, 0, 1, 2]])
-    def test_elements_that_are_not(self, reference: list[int]) -> None:
+    def test_elements_without_ties(self, reference: list[int]) -> None:
         """One is far from a step, one is two steps away, and one is equal."""
-        assert self.reached(np.int64(reference)) is None
+        assert self.explain_reference(np.int64(reference)) is None
 
     def test_a_chain_of_layers_has_more_noise(self) -> None:
         x = build.parameter([4], name="x")

@@ -49,14 +49,14 @@ class TestNothingIsEqualThatWasNotCompared:
         with pytest.raises(NothingComparedError):
             assert_same(network(), network(), inputs(mask))
 
-    def test_a_gross_error_of_a_layer_counts_without_finite_outputs(self) -> None:
+    def test_gross_error_counts_without_finite_outputs(self) -> None:
         report = compare(network("relu"), network(), inputs(NAN))
         assert (report.verdict, report.failing) == ("different in a layer", {"inner"})
         with pytest.raises(AssertionError) as caught:
             assert_same(network("relu"), network(), inputs(NAN))
         assert not isinstance(caught.value, NothingComparedError)
 
-    def test_who_means_it_can_have_it(self) -> None:
+    def test_explicit_nan_equality_is_honored(self) -> None:
         report = compare(network(), network(), inputs(NAN), nan_equal=True)
         assert report.equal
         assert report.not_compared == 0
@@ -112,13 +112,13 @@ class TestSensitivity:
         arrays["mask"] += np.arange(8, dtype=np.float32).reshape(2, 4)
         assert set(self.statuses(compare(network(), network(), arrays)).values()) == {None}
 
-    def test_a_later_call_that_shows_it(self) -> None:
+    def test_fault_in_later_call(self) -> None:
         report = compare(network("relu"), network("relu"), inputs(0.5, x=-1.0), then=[inputs(0.5)])
         assert self.statuses(report)["inner"] is None
 
 
 class TestOutputsFirst:
-    def test_a_wrong_layer_that_no_output_shows(self) -> None:
+    def test_wrong_layer_without_wrong_output(self) -> None:
         report = compare(network(factor=1.0), network(factor=NEAR), inputs(0.0))
         assert report.faults
         assert not report.faults[0].is_gross
@@ -179,7 +179,7 @@ class TestCommandLine:
             assert result.exit_code == code, (other, archive, more, result.output)
 
     @pytest.mark.usefixtures("files")
-    def test_only_the_verdict_where_all_is_equal(self) -> None:
+    def test_equal_models_report_verdict_only(self) -> None:
         result = self.call("good.xml", "--with", "good.xml", "--inputs", "real.npz")
         assert len(result.stdout.splitlines()) == 1
         assert len(self.call("good.xml", "--with", "good.xml", "--inputs", "real.npz", "--all").stdout.splitlines()) > 9
@@ -204,9 +204,9 @@ class TestCommandLine:
         assert "Traceback" not in result.output
 
     @pytest.mark.usefixtures("files")
-    @pytest.mark.parametrize("given", ["x", "scores=", "scores=nan", "scores=-1", "nothing=1"])
-    def test_tolerances_that_are_none(self, given: str) -> None:
-        result = self.call("good.xml", "--with", "near.xml", "--inputs", "real.npz", "--rtol", given)
+    @pytest.mark.parametrize("tolerance", ["x", "scores=", "scores=nan", "scores=-1", "nothing=1"])
+    def test_invalid_tolerances(self, tolerance: str) -> None:
+        result = self.call("good.xml", "--with", "near.xml", "--inputs", "real.npz", "--rtol", tolerance)
         assert result.exit_code == 2, result.output
 
     @pytest.mark.usefixtures("files")

@@ -29,7 +29,7 @@ def is_fault_named(report: Comparison, paths: frozenset[str]) -> bool:
     return fault is not None and not paths.isdisjoint({fault.path, *fault.includes})
 
 
-def test_there_are_ten_kinds() -> None:
+def test_ten_categories_exist() -> None:
     assert len(KINDS) == 10
 
 
@@ -59,7 +59,7 @@ def test_planted_faults_are_found_without_inputs(name: str) -> None:
 
 @pytest.mark.broad(keep=3)
 @pytest.mark.parametrize("name", networks())
-def test_a_network_equals_itself_its_copy_in_f16_and_openvino(name: str, tmp_path: Path) -> None:
+def test_network_equals_itself_f16_copy_and_openvino(name: str, tmp_path: Path) -> None:
     path = networks()[name]
     inputs = arrays(path, "inputs")
     model = read_model(path)

@@ -1,4 +1,4 @@
-"""How far two values are apart."""
+"""Distances of two values."""
 
 from __future__ import annotations
 
@@ -44,9 +44,7 @@ def test_equal_values_have_no_error() -> None:
 @pytest.mark.parametrize(
     ("ours", "reference"), [((np.nan, 1.0), (1.0, 1.0)), ((1.0, 1.0), (np.inf, 1.0)), ((np.inf, 1.0), (-np.inf, 1.0))]
 )
-def test_what_is_not_finite_on_one_side_is_an_infinite_error(
-    ours: tuple[float, ...], reference: tuple[float, ...]
-) -> None:
+def test_one_sided_non_finite_is_infinite_error(ours: tuple[float, ...], reference: tuple[float, ...]) -> None:
     error = difference(floats(*ours), floats(*reference), Tolerance(rtol=1e9, atol=1e9))
     assert error.max_abs == math.inf
     assert error.beyond_count == 1
@@ -60,7 +58,7 @@ def test_scales_and_limits() -> None:
     assert difference(floats(2.5, 100), floats(1, 100), Tolerance(scale=0.01)).atol == 1
 
 
-def test_the_worst_is_the_one_furthest_beyond_its_limit() -> None:
+def test_worst_value_is_furthest_beyond_its_limit() -> None:
     error = difference(floats(1.5, 1003), floats(1, 1000), Tolerance(rtol=0.01))
     assert error.worst == (0,)
     assert error.max_abs == 3
@@ -95,7 +93,7 @@ def test_integers_booleans_and_strings() -> None:
     assert tolerance_of((ElementType.i64, ElementType.i64)) == Tolerance()
 
 
-def test_shapes_that_differ_are_a_problem() -> None:
+def test_different_shapes_are_a_problem() -> None:
     error = difference(np.zeros((2, 3)), np.zeros((3, 2)), Tolerance(atol=1))
     assert error.problem == mentions("[2, 3]", "[3, 2]")
     assert not error.is_within

@@ -1,4 +1,4 @@
-"""Copies of a network with weights of 16 bits: what they lose is told once, and faults in them are found."""
+"""Copies of a network with weights of 16 bits: their loss is reported once, and faults in them are found."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ class TestCompare:
         assert report.weights.elements == W.size + V.size
         assert report.weights.sqnr_db == pytest.approx(74, abs=4)
 
-    def test_without_rounding_there_is_no_note(self) -> None:
+    def test_unrounded_weights_have_no_note(self) -> None:
         assert compare(network(), network(), [X]).weights is None
 
-    def test_a_weight_that_is_another_one_is_a_fault(self, copies: tuple[Path, Path]) -> None:
+    def test_different_weight_is_a_fault(self, copies: tuple[Path, Path]) -> None:
         w = W.copy()
         w[3, 2] *= 1.01
         report = compare(network(w), copies[1], [X])
@@ -69,7 +69,7 @@ class TestCompare:
         assert [fault.layer_name for fault in report.faults] == ["w"]
         assert report.weights is None
 
-    def test_a_copy_whose_weights_were_converted_back(self) -> None:
+    def test_copy_with_weights_converted_back(self) -> None:
         report = compare(network(), network(W.astype(np.float16).astype(np.float32)), [X])
         assert report.equal
         assert report.weights is not None
@@ -78,7 +78,7 @@ class TestCompare:
     def test_given_tolerances_count(self, copies: tuple[Path, Path]) -> None:
         assert not compare(*copies, [X], rtol=0, atol=1e-9).equal
 
-    def test_names_that_were_counted_up_do_not_matter(self, tmp_path: Path) -> None:
+    def test_renumbered_names_do_not_matter(self, tmp_path: Path) -> None:
         """The weights of a pair of layers go together, though one is converted on its way."""
         network().save(tmp_path / "short.xml", compress_to_fp16=True)
         text = (tmp_path / "short.xml").read_text()
@@ -115,13 +115,13 @@ class TestDiff:
         assert differences.weights.count == 1
 
 
-@pytest.mark.parametrize("kind", [ElementType.f16, ElementType.bf16])
-def test_roundings(kind: ElementType) -> None:
+@pytest.mark.parametrize("element_type", [ElementType.f16, ElementType.bf16])
+def test_roundings(element_type: ElementType) -> None:
     wide = np.float32([1 / 3, -2.5, 1e-7, 0, np.inf, np.nan])
-    assert rounded_to(wide, wide.astype(kind.dtype)) is kind
-    assert rounded_to(wide, wide.astype(kind.dtype).astype(np.float32)) is kind
-    assert rounded_to(wide, np.nextafter(wide.astype(kind.dtype), kind.dtype.type(9))) is None
-    assert rounded_to(wide.astype(kind.dtype), wide) is None
+    assert rounded_to(wide, wide.astype(element_type.dtype)) is element_type
+    assert rounded_to(wide, wide.astype(element_type.dtype).astype(np.float32)) is element_type
+    assert rounded_to(wide, np.nextafter(wide.astype(element_type.dtype), element_type.dtype.type(9))) is None
+    assert rounded_to(wide.astype(element_type.dtype), wide) is None
 
 
 def test_numbers_beyond_the_range_may_be_clamped() -> None:

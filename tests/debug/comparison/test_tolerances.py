@@ -46,7 +46,7 @@ APPROXIMATED: list[tuple[Callable[[Value], Value], Array, float]] = [
 
 
 @pytest.mark.parametrize(("make", "x", "steps"), APPROXIMATED)
-def test_what_libraries_are_off_by_is_no_fault(make: Callable[[Value], Value], x: Array, steps: float) -> None:
+def test_library_rounding_is_no_fault(make: Callable[[Value], Value], x: Array, steps: float) -> None:
     """The steps of 1 by which OpenVINO or onnxruntime are off for these arguments."""
     report = against(make, x, lambda exact: exact + steps * ULP)
     assert report.equal, str(report)
@@ -109,7 +109,7 @@ def test_the_floor_counts_for_carried_errors() -> None:
     assert Settings(rtol=1e-3).carried_tolerance([ElementType.f32], node).atol == 0
 
 
-def test_the_accuracy_of_every_operator_is_on_the_page() -> None:
+def test_page_lists_accuracy_of_every_operator() -> None:
     rows = re.findall(r"^\| (\w+) \| ([\d.]*) \| ([\d.]*) \| ([\d.]*) \|.*\| (.*) \|$", PAGE.read_text(), re.MULTILINE)
     page = {name: Accuracy(*(float(text or 0) for text in numbers), reason) for name, *numbers, reason in rows}
     declared = {(cls.type_name, cls.accuracy) for cls in registered() if cls.accuracy != ROUNDED}

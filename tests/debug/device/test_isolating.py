@@ -43,7 +43,7 @@ def chain(shape: list[int | None] | None = None) -> Model:
     return build.model(build.result(build.tanh(value, name="head"), name="y"))
 
 
-def test_every_layer_is_right_on_a_device_without_faults() -> None:
+def test_layers_are_right_on_a_sound_device() -> None:
     device = FaultyDevice()
     by_name = parts(chain(), device)
     assert {part.status for part in by_name.values()} == {"right"}
@@ -51,7 +51,7 @@ def test_every_layer_is_right_on_a_device_without_faults() -> None:
     assert len(device.seen) == 1
 
 
-def test_a_wrong_type_is_wrong_alone_and_no_layer_below_it() -> None:
+def test_wrong_type_affects_no_later_layer() -> None:
     by_name = parts(chain(), FaultyDevice(wrong=["Exp"]))
     assert [name for name, part in by_name.items() if part.status == "wrong"] == ["enc.0/exp", "enc.1/exp"]
     error = by_name["enc.0/exp"].error
@@ -60,13 +60,13 @@ def test_a_wrong_type_is_wrong_alone_and_no_layer_below_it() -> None:
 
 
 @pytest.mark.parametrize(("problem", "status"), [("crashing", "crashed"), ("refused", "refused")])
-def test_a_crash_names_its_layer_and_the_rest_goes_on(problem: str, status: str) -> None:
+def test_crash_names_its_layer_and_continues(problem: str, status: str) -> None:
     by_name = parts(chain(), FaultyDevice(**{problem: ["enc.1/relu"]}))  # type: ignore[arg-type]  # one of the two
     assert {name: part.status for name, part in by_name.items() if part.status != "right"} == {"enc.1/relu": status}
     assert by_name["enc.1/relu"].note in ("crashed with SIGSEGV", "no kernel")
 
 
-def test_what_hangs_is_waited_for_twice() -> None:
+def test_hanging_part_is_retried_once() -> None:
     device = FaultyDevice(hanging=["enc.1/relu"])
     by_name = parts(chain(), device)
     assert {name: part.status for name, part in by_name.items() if part.status != "right"} == {"enc.1/relu": "crashed"}
@@ -93,7 +93,7 @@ def test_batches_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [len(names) for names in device.seen] == [1] * 7
 
 
-def test_open_dims_stay_open_and_refusals_are_asked_with_static_shapes() -> None:
+def test_refusals_are_retried_with_static_shapes() -> None:
     by_name = parts(chain([None, 3, None]), FaultyDevice(refuses_open_dims=True))
     assert {part.status for part in by_name.values()} == {"right"}
     assert all("static" in (part.note or "") for part in by_name.values())
@@ -135,7 +135,7 @@ def test_inputs_of_unknown_rank() -> None:
     assert [(part.status, part.note) for part in report.isolation.parts] == [("right", None)] * 2
 
 
-def test_bodies_and_what_is_left_out() -> None:
+def test_bodies_and_excluded_parts() -> None:
     x = build.parameter([2, 3], name="x")
 
     def body(i: build.Value, value: build.Value) -> tuple[None, list[build.Value], list[build.Value]]:
@@ -150,7 +150,7 @@ def test_bodies_and_what_is_left_out() -> None:
     assert (by_name["noise"].status, by_name["noise"].note) == ("left out", "random numbers")
 
 
-def test_variables_are_left_out_and_the_last_call_counts() -> None:
+def test_variables_are_excluded_and_last_call_counts() -> None:
     model = ir_exec.read_model(NETWORKS / "llama_stateful.xml")
     with (
         np.load(NETWORKS / "llama_stateful.inputs.npz") as first,
@@ -177,7 +177,7 @@ def test_networks_are_right(engine: str, name: str) -> None:
 
 
 class TestTogether:
-    def test_layers_that_are_wrong_together(self) -> None:
+    def test_layers_wrong_together(self) -> None:
         model = chain()
         search = WrongTogether(model, [X], Asker(FaultyDevice(together=["Exp", "ReLU"])), Settings())
         group = search.above(next(node for node in model.graph.nodes if node.name == "enc.1/scale"))
@@ -210,7 +210,7 @@ def save_network(network: tuple[ov.Model, list[Array]], path: Path) -> tuple[Pat
 
 
 class TestKnownFaultsOfThePlugin:
-    def test_a_layer_that_is_wrong_by_itself(self, tmp_path: Path) -> None:
+    def test_layer_wrong_alone(self, tmp_path: Path) -> None:
         path, inputs = save_network(sequence(), tmp_path / "sequence.xml")
         report = compare(path, "openvino", inputs, isolate=True)
         assert report.isolation is not None
@@ -219,7 +219,7 @@ class TestKnownFaultsOfThePlugin:
         assert (wrong.name, wrong.note) == ("faulty", mentions("static"))
         assert [layer.alone for layer in report.layers if layer.layer_name == "faulty"] == ["wrong"]
 
-    def test_a_fusion_of_layers_that_are_right(self, tmp_path: Path) -> None:
+    def test_fusion_of_right_layers(self, tmp_path: Path) -> None:
         path, inputs = save_network(make_quantized(), tmp_path / "quantized.xml")
         report = compare(path, "openvino", inputs, isolate=True)
         assert report.isolation is not None
@@ -258,7 +258,7 @@ class TestKnownFaultsOfThePlugin:
         assert [part.layers for part in report.isolation.fusions] == [("quantize", "conv")]
 
 
-def test_a_network_that_does_not_run_as_a_whole() -> None:
+def test_network_fails_only_as_a_whole() -> None:
     model = ir_exec.read_model(NETWORKS / "llama_stateful.xml")
     with np.load(NETWORKS / "llama_stateful.inputs.npz") as archive:
         inputs = [archive[f"in{i}"] for i in range(len(archive.files))]
@@ -270,13 +270,13 @@ def test_a_network_that_does_not_run_as_a_whole() -> None:
 
 
 class TestBadInput:
-    def test_a_device_that_is_not_there(self) -> None:
+    def test_missing_device_is_reported(self) -> None:
         for engine, device in (("openvino", "NPU.7"), ("onnxruntime", "QNN")):
             with pytest.raises(EvaluationError, match=naming(device)) as raised:
                 compare(chain(), engine, [X], device=device, isolate=True)
             assert raised.value.code == "IR705"
 
-    def test_a_block_that_is_not_there(self) -> None:
+    def test_missing_block_is_reported(self) -> None:
         with pytest.raises(EvaluationError, match=r"enc\.0/relu") as raised:
             parts(chain(), FaultyDevice(), block="dec.*")
         assert raised.value.code == "IR705"
@@ -286,7 +286,7 @@ class TestBadInput:
             compare(chain(), NETWORKS / "lstm.xml", [X], isolate=True)
 
 
-def test_inputs_that_are_drawn_are_told() -> None:
+def test_drawn_inputs_are_reported() -> None:
     report = compare(chain(), "openvino", seed=3, isolate=True)
     assert (report.seed, report.drawn is not None) == (3, True)
     assert list(bind_inputs([X], chain().inputs)[0].shape) == list(report.inputs["x"])

@@ -1,4 +1,4 @@
-"""What differs between two networks."""
+"""Differences of two networks."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ NAMES = ["bert_tiny_fp16", "conv_zoo", "gnn_gcn_gat", "llama_stateful", "lstm", 
 
 
 def in_another_case(xml: bytes) -> bytes:
-    other = re.sub(rb'(<layer [^>]*type=")(\w+)', lambda found: found[1] + found[2].swapcase(), xml)
+    other = re.sub(rb'(<layer [^>]*type=")(\w+)', lambda match: match[1] + match[2].swapcase(), xml)
     assert other != xml
     return other
 
 
 def exported_again(xml: bytes, seed: int) -> bytes:
-    """The same network with other ids, another order, other generated names, and defaults left out."""
+    """The network with other ids, another order, other generated names, and defaults left out."""
     root = etree.fromstring(xml)
     random = Random(seed)
     for layers in root.iter("layers"):
@@ -60,10 +60,10 @@ def exported_again(xml: bytes, seed: int) -> bytes:
             for edge in holder.iterfind("back_edges/edge"):
                 for end in ("from-layer", "to-layer"):
                     edge.set(end, str(fresh[edge.get(end)]))
-        kept = [layer for layer in layers if layer.get("type") not in ("Parameter", "Result", "Assign")]
-        random.shuffle(kept)
-        rest = [layer for layer in layers if layer not in kept]
-        layers[:] = [*rest, *kept]
+        inner = [layer for layer in layers if layer.get("type") not in ("Parameter", "Result", "Assign")]
+        random.shuffle(inner)
+        ends = [layer for layer in layers if layer not in inner]
+        layers[:] = [*ends, *inner]
     for data in root.iter("data"):
         if data.get("auto_broadcast") == "numpy":
             del data.attrib["auto_broadcast"]
@@ -77,23 +77,23 @@ def test_another_export_of_the_same_network(name: str) -> None:
     weights = path.with_suffix(".bin").read_bytes()
     for seed in range(3):
         again = exported_again(path.read_bytes(), seed)
-        found = diff(path, again, weights=(None, weights))
-        assert found.equal, str(found)
-        assert found.unchanged == len(list(read_model(path).graph.all_nodes(unreachable=True)))
-        assert not found.consequences
+        changes = diff(path, again, weights=(None, weights))
+        assert changes.equal, str(changes)
+        assert changes.unchanged == len(list(read_model(path).graph.all_nodes(unreachable=True)))
+        assert not changes.consequences
 
 
 @pytest.mark.broad(keep=3)
 @pytest.mark.parametrize("name", ["conv_zoo", "gnn_gcn_gat", "lstm", "index_ops", "script_if"])
-def test_what_was_changed_is_named_and_nothing_else(name: str) -> None:
+def test_only_changed_layers_are_named(name: str) -> None:
     path = NETWORKS / f"{name}.xml"
     xml, weights = path.read_bytes(), path.with_suffix(".bin").read_bytes()
     inputs = arrays(path, "inputs")
     assert inputs is not None
     for fault in faults(xml, weights, inputs, count=8, seed=7):
         again = exported_again(fault.xml, 1)
-        found = diff(path, again, weights=(None, fault.weights))
-        assert not found.equal
+        changes = diff(path, again, weights=(None, fault.weights))
+        assert not changes.equal
         # The fault of a constant that layers share is in the constant itself.
         sources = {
             value.node.id
@@ -101,9 +101,9 @@ def test_what_was_changed_is_named_and_nothing_else(name: str) -> None:
             if node.id in fault.ids
             for value in node.values_in
         }
-        assert {layer.layer_id for layer in found.changed} <= fault.ids | sources, (fault.ids, str(found))
-        assert len(found.changed) <= 2, str(found)
-        assert len(found.added) == len(found.removed) <= 1, str(found)
+        assert {layer.layer_id for layer in changes.changed} <= fault.ids | sources, (fault.ids, str(changes))
+        assert len(changes.changed) <= 2, str(changes)
+        assert len(changes.added) == len(changes.removed) <= 1, str(changes)
 
 
 def network(
@@ -126,14 +126,14 @@ def changes(a: tuple[bytes, bytes], b: tuple[bytes, bytes]) -> NetworkDiff:
 
 
 def test_an_attribute() -> None:
-    found = changes(network(), network(axis=0))
-    (layer,) = found.changed
+    difference = changes(network(), network(axis=0))
+    (layer,) = difference.changed
     assert layer.type == "SoftMax"
     assert [(change.what, change.before, change.after) for change in layer.changes] == [(mentions("axis"), "1", "0")]
-    assert str(found).splitlines()[0] == "different: layers: 0 added, 0 removed, 1 changed; 5 unchanged"
+    assert str(difference).splitlines()[0] == "different: layers: 0 added, 0 removed, 1 changed; 5 unchanged"
 
 
-def test_a_constant_by_how_far_it_is_apart() -> None:
+def test_constant_change_reports_distance() -> None:
     (layer,) = changes(network(), network(scale=2.5)).changed
     assert layer.type == "Const"
     assert layer.constant is not None
@@ -141,22 +141,22 @@ def test_a_constant_by_how_far_it_is_apart() -> None:
 
 
 def test_a_layer_between_two_others() -> None:
-    found = changes(network(), network(bias=True))
-    assert sorted(place.type for place in found.added) == ["Add", "Const"]
-    assert not found.removed
-    (layer,) = found.changed
+    difference = changes(network(), network(bias=True))
+    assert sorted(layer.type for layer in difference.added) == ["Add", "Const"]
+    assert not difference.removed
+    (layer,) = difference.changed
     assert [(change.what, change.before, change.after) for change in layer.changes] == [
         ("input 0", "multiply_2", "add_4")
     ]
     back = changes(network(bias=True), network())
-    assert sorted(place.type for place in back.removed) == ["Add", "Const"]
+    assert sorted(layer.type for layer in back.removed) == ["Add", "Const"]
 
 
 def test_another_operator_in_the_same_place() -> None:
-    found = changes(network(), network(act="Tanh"))
-    (layer,) = found.changed
+    difference = changes(network(), network(act="Tanh"))
+    (layer,) = difference.changed
     assert ("type", "ReLU", "Tanh") in [(change.what, change.before, change.after) for change in layer.changes]
-    assert not found.added
+    assert not difference.added
 
 
 def test_a_name() -> None:
@@ -165,7 +165,7 @@ def test_a_name() -> None:
     assert changes(network(), network()).equal
 
 
-def quantised(weight: np.ndarray, bits: int) -> tuple[bytes, bytes]:
+def quantize_weight(weight: np.ndarray, bits: int) -> tuple[bytes, bytes]:
     net = NetworkText()
     x = net.parameter("1,4")
     scale = float(np.abs(weight).max()) / (2 ** (bits - 1) - 1)
@@ -179,8 +179,8 @@ def quantised(weight: np.ndarray, bits: int) -> tuple[bytes, bytes]:
 
 def test_weights_in_fewer_bits() -> None:
     weight = np.random.default_rng(0).standard_normal((4, 3)).astype(np.float32)
-    found = changes(quantised(weight, 8), quantised(weight, 4))
-    layer = next(layer for layer in found.changed if layer.type == "MatMul")
+    difference = changes(quantize_weight(weight, 8), quantize_weight(weight, 4))
+    layer = next(layer for layer in difference.changed if layer.type == "MatMul")
     (change,) = layer.changes
     error = re.search(r"max abs ([\d.]+), SQNR [\d.]+ dB", change.what)
     assert error is not None
@@ -189,23 +189,23 @@ def test_weights_in_fewer_bits() -> None:
     x = net.parameter("1,4")
     net.result(net.op("MatMul", x, net.const(weight)))
     file = net.file()
-    found = changes((file.xml, bytes(file.weights)), quantised(weight, 8))
-    assert not found.equal
-    assert not (*found.added, *found.removed)
-    (one,) = found.quantized
-    assert (one.path, one.partner, one.side, one.format, one.partner_format) == (
+    difference = changes((file.xml, bytes(file.weights)), quantize_weight(weight, 8))
+    assert not difference.equal
+    assert not (*difference.added, *difference.removed)
+    (quantized,) = difference.quantized
+    assert (quantized.path, quantized.partner, quantized.side, quantized.format, quantized.partner_format) == (
         "const1",
         "const1",
         "b",
         "int8_sym",
         "f32",
     )
-    assert (one.bytes, one.partner_bytes, one.unexplained, one.is_fault) == (16, 48, 0, False)
-    assert one.error.sqnr_db is not None
-    assert one.error.sqnr_db > 40
+    assert (quantized.bytes, quantized.partner_bytes, quantized.unexplained, quantized.is_fault) == (16, 48, 0, False)
+    assert quantized.error.sqnr_db is not None
+    assert quantized.error.sqnr_db > 40
 
 
-def test_dims_that_follow_from_others_are_consequences() -> None:
+def test_consequent_dims_are_listed_separately() -> None:
     path = NETWORKS.parents[1] / "samples" / "bert.xml"
     weights = path.with_suffix(".bin").read_bytes()
     model = read_model(path)
@@ -221,24 +221,24 @@ def test_dims_that_follow_from_others_are_consequences() -> None:
                 etree.SubElement(port, "dim").text = str(dim.lo if dim.is_static else -1)
         if node.type == "Parameter":
             layers[node.id].find("data").set("shape", "3,17")  # type: ignore[union-attr]  # Parameters have attributes
-    found = diff(path, etree.tostring(root), weights=(None, weights))
-    assert {layer.type for layer in found.changed} == {"Parameter"}
-    assert len(found.consequences) > 10
-    assert sum(line.startswith("~") for _, line in found.lines()) == len(model.inputs)
-    assert sum(line.startswith("~") for _, line in found.lines(every=True)) > 10
+    changes = diff(path, etree.tostring(root), weights=(None, weights))
+    assert {layer.type for layer in changes.changed} == {"Parameter"}
+    assert len(changes.consequences) > 10
+    assert sum(line.startswith("~") for _, line in changes.lines()) == len(model.inputs)
+    assert sum(line.startswith("~") for _, line in changes.lines(every=True)) > 10
 
 
 def test_without_the_bin(tmp_path: Path) -> None:
     a, b = network(), network(scale=3.0, axis=0)
     (tmp_path / "a.xml").write_bytes(a[0])
-    found = diff(tmp_path / "a.xml", b[0], weights=(None, b[1]))
-    assert [layer.type for layer in found.changed] == ["SoftMax"]
-    assert found.constants_not_compared == 1
-    assert found.summary == mentions(1)
+    changes = diff(tmp_path / "a.xml", b[0], weights=(None, b[1]))
+    assert [layer.type for layer in changes.changed] == ["SoftMax"]
+    assert changes.constants_not_compared == 1
+    assert changes.summary == mentions(1)
     assert any(".bin" in line for line in listed(tmp_path / "a.xml"))
 
 
-def test_rt_info_is_compared_where_it_is_asked_for() -> None:
+def test_rt_info_is_compared_on_request() -> None:
     xml, weights = network()
     other = xml.replace(
         b'type="ReLU" version="opset1">',
@@ -246,8 +246,8 @@ def test_rt_info_is_compared_where_it_is_asked_for() -> None:
     )
     assert other != xml
     assert diff(xml, other, weights=(weights, weights)).equal
-    found = diff(xml, other, weights=(weights, weights), rt_info=True)
-    (layer,) = found.changed
+    changes = diff(xml, other, weights=(weights, weights), rt_info=True)
+    (layer,) = changes.changed
     assert layer.changes[0].what == mentions("rt_info", "fused_names")
     other = xml.replace(b"</net>", b'<rt_info><conversion value="f16"/></rt_info></net>')
     assert diff(xml, other, weights=(weights, weights)).equal
@@ -273,26 +273,26 @@ def test_files_that_cannot_be_read() -> None:
 
 
 def test_the_order_of_inputs() -> None:
-    def swapped(first: str, second: str) -> bytes:
+    def swap_names(first: str, second: str) -> bytes:
         net = NetworkText()
         x, y = net.parameter("2"), net.parameter("2")
         net.result(net.op("Subtract", *((x, y) if first == "a" else (y, x))))
         xml = net.file().xml.replace(b'name="parameter0"', f'name="{first}"'.encode())
         return xml.replace(b'name="parameter1"', f'name="{second}"'.encode())
 
-    assert diff(swapped("a", "b"), swapped("a", "b")).equal
-    found = diff(swapped("a", "b"), swapped("b", "a"))
-    assert found.order == (mentions("inputs"),)
-    assert not found.equal
-    assert not found.changed
+    assert diff(swap_names("a", "b"), swap_names("a", "b")).equal
+    changes = diff(swap_names("a", "b"), swap_names("b", "a"))
+    assert changes.order == (mentions("inputs"),)
+    assert not changes.equal
+    assert not changes.changed
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_types_in_another_case(name: str) -> None:
     path = NETWORKS / f"{name}.xml"
     weights = path.with_suffix(".bin")
-    found = diff(path, in_another_case(path.read_bytes()), weights=(None, weights))
-    assert found.equal
+    changes = diff(path, in_another_case(path.read_bytes()), weights=(None, weights))
+    assert changes.equal
 
 
 def test_extensions_in_another_case() -> None:
@@ -329,9 +329,9 @@ def test_onnx_and_its_ir_are_equal(fold: bool, tmp_path: Path) -> None:
 
 
 def test_another_element_type_and_static_dims_are_changes() -> None:
-    def network(kind: str, shape: list[int | None]) -> ir_exec.Model:
+    def network(element_type: str, shape: list[int | None]) -> ir_exec.Model:
         x = build.parameter([2, None], "f32", name="x")
-        return build.model([build.broadcast(build.constant(0, kind, name="c"), shape_like(x, shape))], [x])
+        return build.model([build.broadcast(build.constant(0, element_type, name="c"), shape_like(x, shape))], [x])
 
     def shape_like(x: build.Value, shape: list[int | None]) -> build.Value:
         return build.shape_of(x) if None in shape else build.constant(np.array(shape, np.int64))

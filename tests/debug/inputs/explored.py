@@ -1,4 +1,4 @@
-"""What is known of the input sizes of a network, found once for all tests that ask."""
+"""The input sizes of a network, explored once for all tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inputs that nobody gave have sizes that the network takes."""
+"""Missing inputs are drawn in sizes that the network takes."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def read(net: NetworkText) -> Model:
         (ROOT / "samples" / "gnn_step.xml", {"features": (8, 4), "edges": (2, 8)}),
         (ROOT / "samples" / "scatter_update.xml", {"data": (2, 16, 10, 15)}),
     ],
-    ids=lambda one: one.stem if isinstance(one, Path) else "",
+    ids=lambda parameter: parameter.stem if isinstance(parameter, Path) else "",
 )
-def test_networks_run_with_what_is_drawn(path: Path, shapes: dict[str, tuple[int, ...]]) -> None:
+def test_networks_run_with_drawn_inputs(path: Path, shapes: dict[str, tuple[int, ...]]) -> None:
     model = read_model(path)
     inputs = drawn_inputs(model, 0)
     assert {name: inputs[name].shape for name in shapes} == shapes
@@ -63,12 +63,12 @@ def test_the_usual_sizes_of_images() -> None:
     assert image.shape == (2, 3, 32, 32)
 
 
-def test_open_channels_are_colours() -> None:
+def test_open_channels_are_colors() -> None:
     image = build.parameter("?,?,?,?", "f32", name="image")
     assert drawn_inputs(build.model(build.relu(image)), 0)["image"].shape == (2, 3, 32, 32)
 
 
-def test_a_mask_is_as_long_as_past_and_new_tokens() -> None:
+def test_mask_length_is_past_plus_new_tokens() -> None:
     ids, mask = build.parameter("?,?", "i64", name="input_ids"), build.parameter("?,?", "i64", name="attention_mask")
     past = build.parameter("?,2,?,4", "f32", name="past_key_values.0.key")
     new = build.gather(np.ones((30, 2, 4), np.float32), ids, np.int64(0))
@@ -80,19 +80,19 @@ def test_a_mask_is_as_long_as_past_and_new_tokens() -> None:
     assert arrays["attention_mask"].shape == (2, 5)
 
 
-def test_within_what_is_declared() -> None:
+def test_draws_respect_declared_ranges() -> None:
     (image,) = drawn_inputs(convolution(image="2..4,3,20..30,?"), 0).values()
     assert image.shape == (2, 3, 30, 32)
 
 
-def test_what_is_asked_for_stays() -> None:
+def test_requested_sizes_stay() -> None:
     model = convolution()
     (name,) = (port.name for port in model.inputs)
     (image,) = drawn_inputs(model, 0, {name: "5,3,?,40"}).values()
     assert image.shape == (5, 3, 32, 40)
 
 
-def test_what_is_given_stays_and_others_follow() -> None:
+def test_given_sizes_stay_and_others_follow() -> None:
     net = NetworkText()
     first, second = net.parameter("?,4"), net.parameter("?,?")
     net.result(net.op("MatMul", first, second, transpose_a=True, transpose_b=False))
@@ -111,7 +111,7 @@ def test_one_seed_one_answer() -> None:
     assert (first != other).any()
 
 
-def test_nothing_is_inferred_where_no_dim_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_static_dims_need_no_inference(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise AssertionError("it was not to be asked")
 
@@ -122,7 +122,7 @@ def test_nothing_is_inferred_where_no_dim_is_open(monkeypatch: pytest.MonkeyPatc
     assert drawn_inputs(convolution(image="1,3,16,16"), 0)
 
 
-def test_where_nothing_fits_a_run_tells_why() -> None:
+def test_unfitting_draw_gives_the_reason() -> None:
     net = NetworkText()
     value = net.op("Reshape", net.parameter("?,4"), net.const(np.array([3, 5])), special_zero=False)
     net.result(value)
@@ -182,7 +182,7 @@ def with_positions(count: int) -> Model:
 
 
 def encode_points(features: int) -> Model:
-    """Points with sines and cosines of them, before a layer that says how many dimensions they have."""
+    """Points with sines and cosines of them, before a layer with the number of their dimensions."""
     value = build.parameter("?,?", "f32", name="points")
     parts = [value, *[part for scale in (1, 2, 4) for part in (build.sin(build.multiply(value, np.float32(scale))),)]]
     return model(build.matmul(build.concat(parts, 1), np.ones((features * 4, 5), np.float32)))
@@ -209,7 +209,7 @@ def grid(count: int) -> Model:
     ],
     ids=["a stack of strides", "many positions", "positions", "few features", "features", "patches", "many patches"],
 )
-def test_sizes_that_are_far_away(network: Model) -> None:
+def test_distant_sizes(network: Model) -> None:
     inputs = drawn_inputs(network, 0)
     compile_model(network)(inputs)
     report = shapes(network)
@@ -217,7 +217,7 @@ def test_sizes_that_are_far_away(network: Model) -> None:
     assert report.complete
 
 
-def test_a_mask_is_as_long_as_what_it_masks() -> None:
+def test_mask_length_equals_masked_length() -> None:
     sound, mask = build.parameter("?,?", "f32", name="sound"), build.parameter("?,?", "i64", name="mask")
     options = {"strides": [4], "pads_begin": [0], "pads_end": [0], "dilations": [1]}
     frames = build.convolution(build.unsqueeze(sound, 1), np.ones((2, 1, 200), np.float32), **options)
@@ -261,7 +261,7 @@ def make_pooling(rounding: str) -> Callable[[Value], Value]:
 
 
 def merge_columns() -> Model:
-    """The even columns beside the odd ones."""
+    """The even columns joined with the odd ones."""
     x = convolve(image(), 3, 2, 2)
     parts = [build.slice(x, *map(np.int64, ([first], [2**31 - 1], [2], [2]))) for first in (0, 1)]
     return model(build.concat(parts, 1))
@@ -322,7 +322,7 @@ FITTED: dict[str, tuple[Callable[[], Model], str, str | None]] = {
 
 
 def takes(dim: InputDim, size: int) -> bool:
-    """What the report says in its fields."""
+    """The sizes that the fields of the report allow."""
     if size in dim.also or (size == 1 and dim.one):
         return True
     if dim.kind == "listed" or (dim.least is not None and size < dim.least):
@@ -333,7 +333,7 @@ def takes(dim: InputDim, size: int) -> bool:
 
 @pytest.mark.broad(keep=4)
 @pytest.mark.parametrize("name", FITTED)
-def test_the_sizes_are_those_that_openvino_runs(name: str, tmp_path: Path) -> None:
+def test_drawn_sizes_run_in_openvino(name: str, tmp_path: Path) -> None:
     make, text, formula = FITTED[name]
     network = make()
     report = shapes(network)
@@ -357,7 +357,7 @@ def test_the_sizes_are_those_that_openvino_runs(name: str, tmp_path: Path) -> No
         if formula is not None:
             assert report.outputs[2].formula == formula
             value = formula.replace("image[2]", str(size)).replace("/", "//").replace("floor", "")
-            assert eval(value) == result.shape[2], size  # a formula that stands above
+            assert eval(value) == result.shape[2], size  # a formula of this file
 
 
 @pytest.mark.broad
@@ -371,7 +371,7 @@ def test_a_long_period() -> None:
     assert str(dim) == mentions(224, 0, 31, 224)
 
 
-def test_nothing_is_told_of_sizes_that_were_not_looked_at() -> None:
+def test_only_examined_sizes_are_reported() -> None:
     dim = shapes(windows(convolve(image(), 3, 4, 4), 4)).inputs[2]
     assert dim.offsets == (0, 1, 2, 3)
     assert (dim.step, dim.least, dim.most, dim.also) == (16, 16, None, ())

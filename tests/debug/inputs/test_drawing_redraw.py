@@ -40,20 +40,20 @@ def test_nan_is_drawn_again() -> None:
     assert (record.problem, record.checked) == (None, True)
 
 
-def test_the_draw_that_fits_is_the_same_everywhere() -> None:
+def test_fitting_draw_depends_on_seed_only() -> None:
     (first, _), (second, _), (other, _) = (checked_inputs(near_zero(), seed) for seed in (3, 3, 4))
     np.testing.assert_array_equal(first["x"], second["x"])
     assert (first["x"] != other["x"]).any()
 
 
-def test_what_fits_at_once_is_what_is_drawn_without_a_run() -> None:
+def test_accepted_draw_equals_plain_draw() -> None:
     network = model(build.relu(x()))
     arrays, record = checked_inputs(network, 0)
     np.testing.assert_array_equal(arrays["x"], drawn_inputs(network, 0)["x"])
     assert not record.rejected
 
 
-def test_it_ends_where_nothing_helps() -> None:
+def test_redraw_stops_without_progress() -> None:
     arrays, record = checked_inputs(always_nan(), 0)
     assert record.problem is not None
     assert "'y0'" in record.problem
@@ -62,13 +62,13 @@ def test_it_ends_where_nothing_helps() -> None:
 
 
 def test_a_constant_output_is_drawn_again() -> None:
-    # Normal numbers lie far above, a tenth of them does not.
+    # Normal numbers are far above, a tenth of them is not.
     value = build.clamp(build.add(build.abs(x()), np.float32(0.0)), min=0.0, max=1e-9)
     _, record = checked_inputs(model(value), 0)
     assert len(record.rejected) == 2
 
 
-def test_outputs_that_follow_from_shapes_are_no_reason() -> None:
+def test_shape_dependent_outputs_cause_no_redraw() -> None:
     value = x()
     _, record = checked_inputs(model(build.relu(value), build.shape_of(build.concat([value, value], 0))), 0)
     assert not record.rejected
@@ -103,7 +103,7 @@ def test_the_best_draw_is_kept() -> None:
     assert redraw.arrays is best
 
 
-def test_a_run_that_fails_is_drawn_again() -> None:
+def test_failed_run_is_redrawn() -> None:
     redraw = Redraw(Drawer(near_zero(), 0))
     assert redraw.again_after(EvaluationError("no"), 0)
     assert not redraw.again([np.array([0, 1], np.float32)], 0)
@@ -148,7 +148,7 @@ LIST = "s = SplitToSequence<axis = 1>(x, sizes)"
 @pytest.mark.parametrize(
     "nodes", [f"{LIST} z = Constant<value_int = 0>() y = SequenceAt(s, z)", f"{LIST} y = Identity(s)"]
 )
-def test_inputs_of_a_model_whose_outputs_depend_on_a_call(nodes: str) -> None:
+def test_inputs_of_call_dependent_model(nodes: str) -> None:
     """Its graph has no values for these outputs, and a list may have several."""
     proto = onnx_model(f"g (float[N,3] x, int64[P] sizes) => (y) {{ {nodes} }}")
     network = read_model(proto.SerializeToString())

@@ -1,4 +1,4 @@
-"""What an input is for, by what the network does with it and by its name."""
+"""The role of an input, from its use in the network and its name."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_indices_are_inside(name: str) -> None:
     compile_model(network)(arrays)
 
 
-def test_indices_of_a_scatter_are_inside_of_the_drawn_shape() -> None:
+def test_scatter_indices_are_within_drawn_shape() -> None:
     data = build.parameter("?,4", "f32", name="data")
     edges = build.parameter("2,?", "i64", name="edges")
     ends = build.gather(edges, np.int64(1), np.int64(0))
@@ -210,7 +210,7 @@ def test_offsets_of_bags_rise_from_0() -> None:
     compile_model(network)(arrays)
 
 
-def test_probabilities_where_a_layer_divides_by_their_sum() -> None:
+def test_probabilities_divided_by_their_sum() -> None:
     x = scores()
     arrays, records = draw_with_record(model(build.divide(x, build.reduce_sum(x, np.int64([1]), keep_dims=True))))
     assert records["scores"].role == "probabilities"
@@ -218,7 +218,7 @@ def test_probabilities_where_a_layer_divides_by_their_sum() -> None:
     np.testing.assert_allclose(arrays["scores"].sum(axis=1), 1, rtol=1e-6)
 
 
-def test_a_softmax_by_hand_divides_by_no_sum_of_its_input() -> None:
+def test_explicit_softmax_is_no_division_by_input_sum() -> None:
     exp = build.exp(scores())
     _, records = draw_with_record(model(build.divide(exp, build.reduce_sum(exp, np.int64([1]), keep_dims=True))))
     assert records["scores"].role == "plain"
@@ -237,7 +237,7 @@ DOMAINS: dict[str, tuple[Callable[[Value], Value], float, float]] = {
 
 
 @pytest.mark.parametrize("name", DOMAINS)
-def test_values_for_which_a_function_is_defined(name: str) -> None:
+def test_values_in_the_domain_of_a_function(name: str) -> None:
     use, low, high = DOMAINS[name]
     network = model(use(build.parameter("2,8", "f32", name="x")))
     arrays, records = draw_with_record(network)
@@ -287,7 +287,7 @@ def test_indices_in_a_body() -> None:
     assert arrays["x"].max() == 59
 
 
-def test_integers_that_may_become_indices_unseen_are_0_and_1() -> None:
+def test_possible_indices_are_0_and_1() -> None:
     x = build.parameter("2,40", "i64", name="x")
     squares = build.multiply(x, x)
     arrays, _ = draw_with_record(model(build.gather(TABLE, squares, np.int64(0))))
@@ -296,7 +296,7 @@ def test_integers_that_may_become_indices_unseen_are_0_and_1() -> None:
     assert arrays["x"].max() > 1
 
 
-def test_axes_that_every_input_has() -> None:
+def test_axes_common_to_all_inputs() -> None:
     axes = build.parameter("1", "i64", name="axes")
     network = model(build.reduce_sum(scores(), axes))
     for attempt in range(4):
@@ -306,7 +306,7 @@ def test_axes_that_every_input_has() -> None:
 
 
 @pytest.mark.parametrize("position", [0, 1])
-def test_only_the_first_output_of_a_selection_has_elements_of_the_input(position: int) -> None:
+def test_selection_only_passes_elements_on_first_output(position: int) -> None:
     ids = build.parameter("2,8", "i64", name="ids")
     selected = build.topk(ids, np.int64(3), axis=1, mode="max", sort="value")[position]
     _, records = draw_with_record(model(build.gather(TABLE, selected, np.int64(0))))
@@ -330,7 +330,7 @@ def test_boxes_are_not_made_of_sums() -> None:
     assert records["images"].role == "image"
 
 
-def test_a_shape_that_the_data_has() -> None:
+def test_shape_input_fits_the_data() -> None:
     shape = build.parameter("3", "i64", name="shape")
     network = model(build.reshape(scores(), shape, special_zero=False))
     arrays, _ = draw_with_record(network)
@@ -346,7 +346,7 @@ def test_the_record_names_the_layer() -> None:
     assert str(record) == mentions("input_ids", "i64[2,8]", 60)
 
 
-def test_what_is_given_is_not_drawn() -> None:
+def test_passed_inputs_are_not_drawn() -> None:
     ids = np.zeros((2, 3), np.int64)
     network = model(build.gather(TABLE, build.parameter("?,?", "i64", name="x"), np.int64(0)))
     arrays, records = draw_with_record(network, x=ids)

@@ -74,11 +74,11 @@ def test_strings_are_words() -> None:
     ("shape", "sizes"),
     [("2,3", (2, 3)), ("", ()), ("0,2", (0, 2)), ("?,3", (1, 3)), ("..4,2..5", (1, 2)), ("0..3,7..", (1, 7))],
 )
-def test_dims_that_are_not_known_are_their_least_size_but_not_0(shape: str, sizes: tuple[int, ...]) -> None:
+def test_unknown_dims_are_least_nonzero_size(shape: str, sizes: tuple[int, ...]) -> None:
     assert draw_values(shape).shape == sizes
 
 
-def test_the_shape_that_is_wanted() -> None:
+def test_required_shape() -> None:
     assert draw_values("?,3", requested=Shape([5, 3])).shape == (5, 3)
     assert draw_values("...", requested=Shape([0, 3])).shape == (0, 3)
 

@@ -1,4 +1,4 @@
-"""Which input sizes a network takes: against OpenVINO's reshape and run, and for networks made for each kind of dim."""
+"""Input sizes that a network takes: against OpenVINO's reshape and run, and for a network for each category of dim."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def fitting(findings: SizeFindings) -> list[Sizes]:
 
 
 def list_refused_sizes(findings: SizeFindings) -> list[tuple[int, Sizes]]:
-    """Sizes that do not fit: behind every limit, between steps, and others than the fixed ones."""
+    """Sizes that do not fit: beyond every limit, between steps, and other than the fixed ones."""
     limits = [(dim, outcome.sizes) for dim, free in findings.free.items() for outcome in free.refused]
     return limits + [(dim, outcome.sizes) for dim, outcome in findings.fixed.items()]
 
@@ -207,7 +207,7 @@ class TestKinds:
         report = shapes(PATHS["script_loop_seq"])
         assert tell_dims(report) == {"tok0.1[0]": "any", "h0.1[0]": "= tok0.1[0]", "h0.1[1]": "32"}
 
-    def test_a_mask_that_is_broadcast(self) -> None:
+    def test_broadcast_mask(self) -> None:
         """A step from 2 to 1 is no way to go: both batches are tied, and either may be 1."""
         report = shapes(SAMPLES / "bert.xml")
         assert tell_dims(report) == {
@@ -256,7 +256,7 @@ class TestKinds:
         assert limit.type == "ScatterElementsUpdate"
         assert limit.message
 
-    def test_the_length_of_a_pattern_is_no_cause(self) -> None:
+    def test_pattern_length_is_no_cause(self) -> None:
         """Nor are axes, nor sizes that no input could have changed."""
         past, x = build.parameter("?,?,?,?", name="past"), build.parameter("?,?,16", name="x")
         wide = build.matmul(x, np.ones((16, 32), np.float32))
@@ -312,7 +312,7 @@ def test_out_of_probes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.broad(keep=2)
 @pytest.mark.parametrize("name", ["conv_zoo", "bert_tiny_fp16", "llama_stateful", "gnn_gcn_gat", "lstm"])
-def test_what_few_probes_report_is_what_all_report(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_probes_agree_with_all(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sizes of probes, 37 for example, are never reported as sizes of outputs."""
     complete = shapes(PATHS[name])
     monkeypatch.setattr("ir_exec.debug.inputs.probing.MOST_LAYERS", 0)
@@ -331,7 +331,7 @@ def test_what_few_probes_report_is_what_all_report(name: str, monkeypatch: pytes
             assert ours.kind in (theirs.kind, "unexplored"), (probes, ours, theirs)
 
 
-def test_directions_are_solved_for_the_dims_that_others_follow_least() -> None:
+def test_directions_prefer_least_followed_dims() -> None:
     # past, new, mask: each of the first two moves the third.
     directions = solved_directions({0: (1, 0, 1), 1: (0, 1, 1), 2: (1, 0, 1)}, 3)
     assert directions.free == (0, 1)
@@ -362,7 +362,7 @@ def test_as_text() -> None:
 
 @pytest.mark.parametrize("name", ["bert_tiny_fp16", "script_loop_seq", "gnn_gcn_gat", "llama_stateful"])
 def test_probes_infer_what_a_whole_pass_does(name: str) -> None:
-    """A probe leaves out what it knows from an earlier one."""
+    """A probe omits the parts that an earlier one inferred."""
     model = read_model(PATHS[name])
     prober = Prober(model)
     findings = explore(prober)
@@ -373,7 +373,7 @@ def test_probes_infer_what_a_whole_pass_does(name: str) -> None:
         assert list(outcome.types) == list(model.types)
 
 
-def test_outputs_that_depend_on_a_call_are_not_listed() -> None:
+def test_call_dependent_outputs_are_not_listed() -> None:
     text = """g (float[N,3] x, int64[P] sizes) => (y, z) { s = SplitToSequence<axis = 0>(x, sizes)
         i = Constant<value_int = 0>() y = SequenceAt(s, i) z = Relu(x) }"""
     report = shapes(read_model(onnx_model(text).SerializeToString()))

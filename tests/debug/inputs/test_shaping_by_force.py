@@ -1,4 +1,4 @@
-"""What `shapes` says, against sizes drawn at random: those that it allows fit, and those that fit are allowed."""
+"""The report of `shapes` against sizes drawn at random: allowed sizes fit, and sizes that fit are allowed."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def near(findings: SizeFindings, rng: Random) -> Sizes:
 
 
 def allows(findings: SizeFindings, sizes: Sizes) -> bool:
-    """Whether the report says that these sizes fit."""
+    """Return True if the report allows these sizes."""
     assert findings.base is not None
     return any(_allows_with(findings, findings.base.sizes, sizes, dict(meant)) for meant in _meant(findings, sizes))
 
@@ -102,7 +102,7 @@ def _is_in_pattern(free: Free, size: int) -> bool:
 
 
 def _is_of_elements(findings: SizeFindings, dim: int) -> bool:
-    """Whether a Reshape ties a dim, which takes whatever has as many elements."""
+    """Return True if a Reshape ties a dim, as it takes any shape of the same number of elements."""
     node = findings.because[dim].node if dim in findings.because else None
     return node is not None and node.type == "Reshape"
 

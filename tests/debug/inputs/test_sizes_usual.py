@@ -36,13 +36,13 @@ def test_tokens_and_masks_of_any_rank_are_drawn(ids: int, mask: int, past: int |
 
 
 @pytest.mark.parametrize("ids", [1, 2])
-def test_a_mask_of_rows_is_as_long_as_past_and_tokens(ids: int) -> None:
+def test_row_mask_length_is_past_plus_tokens(ids: int) -> None:
     arrays = drawn_inputs(decoder(ids, 2), 0)
     past = arrays["past_key_values.0.key"].shape[2]
     assert arrays["attention_mask"].shape[1] == past + arrays["input_ids"].shape[-1]
 
 
-def test_a_run_with_tokens_of_rank_1_and_a_mask_of_rank_3(tmp_path: Path) -> None:
+def test_rank_1_tokens_with_rank_3_mask(tmp_path: Path) -> None:
     path = tmp_path / "model.xml"
     decoder(1, 3).save(path)
     result = CliRunner().invoke(main, ["run", str(path)])
@@ -50,7 +50,7 @@ def test_a_run_with_tokens_of_rank_1_and_a_mask_of_rank_3(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("shape", [[1] * 65, [0, 2**40, 2**40]])
-def test_shapes_that_no_array_has_are_an_error(shape: list[int]) -> None:
+def test_impossible_shapes_are_an_error(shape: list[int]) -> None:
     from ir_exec.debug.inputs.roles import draw
     from ir_exec.errors import ResourceError
     from ir_exec.types import ElementType, Shape

@@ -21,7 +21,7 @@ def plain_model(output: str = "logits", *, sensitive: bool = True) -> Model:
     for number in range(4):
         weight = random.standard_normal((32, 32)).astype(np.float32) / 4
         if sensitive and number == 2:
-            # Half of each group is hardly more than nothing beside the other half.
+            # Half of each group is negligible compared with the other half.
             weight[:, ::2] *= 0.04
             hidden = build.multiply(hidden, np.where(np.arange(32) % 2, 0.05, 25).astype(np.float32))
         product = build.matmul(

@@ -33,7 +33,7 @@ def divergence(model: Model) -> float:
     return float(np.mean(rows))
 
 
-def test_the_effect_of_each_weight_is_that_of_a_model_with_it_alone() -> None:
+def test_effect_of_weight_equals_single_weight_model() -> None:
     report = quantization_report(QUANTIZED, PLAIN, [TOKENS])
     assert report.metric == "kl"
     assert report.complete
@@ -51,7 +51,7 @@ def test_the_effect_of_each_weight_is_that_of_a_model_with_it_alone() -> None:
 
 
 @pytest.mark.parametrize("bits", [8, 16])
-def test_the_layers_to_keep_are_proven_by_a_run(bits: int) -> None:
+def test_layers_to_keep_are_proven_by_a_run(bits: int) -> None:
     unlimited = quantization_report(QUANTIZED, PLAIN, [TOKENS])
     limit = float(unlimited.total.loss) / 3
     report = quantization_report(QUANTIZED, PLAIN, [TOKENS], max_loss=limit, keep_bits=bits)
@@ -119,7 +119,7 @@ def test_an_interrupted_search_keeps_the_smallest_set_so_far() -> None:
     assert float(report.kept.loss) <= limit
 
 
-def test_outputs_that_are_no_logits() -> None:
+def test_outputs_without_logits() -> None:
     plain = plain_model("y")
     report = quantization_report(quantized_model(plain), plain, [TOKENS, {"tokens": np.array([[3, 4]])}])
     assert (report.metric, report.calls, report.total.kl) == ("noise", 2, None)
@@ -156,7 +156,7 @@ def test_models_that_do_not_go_together(
         quantization_report(quantized(), plain(), [TOKENS])
 
 
-def test_outputs_of_another_shape_are_named_with_both_shapes() -> None:
+def test_outputs_of_another_shape_name_both_shapes() -> None:
     random = np.random.default_rng(0)
     table, head = (random.standard_normal((rows, 32)).astype(np.float32) for rows in (40, 30))
     hidden = build.gather(build.constant(table, name="table"), build.parameter([1, None], "i64", name="tokens"), 0)
@@ -169,7 +169,7 @@ def test_outputs_of_another_shape_are_named_with_both_shapes() -> None:
         quantization_report(QUANTIZED, smaller, [TOKENS])
 
 
-def test_the_page_has_a_status_for_each_layer_of_a_weight() -> None:
+def test_page_has_status_per_layer_of_weight() -> None:
     unlimited = quantization_report(QUANTIZED, PLAIN, [TOKENS])
     report = quantization_report(QUANTIZED, PLAIN, [TOKENS], max_loss=float(unlimited.total.loss) / 3)
     page = view(QUANTIZED, compare=report)

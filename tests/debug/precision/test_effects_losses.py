@@ -24,10 +24,10 @@ def divergence(plain: np.ndarray, actual: np.ndarray) -> float:
     return float((p * np.log(p / q)).sum(-1).mean())
 
 
-@pytest.mark.parametrize("kind", ["logits", "probabilities"])
-def test_distributions(kind: LossKind) -> None:
-    outputs = [logits if kind == "logits" else softmax(logits).astype(np.float32) for logits in (LOGITS, OTHER)]
-    loss = OutputLosses(["y"], [kind], [[outputs[0]]]).of([[outputs[1]]])
+@pytest.mark.parametrize("loss_kind", ["logits", "probabilities"])
+def test_distributions(loss_kind: LossKind) -> None:
+    outputs = [logits if loss_kind == "logits" else softmax(logits).astype(np.float32) for logits in (LOGITS, OTHER)]
+    loss = OutputLosses(["y"], [loss_kind], [[outputs[0]]]).of([[outputs[1]]])
     assert loss.kl == pytest.approx(divergence(LOGITS, OTHER), rel=1e-4)
     assert (loss.loss, loss.top1_changes, loss.output) == (loss.kl, 0.5, "y")
 
@@ -63,7 +63,7 @@ def test_no_numbers_are_an_error(output: np.ndarray) -> None:
     assert (loss.loss, loss.output) == (1, "z")
 
 
-def test_what_outputs_are() -> None:
+def test_classification_of_outputs() -> None:
     x = build.parameter([2, 5], "f32", name="x")
     results = [
         build.result(build.softmax(x, axis=1), name="shares"),

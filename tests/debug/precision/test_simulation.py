@@ -1,4 +1,4 @@
-"""What a network loses in fewer bits."""
+"""Losses of a network in fewer bits."""
 
 from __future__ import annotations
 

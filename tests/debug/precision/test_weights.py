@@ -38,7 +38,7 @@ def test_two_formats() -> None:
     assert (weight.side, weight.format, weight.partner_format) == ("b", "int4_asym", "int8_sym")
 
 
-def test_the_same_format_is_compared_layer_by_layer() -> None:
+def test_equal_formats_are_compared_layer_by_layer() -> None:
     path = FILES / "int4_asym.xml"
     assert diff(path, path).equal
     editor = build.Editor(read_model(path))
@@ -193,7 +193,7 @@ def test_one_factor_for_all_channels_is_a_fault() -> None:
     assert [(name, fault.is_fault, fault.scaled_axis) for name, fault in faults.items()] == [("w1", True, None)]
 
 
-def test_a_method_that_moves_elements_is_no_fault_but_more_than_it_does_is() -> None:
+def test_deviation_beyond_element_moves_is_a_fault() -> None:
     random = np.random.default_rng(4)
 
     def move_elements(name: str, weight: np.ndarray) -> np.ndarray:

@@ -27,7 +27,7 @@ class Recorded:
         return call
 
 
-def test_each_block_begins_with_a_pause_and_a_call_that_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_block_starts_with_pause_and_dropped_call(monkeypatch: pytest.MonkeyPatch) -> None:
     recorded = Recorded(monkeypatch)
     measured = measure_in_blocks([recorded.contestant("a"), recorded.contestant("b")], 2)
     assert measured == [["a1", "a2"], ["b1", "b2"]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from ir_exec.debug.profiles.profile_report import LayerProfile, MachineSpeed, me
 from ir_exec.debug.profiles.profiling import grouped_by_prefix
 from ir_exec.debug.profiles.recording import Recorder, bytes_moved
 from ir_exec.infer import count_work
+from ir_exec.plan.records import Step
 from ir_exec.runtime.compiled import CompiledModel
 from ir_exec.types import Array
 from tests.conformance.networks import arrays
@@ -50,7 +52,7 @@ def test_every_network(name: str) -> None:
     assert len({layer.path for layer in report.layers}) == len(report.layers) or name == "index_ops"
 
 
-def test_the_work_is_that_of_inference() -> None:
+def test_work_equals_inference() -> None:
     model = read_model(NETWORKS / "conv_zoo.xml")
     report = profile(model, inputs("conv_zoo"), repeat=1)
     shapes = {port.name: array.shape for port, array in zip(model.inputs, inputs("conv_zoo"), strict=True)}
@@ -68,12 +70,12 @@ def test_layers_of_bodies_count_for_themselves() -> None:
     assert loop.calls == 1
     assert loop.with_bodies > loop.seconds
     assert loop.with_bodies >= max(layer.with_bodies for layer in inner)
-    # The innermost layer that holds the peak is told, and not the loop around it.
+    # The innermost layer that holds the peak is reported, and not its loop.
     assert report.peak_layer is not None
     assert report.peak_layer.startswith("prim::Loop/Loop/body/")
 
 
-def test_what_runs_is_the_plan() -> None:
+def test_profiled_layers_equal_the_plan() -> None:
     """Constants are folded and known values left out as in any other run."""
     path = NETWORKS / "bert_tiny_fp16.xml"
     report = profile(path, inputs("bert_tiny_fp16"), repeat=1)
@@ -147,12 +149,12 @@ def layer(path: str) -> LayerProfile:
 def test_prefixes() -> None:
     names = ["net.layers.0/mul", "net.layers.0/add", "net.layers.1/mul", "net.layers.1/add", "net.head", "other", "o/x"]
     layer_counts = {group.name: group.layers for group in grouped_by_prefix(list(map(layer, names)))}
-    # `net.` says more than nothing; what has one layer alone, or the layers of a longer prefix, is left out.
+    # `net.` is informative; what has one layer alone, or the layers of a longer prefix, is left out.
     assert layer_counts == {"net.": 5, "net.layers.": 4, "net.layers.0/": 2, "net.layers.1/": 2}
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         ("a,b", ("a", "b")),
         ("a,c,d", ("a", "c,d")),
@@ -161,8 +163,8 @@ def test_prefixes() -> None:
         ("a_abc,c", ()),
     ],
 )
-def test_original_layers(text: str, found: tuple[str, ...]) -> None:
-    assert original_layers(text, {"a", "b", "c,d"}) == found
+def test_original_layers(text: str, expected: tuple[str, ...]) -> None:
+    assert original_layers(text, {"a", "b", "c,d"}) == expected
 
 
 def test_openvino_beside_it() -> None:
@@ -181,7 +183,7 @@ def test_openvino_beside_it() -> None:
     assert sum(layer.share for layer in report.openvino.layers) == pytest.approx(1)
 
 
-def test_a_model_that_was_lowered_is_named() -> None:
+def test_lowered_model_is_named() -> None:
     path = NETWORKS / "onnx" / "separable.onnx"
     for source, lowered in ((path, True), (NETWORKS / "gnn_gcn_gat.xml", False)):
         with np.load(source.with_name(f"{source.stem}.inputs.npz")) as stored:
@@ -256,3 +258,38 @@ def test_rows() -> None:
 def test_repeat_is_a_number() -> None:
     with pytest.raises(EvaluationError, match="repeat"):
         profile(NETWORKS / "lstm.xml", repeat=0)
+
+
+@pytest.mark.parametrize("engine", [None, "onnxruntime"])
+def test_a_model_is_compiled_once(engine: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = []
+    original = CompiledModel.__init__
+
+    def record_compilation(self: CompiledModel, *arguments: Any, **options: Any) -> None:
+        compiled.append(type(self))
+        original(self, *arguments, **options)
+
+    monkeypatch.setattr(CompiledModel, "__init__", record_compilation)
+    report = profile_network("llama_stateful", engine=engine)
+    assert len(compiled) == len(set(compiled)) == (1 if engine is None else 2)
+    assert report.run_seconds > 0
+    assert (report.engine is None) == (engine is None)
+
+
+def test_kernels_are_replaced_within_records_alone() -> None:
+    model, recorder = read_model(NETWORKS / "script_loop_seq.xml"), Recorder()
+    steps: list[Step] = []
+
+    def instrument(step: Step) -> Step:
+        steps.append(recorder.instrument(step))
+        return steps[-1]
+
+    watched = CompiledModel(model, instrument=instrument)
+    with recorder.record_times() as first:
+        watched(inputs("script_loop_seq"))
+    kernels = [step.evaluate for step in steps]
+    with recorder.record_times() as second:
+        assert all(step.evaluate is not kernel for step, kernel in zip(steps, kernels, strict=False))
+        watched(inputs("script_loop_seq"))
+    assert all(step.evaluate is kernel for step, kernel in zip(steps, kernels, strict=False))
+    assert len(first) >= len(second) > 0

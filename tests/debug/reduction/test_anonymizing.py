@@ -1,4 +1,4 @@
-"""Networks without names and weights of their own."""
+"""Networks with anonymous names and random weights."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_weights_that_stay() -> None:
     assert with_weights.graph.nodes[0].name == "layer0"
 
 
-def test_what_inference_uses_and_wide_integers_stay() -> None:
+def test_inference_inputs_and_wide_integers_stay() -> None:
     net = NetworkText()
     x = net.parameter("2,6")
     shaped = net.op("Reshape", x, net.const(np.array([3, -1])), special_zero="false")
@@ -139,7 +139,7 @@ def test_what_inference_uses_and_wide_integers_stay() -> None:
     st.lists(st.floats(width=32), max_size=40),
     st.integers(0, 9),
 )
-def test_zeros_and_what_is_not_finite_are_as_many(values: list[float], seed: int) -> None:
+def test_zeros_and_non_finite_counts_are_preserved(values: list[float], seed: int) -> None:
     array = np.array(values, np.float32)
     redrawn_array = redrawn(array, np.random.default_rng(seed))
     assert redrawn_array.shape == array.shape

@@ -52,7 +52,7 @@ def test_no_pass_changes_a_bit() -> None:
     assert all(output.error.max_abs == 0 for output in report.outputs)
 
 
-def test_a_step_that_computes_something_else_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_step_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     right = LayerNorm.evaluate
     calls: list[float] = []
 
@@ -69,14 +69,14 @@ def test_a_step_that_computes_something_else_is_named(monkeypatch: pytest.Monkey
     assert all(layer.own is not None and not layer.own.is_within for layer in fault.layers)
 
 
-def test_a_bit_exact_pass_that_changes_a_bit_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bit_exact_pass_changing_a_bit_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     passes = tuple(replace(compiler_pass, exactness="bit-exact") for compiler_pass in PASSES)
     monkeypatch.setattr(bisecting, "PASSES", passes)
     report = bisect_network("keras")
     assert all(effect.is_fault for effect in report.effects)
 
 
-def test_tolerances_that_are_given() -> None:
+def test_passed_tolerances() -> None:
     assert not bisect_network("keras", atol=1e-12).is_within
     assert bisect_network("keras", atol=1.0).is_within
 

@@ -48,7 +48,7 @@ def write_bundle(path: Path, content: Members) -> Path:
     return path
 
 
-def test_what_is_in_it(bundle_path: Path) -> None:
+def test_bundle_contents(bundle_path: Path) -> None:
     contents = members(bundle_path)
     assert set(contents) == {
         "README.txt",
@@ -156,14 +156,14 @@ def test_the_command_is_told(tmp_path: Path) -> None:
     assert rerun(path).bundle.command == "x {model}"
 
 
-def test_a_fault_that_is_not_there(tmp_path: Path) -> None:
+def test_missing_fault_is_reported(tmp_path: Path) -> None:
     with pytest.raises(EvaluationError, check=coded("IR704")):
         bundle(GNN, arrays(GNN, "inputs") or [], output=tmp_path / "b.zip", fails=lambda *_: False)
     assert not list(tmp_path.iterdir())
 
 
 def npz(shape: str) -> bytes:
-    """An array that says it is of another shape than its bytes make."""
+    """An array whose declared shape differs from its bytes."""
     stored = io.BytesIO()
     with zipfile.ZipFile(stored, "w") as archive:
         header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
@@ -178,47 +178,47 @@ def compress_zeros() -> bytes:
 
 
 DAMAGED: dict[str, tuple[Callable[[Members], Members], str]] = {
-    "no bundle.json": (lambda held: {"model.xml": held["model.xml"]}, naming("bundle.json")),
-    "another json": (lambda held: held | {"bundle.json": b"[]"}, naming("bundle.json")),
-    "a long json": (lambda held: held | {"bundle.json": b" " * 2**21}, naming("bundle.json")),
+    "no bundle.json": (lambda contents: {"model.xml": contents["model.xml"]}, naming("bundle.json")),
+    "another json": (lambda contents: contents | {"bundle.json": b"[]"}, naming("bundle.json")),
+    "a long json": (lambda contents: contents | {"bundle.json": b" " * 2**21}, naming("bundle.json")),
     "no network": (
-        lambda held: {name: text for name, text in held.items() if name != "model.xml"},
+        lambda contents: {name: text for name, text in contents.items() if name != "model.xml"},
         naming("model.xml"),
     ),
-    "another network": (lambda held: held | {"model.xml": held["model.xml"] + b" "}, naming("model.xml")),
-    "a shorter .bin": (lambda held: held | {"model.bin": held["model.bin"][:-1]}, naming("model.bin")),
-    "more than it says": (lambda held: held | {"model.bin": bytes(2**25)}, naming("model.bin")),
-    "more than is allowed": (lambda held: retold(held | {"model.bin": bytes(2**25)}), naming(f"{2**24:,}")),
-    "many members": (lambda held: held | {f"x{i}": b"" for i in range(200)}, naming("damaged.zip")),
+    "another network": (lambda contents: contents | {"model.xml": contents["model.xml"] + b" "}, naming("model.xml")),
+    "a shorter .bin": (lambda contents: contents | {"model.bin": contents["model.bin"][:-1]}, naming("model.bin")),
+    "more than it says": (lambda contents: contents | {"model.bin": bytes(2**25)}, naming("model.bin")),
+    "more than is allowed": (lambda contents: retold(contents | {"model.bin": bytes(2**25)}), naming(f"{2**24:,}")),
+    "many members": (lambda contents: contents | {f"x{i}": b"" for i in range(200)}, naming("damaged.zip")),
     "a large array": (
-        lambda held: retold(held | {"model.inputs.npz": npz("(10**9, 10**9)")}),
+        lambda contents: retold(contents | {"model.inputs.npz": npz("(10**9, 10**9)")}),
         naming("model.inputs.npz"),
     ),
     "a larger array": (
-        lambda held: retold(held | {"model.inputs.npz": npz("(1000000000, 1000)")}),
+        lambda contents: retold(contents | {"model.inputs.npz": npz("(1000000000, 1000)")}),
         naming("x.npy"),
     ),
     "a compressed array": (
-        lambda held: retold(held | {"model.inputs.npz": compress_zeros()}),
+        lambda contents: retold(contents | {"model.inputs.npz": compress_zeros()}),
         naming("model.inputs.npz"),
     ),
-    "no arrays": (lambda held: retold(held | {"model.inputs.npz": b"PK"}), naming("model.inputs.npz")),
+    "no arrays": (lambda contents: retold(contents | {"model.inputs.npz": b"PK"}), naming("model.inputs.npz")),
     "other files to be read": (
-        lambda held: held | {"bundle.json": held["bundle.json"].replace(b"model.bin", b"../../model.bin")},
+        lambda contents: contents | {"bundle.json": contents["bundle.json"].replace(b"model.bin", b"../../model.bin")},
         naming("model.bin"),
     ),
 }
 
 
 @pytest.mark.parametrize("name", DAMAGED)
-def test_what_is_no_bundle(name: str, bundle_path: Path, tmp_path: Path) -> None:
+def test_invalid_bundle(name: str, bundle_path: Path, tmp_path: Path) -> None:
     damage, words = DAMAGED[name]
     path = write_bundle(tmp_path / "damaged.zip", damage(members(bundle_path)))
     with pytest.raises(EvaluationError, match=words):
         rerun(path, most_bytes=2**24)
 
 
-def test_members_that_lie_elsewhere_are_not_read(bundle_path: Path, tmp_path: Path) -> None:
+def test_members_outside_the_folder_are_not_read(bundle_path: Path, tmp_path: Path) -> None:
     contents = members(bundle_path) | {"../evil.txt": b"x", "/tmp/evil.txt": b"x", "reports/../../evil.txt": b"x"}
     folder = tmp_path / "inside"
     folder.mkdir()
@@ -227,7 +227,7 @@ def test_members_that_lie_elsewhere_are_not_read(bundle_path: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize("cut", [0, 1, 30, 1000, -1, -30])
-def test_files_that_are_cut_off(cut: int, bundle_path: Path, tmp_path: Path) -> None:
+def test_truncated_files(cut: int, bundle_path: Path, tmp_path: Path) -> None:
     (tmp_path / "short.zip").write_bytes(bundle_path.read_bytes()[:cut])
     with pytest.raises(EvaluationError, match=naming("short.zip")):
         rerun(tmp_path / "short.zip")
@@ -319,7 +319,7 @@ def test_texts_as_inputs_are_replaced(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a b.zip", "$(touch done).zip", "'; touch done #.zip", "-b.zip"])
-def test_the_command_in_it_is_quoted(name: str, tmp_path: Path) -> None:
+def test_contained_command_is_quoted(name: str, tmp_path: Path) -> None:
     bundle(GNN, arrays(GNN, "inputs") or [], output=tmp_path / name)
     (line,) = [line for line in members(tmp_path / name)["README.txt"].decode().splitlines() if "--run" in line]
     *command, path = shlex.split(line)
@@ -361,7 +361,7 @@ def test_a_run_has_limits(limits: dict[str, Any], bundle_path: Path) -> None:
     assert result.exit_code == 2, result.output
 
 
-def test_weights_that_do_not_compress_are_stored(tmp_path: Path) -> None:
+def test_incompressible_weights_are_stored(tmp_path: Path) -> None:
     weights = {
         "random": np.random.default_rng(0).normal(size=(400, 1000)).astype(np.float32),
         "zeros": np.zeros((400, 1000), np.float32),

@@ -83,11 +83,11 @@ class TestWhatIsCutOut:
         assert types_in(cut) == ["Parameter", "Const", "Reshape", "Result"]
         assert str(cut.model.outputs[0].shape) == "[2,3,2]"
 
-    def test_only_the_weights_that_it_uses(self, branched_model: Path, tmp_path: Path) -> None:
+    def test_only_used_weights_are_extracted(self, branched_model: Path, tmp_path: Path) -> None:
         extract(branched_model, to="matmul6", output=tmp_path / "cut.xml")
         assert (tmp_path / "cut.bin").stat().st_size == 3 * 6 * 2
 
-    def test_the_original_inputs_where_they_are_read(self, branched_model: Path) -> None:
+    def test_original_inputs_are_kept_when_read(self, branched_model: Path) -> None:
         assert ends(extract(branched_model, from_="parameter0", to="tanh2"))[0] == ["parameter0 f32[2,3]"]
 
     def test_types_are_the_inferred_ones(self, branched_model: Path) -> None:
@@ -328,7 +328,7 @@ class TestNodesThatIRCannotExpress:
         assert types_in(extract(path, from_="unknown", to="z")) == ["Parameter", "Abs", "Result"]
 
     @pytest.mark.parametrize("names", [{"to": "z"}, {"from_": "a", "to": "z"}, {"to": "unknown"}, {"from_": "a"}])
-    def test_a_part_that_needs_it(self, path: Path, names: dict[str, str]) -> None:
+    def test_required_part(self, path: Path, names: dict[str, str]) -> None:
         with pytest.raises(UnsupportedError, match=naming("Thing")):
             extract(path, **names)  # type: ignore[arg-type]  # the names of the cut
 

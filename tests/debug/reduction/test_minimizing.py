@@ -115,7 +115,7 @@ def test_the_empty_set_is_tried_on_request(min_items: int, expected: list[str]) 
     assert minimize("abc", lambda subset: True, min_items=min_items).items == expected
 
 
-def test_a_predicate_ends_the_search_with_the_smallest_subset_so_far() -> None:
+def test_predicate_ends_search_with_smallest_subset() -> None:
     def predicate(subset: Sequence[int]) -> bool:
         if len(subset) < 30:
             raise SearchEnded
@@ -136,7 +136,7 @@ def test_other_exceptions_of_a_predicate_leave_the_search() -> None:
 
 
 @given(st.integers(0, 300), st.integers(0, 300))
-def test_the_smallest_count_is_that_of_a_plain_loop(threshold: int, most: int) -> None:
+def test_smallest_count_equals_plain_loop(threshold: int, most: int) -> None:
     calls: list[int] = []
 
     def predicate(count: int) -> bool:

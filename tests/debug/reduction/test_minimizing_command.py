@@ -28,13 +28,13 @@ def test_the_first_bad_exit_code_counts() -> None:
     assert command.bad == {3}
 
 
-def test_an_exit_code_of_zero_is_no_failure() -> None:
+def test_exit_code_zero_is_no_failure() -> None:
     command = Command(python("import sys; sys.exit(0)"))
     assert not command(read_model(GNN))
     assert not command.bad
 
 
-def test_bad_exits_that_are_named() -> None:
+def test_named_bad_exits() -> None:
     model = read_model(GNN)
     assert not Command(python("import sys; sys.exit(3)"), bad_exit=[1, 2])(model)
     assert Command(python("import sys; sys.exit(3)"), bad_exit=[1, 3])(model)
@@ -47,7 +47,7 @@ def test_a_signal() -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="scripts are started otherwise there")
 def test_programs_beside_the_interpreter_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As `ir-exec` is in an environment that is not activated."""
+    """The layout of `ir-exec` in an environment that is not activated."""
     tool = tmp_path / "a-tool-of-the-environment"
     tool.write_text("#!/bin/sh\nexit 4\n")
     tool.chmod(0o755)
@@ -66,8 +66,8 @@ def test_paths_are_one_argument_each(tmp_path: Path) -> None:
     assert said.read_text() == f"a={folder / 'net.xml'}"
 
 
-def test_a_hanging_command_is_killed_with_what_it_started(tmp_path: Path) -> None:
-    """What the command has started holds a pipe, whose end comes when nobody holds it any more."""
+def test_hanging_command_is_killed_with_children(tmp_path: Path) -> None:
+    """A child of the command holds a pipe, which ends when its last holder closes it."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     read = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
@@ -79,7 +79,7 @@ def test_a_hanging_command_is_killed_with_what_it_started(tmp_path: Path) -> Non
     os.close(read)
 
 
-def test_a_whole_network_that_takes_too_long_is_told() -> None:
+def test_slow_complete_network_is_reported() -> None:
     command = Command(python("import threading; threading.Event().wait()"), timeout=0.2)
     with pytest.raises(EvaluationError, match=naming("0.2")):
         command(read_model(GNN))
@@ -92,7 +92,7 @@ def test_a_whole_network_that_takes_too_long_is_told() -> None:
         ("'true {model}", naming("'true {model}")),
     ],
 )
-def test_what_is_no_command(text: str, words: str) -> None:
+def test_invalid_command(text: str, words: str) -> None:
     with pytest.raises(EvaluationError, match=words):
         Command(text)
 
@@ -109,7 +109,7 @@ def test_the_last_line_is_kept() -> None:
 
 
 @pytest.mark.parametrize("name", ["a b.xml", "{inputs}.xml", "'; touch done #.xml", "$(touch done).xml", "-c.xml"])
-def test_a_path_is_never_a_command_or_an_option(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_path_is_never_a_command_or_an_option(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     program = "import json, sys; json.dump(sys.argv[1:], open('said', 'w'))"
     command = Command(f"{sys.executable} -W ignore -c {shlex.quote(program)} {{model}} model={{model}} {{inputs}}")

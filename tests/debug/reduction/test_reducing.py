@@ -59,9 +59,9 @@ def has(*types: str) -> object:
 
 
 @pytest.mark.broad(keep=3)
-@pytest.mark.parametrize("place", [0, 1, 499, 617, 999])
-def test_a_fault_among_a_thousand_layers(place: int) -> None:
-    reduced = reduce(thousand((place,)), has("Sin"))
+@pytest.mark.parametrize("position", [0, 1, 499, 617, 999])
+def test_a_fault_among_a_thousand_layers(position: int) -> None:
+    reduced = reduce(thousand((position,)), has("Sin"))
     assert computing(reduced.model) == ["Sin"]
     assert (reduced.layers, reduced.before) == (1, 1000)
     assert reduced.runs < 60
@@ -99,13 +99,13 @@ def test_by_the_values(tmp_path: Path) -> None:
 
 
 @pytest.mark.broad
-def test_two_faults_that_are_both_needed() -> None:
+def test_two_necessary_faults() -> None:
     reduced = reduce(thousand((100, 901)), lambda model: types_in(model)["Sin"] == 2)
     assert computing(reduced.model) == ["Sin", "Sin"]
 
 
 def test_layers_in_a_row_stay() -> None:
-    """A fusion that goes wrong needs its neighbours."""
+    """A fusion that goes wrong needs its neighbors."""
 
     def fails(model: Model) -> bool:
         return any(
@@ -127,7 +127,7 @@ def test_layers_in_a_row_stay() -> None:
 
 
 def test_layers_between_are_replaced_by_their_inputs() -> None:
-    """Where a path has to stay, what is on it need not."""
+    """If a path has to stay, its layers need not."""
 
     def reaches(model: Model) -> bool:
         behind = set()
@@ -230,7 +230,7 @@ def interrupt_after(after: int) -> Callable[[Model], bool]:
 
 
 @pytest.mark.broad
-def test_ctrl_c_gives_what_was_found(tmp_path: Path) -> None:
+def test_ctrl_c_returns_the_result_so_far(tmp_path: Path) -> None:
     with pytest.raises(ReductionInterrupted) as raised:
         reduce(thousand(), interrupt_after(5), output=tmp_path / "small.xml")
     reduced = raised.value.found
@@ -261,7 +261,7 @@ def test_errors_of_the_function_come_through() -> None:
 
 
 @pytest.mark.broad
-def test_files_are_there_while_it_is_asked() -> None:
+def test_files_exist_during_predicate() -> None:
     paths = []
 
     def fails(model: Model) -> bool:

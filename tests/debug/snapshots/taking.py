@@ -1,4 +1,4 @@
-"""The reports of one network as text, without figures that another machine measures or computes otherwise."""
+"""The reports of one network as text, without figures that differ between machines."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _with_fault(path: Path, inputs: list[Array], *, bodies: bool) -> Iterator[st
 
 
 def _comparison(report: debug.Comparison) -> Iterator[str]:
-    """What a report says of every layer; of the same bits and of values within the tolerance it says the same."""
+    """The report about every layer; equal bits and values within the tolerance are reported alike."""
     yield f"verdict {report.verdict}, calls {report.calls}, not run {report.not_run}, untested {report.untested}"
     yield f"first fault {report.first_fault.path if report.first_fault else '-'}, carried {report.first_carried or '-'}"
     for fault in report.faults:

@@ -35,7 +35,7 @@ def chain(*types: str) -> NetworkText:
     return net
 
 
-def test_every_value_is_there(tmp_path: Path) -> None:
+def test_all_values_are_written(tmp_path: Path) -> None:
     model = read_model(GNN)
     inputs = arrays(GNN, "inputs")
     seen: dict[str, Array] = {}
@@ -88,22 +88,22 @@ def test_patterns_that_match_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "t").exists()
 
 
-@pytest.mark.parametrize("kind", sorted(ALL, key=str), ids=str)
+@pytest.mark.parametrize("element_type", sorted(ALL, key=str), ids=str)
 @pytest.mark.parametrize("shape", [(3, 5), (), (0, 2)])
-def test_every_element_type_comes_back(kind: ElementType, shape: tuple[int, ...], tmp_path: Path) -> None:
+def test_every_element_type_comes_back(element_type: ElementType, shape: tuple[int, ...], tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     array: Array
-    if kind in STRING:
+    if element_type in STRING:
         array = np.array(random.choice(["ä", "", "a\0"], shape), object)
-    elif kind is ElementType.boolean:
+    elif element_type is ElementType.boolean:
         array = random.integers(0, 2, shape).astype(bool)
-    elif kind.dtype.names:
-        array = np.asarray(random.integers(0, 2**kind.bits, shape, np.uint8)).view(kind.dtype)
+    elif element_type.dtype.names:
+        array = np.asarray(random.integers(0, 2**element_type.bits, shape, np.uint8)).view(element_type.dtype)
     else:
-        array = np.asarray(random.integers(0, 2, shape)).astype(kind.dtype)
+        array = np.asarray(random.integers(0, 2, shape)).astype(element_type.dtype)
     write_value(tmp_path / "value.npy", array)
-    value = read_value(tmp_path / "value.npy", kind, shape)
-    assert value.dtype == kind.dtype
+    value = read_value(tmp_path / "value.npy", element_type, shape)
+    assert value.dtype == element_type.dtype
     assert value.shape == shape
     assert str(value.tolist()) == str(array.tolist())  # as text: NaN is not equal to itself
     assert digest(value) == digest(array)
@@ -154,7 +154,7 @@ def test_digests_tell_type_shape_and_bits() -> None:
 
 
 class TestTrouble:
-    def test_a_run_that_fails_leaves_the_index_of_what_was_written(self, tmp_path: Path) -> None:
+    def test_failed_run_keeps_index_of_written_values(self, tmp_path: Path) -> None:
         net = NetworkText()
         x = net.parameter("?")
         net.result(net.op("Add", net.op("ReLU", x), net.const(np.ones(3, np.float32))))
@@ -202,7 +202,7 @@ class TestTrouble:
         assert [path.name for path in tmp_path.iterdir()] == ["index.json"]
 
     @pytest.mark.parametrize("has_index", [True, False])
-    def test_an_error_names_the_values_that_remain(
+    def test_error_names_available_values(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_index: bool
     ) -> None:
         written: list[Path] = []
@@ -238,7 +238,7 @@ class TestTrouble:
         assert (tmp_path / "mine.txt").read_text() == "kept"
         assert len(Trace(tmp_path)) == len(again)
 
-    def test_an_index_that_names_other_files_deletes_none(self, tmp_path: Path) -> None:
+    def test_index_naming_foreign_files_deletes_none(self, tmp_path: Path) -> None:
         file = chain("ReLU").file()
         model = read_model(file.xml, weights=file.weights)
         trace(model, [np.ones((2, 3), np.float32)], output=tmp_path / "t")

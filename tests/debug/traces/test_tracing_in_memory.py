@@ -37,7 +37,7 @@ def test_as_in_a_folder(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert np.array_equal(in_memory[port.name], written[port.name])
 
 
-def test_what_is_chosen() -> None:
+def test_chosen_values() -> None:
     inputs = arrays(LOOP, "inputs")
     values = trace(LOOP, inputs, types=["Add"], constants=False)
     assert {value.type for value in values.index.values} == {"Add"}
@@ -46,7 +46,7 @@ def test_what_is_chosen() -> None:
         trace(LOOP, inputs, layers=["nothing"])
 
 
-def test_what_was_given_may_change_afterwards() -> None:
+def test_inputs_may_change_afterwards() -> None:
     data = build.parameter([2], "f32", name="data")
     model = build.model(build.reshape(data, [1, 2], False, name="out"))
     array = np.array([1, 2], np.float32)
@@ -56,7 +56,7 @@ def test_what_was_given_may_change_afterwards() -> None:
     assert values["out"].tolist() == [[1, 2]]
 
 
-def test_names_that_are_not_there() -> None:
+def test_missing_names_are_reported() -> None:
     values = trace(GNN, arrays(GNN, "inputs"))
     name = next(iter(values))
     with pytest.raises(KeyError) as caught:

@@ -31,7 +31,7 @@ def product(weights: Array, element_type: str = "f32") -> Model:
     return read_model(file.xml, file.weights)
 
 
-def test_kernels_of_constants_are_those_that_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_constant_kernels_match_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Mapping[int, Array]] = []
     plain = MatMul.with_constants
 
@@ -47,13 +47,13 @@ def test_kernels_of_constants_are_those_that_run(monkeypatch: pytest.MonkeyPatch
     np.testing.assert_array_equal(output, X @ weights.T)
     (constants_seen,) = seen
     assert list(constants_seen) == [1]
-    # Other constants than those of the network make a kernel of their own.
+    # Constants that differ from those of the network make another kernel.
     (node,) = [node for node in model.graph.nodes if node.type == "MatMul"]
     (other,) = walker.again(node, [X, weights + 1])
     np.testing.assert_array_equal(other, X @ (weights + 1).T)
 
 
-def test_a_kernel_of_constants_that_is_wrong_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_constant_kernel_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     weights = np.arange(12, dtype=np.float32).reshape(4, 3)
     right = X @ weights.T
     monkeypatch.setattr(MatMul, "with_constants", lambda self, constants: lambda a, b: a @ b.T + 1)
@@ -62,7 +62,7 @@ def test_a_kernel_of_constants_that_is_wrong_is_found(monkeypatch: pytest.Monkey
     assert report.first_fault.layer_name == "matmul2"
 
 
-def test_16_bit_floats_are_computed_as_run_does(tmp_path: Path) -> None:
+def test_short_floats_are_computed_like_run(tmp_path: Path) -> None:
     weights = np.full((4, 3), 1.01, ml_dtypes.bfloat16)
     x = X.astype(ml_dtypes.bfloat16)
     model = product(weights, "bf16")
@@ -94,7 +94,7 @@ def network(*types: str, constant: float | None = None) -> NetworkText:
     return net
 
 
-def test_the_layer_that_makes_it() -> None:
+def test_producing_layer() -> None:
     assert find_first_not_finite(network("Sqrt", "Log", "Abs"), [1, 2]) is None
     message = find_first_not_finite(network("Abs", "Log", "Abs"), [0, 2])
     assert message == mentions(2, "log2", 1, 2)
@@ -138,7 +138,7 @@ def test_real_networks(name: str) -> None:
     assert first_not_finite(read_model(path), arrays(path, "inputs")) is None
 
 
-def test_what_a_run_computes_in_f32_does_not_overflow() -> None:
+def test_values_computed_in_f32_do_not_overflow() -> None:
     net = NetworkText()
     x = net.parameter("1", element_type="f16")
     net.result(net.op("Sqrt", net.op("Multiply", x, x)))

@@ -172,7 +172,7 @@ def test_damaged_archives(name: str, tmp_path: Path) -> None:
             read(tmp_path / "a.npz")
 
 
-def test_a_size_that_is_not_true(tmp_path: Path) -> None:
+def test_false_size(tmp_path: Path) -> None:
     header = make_header(descr="|u1", shape=(2**30,))
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -192,7 +192,7 @@ def test_packed_arrays_beyond_the_memory(tmp_path: Path, monkeypatch: pytest.Mon
         read_stored(tmp_path / "a.npz")
 
 
-def test_members_that_are_not_arrays(tmp_path: Path) -> None:
+def test_members_without_arrays(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
         archive.writestr("notes.txt", b"text")
     with pytest.raises(EvaluationError, check=coded(Code.unknown_input)) as caught:
@@ -207,7 +207,7 @@ def test_objects_are_not_read(tmp_path: Path) -> None:
     assert caught.value.hint is not None
 
 
-def test_paths_that_are_not_files(tmp_path: Path) -> None:
+def test_paths_without_files(tmp_path: Path) -> None:
     paths = [tmp_path]
     if hasattr(os, "mkfifo"):
         os.mkfifo(tmp_path / "pipe.npz")

@@ -25,7 +25,7 @@ NAMES = [variant.name for variant in VARIANTS]
 
 @pytest.fixture(autouse=True, params=[False, True], ids=["AVX2", "AVX-512"])
 def small_kernels(request: pytest.FixtureRequest) -> Iterator[bool]:
-    """With and without small matrices that BLAS multiplies as they lie."""
+    """With and without small matrices that BLAS multiplies in their memory order."""
     with pretend(has_small_kernels=request.param):
         yield request.param
 
@@ -61,7 +61,7 @@ def applying(axes: Sequence[SlidingAxis], data: Array, filters: Array) -> list[s
 
 
 def laid(data: Array, order: str) -> Array:
-    """The same data in another order in memory."""
+    """The data in another order in memory."""
     if order == mentions("channels"):
         return np.moveaxis(np.ascontiguousarray(np.moveaxis(data, 1, -1)), -1, 1)
     if order == "part":
@@ -154,7 +154,7 @@ def grouped_sums(data: Array, filters: Array, axes: list[SlidingAxis]) -> Array:
 
 @pytest.mark.parametrize("value", [np.inf, np.nan, 1e30])
 @pytest.mark.parametrize("name", ["channels_last", "toeplitz_gemm", "im2col"])
-def test_what_is_not_finite_stays_in_its_windows(value: float, name: str) -> None:
+def test_non_finite_values_stay_in_their_windows(value: float, name: str) -> None:
     spatial = [axis_of(20, 3, 1, 1, (1, 1)), axis_of(22, 3, 1, 1, (1, 1))]
     data, filters = whole_numbers(1, 2, 20, 22), np.abs(whole_numbers(2, 1, 1, 3, 3)) + 1
     data[0, 1, 7, 8] = value
@@ -165,7 +165,7 @@ def test_what_is_not_finite_stays_in_its_windows(value: float, name: str) -> Non
 
 
 @pytest.mark.parametrize("name", [*NAMES, None])
-def test_without_groups_there_is_nothing(name: str | None) -> None:
+def test_no_groups_no_work(name: str | None) -> None:
     data, filters = np.ones((1, 0, 8, 8), np.float32), np.ones((0, 1, 1, 3, 3), np.float32)
     axes = [axis_of(8, 3, 1, 1, (1, 1))] * 2
     actual = convolver(axes, data.shape, filters.shape, data.dtype, variant=name)(data, filters)
@@ -200,7 +200,7 @@ def test_sums_of_other_types(dtype: type, channels: int) -> None:
     ("groups", "channels", "size", "name"),
     [(1, 5, 20, "im2col"), (64, 1, 10, "channels_last"), (64, 1, 60, "toeplitz_gemm"), (8, 1, 10, "im2col")],
 )
-def test_which_algorithm_is_chosen(groups: int, channels: int, size: int, name: str) -> None:
+def test_choice_of_algorithm(groups: int, channels: int, size: int, name: str) -> None:
     axes = (axis_of(size, 3, 1, 1, (1, 1)),) * 2
     assert chosen_variant(ConvProblem(axes, 1, groups, 1, channels, np.dtype(np.float32))).name == name
     plain = (axis_of(size, 1, 1, 1, (0, 0)),) * 2
@@ -220,7 +220,7 @@ def test_which_algorithm_is_chosen(groups: int, channels: int, size: int, name: 
         (30, 20, [(40, 1, 1, 1, (0, 0)), (50, 1, 1, 1, (0, 0))]),
     ],
 )
-def test_one_product_of_all_windows_is_the_sums_written_out(
+def test_product_of_all_windows_equals_explicit_sums(
     channels: int, outputs: int, axes: list[tuple[int, int, int, int, tuple[int, int]]], dtype: type, order: str
 ) -> None:
     spatial = [axis_of(*axis) for axis in axes]

@@ -56,7 +56,7 @@ def convolver(data: Array, filters: Array, pads: list[tuple[int, int]]) -> Winog
     ],
 )
 @pytest.mark.parametrize("elements", [1, 2**19])
-def test_they_are_the_sums_written_out(
+def test_transform_equals_explicit_sums(
     data: tuple[int, ...],
     filters: tuple[int, ...],
     pads: list[tuple[int, int]],
@@ -91,7 +91,7 @@ def test_any_sizes(
     assert np.array_equal(convolver(images, weights, pads)(images), sums(images, weights, pads))
 
 
-def test_rounding_is_that_of_sums_written_out() -> None:
+def test_rounding_equals_that_of_explicit_sums() -> None:
     random = np.random.default_rng(0)
     images = random.standard_normal((1, 64, 20, 20), np.float32)
     weights = random.standard_normal((1, 64, 64, 3, 3), np.float32)
@@ -101,7 +101,7 @@ def test_rounding_is_that_of_sums_written_out() -> None:
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 3e38])
-def test_what_is_not_finite_stays_in_its_windows(value: float) -> None:
+def test_non_finite_values_stay_in_their_windows(value: float) -> None:
     random = np.random.default_rng(1)
     images = random.standard_normal((1, 2, 6, 7), np.float32)
     images[0, 1, 2, 3] = value
@@ -112,7 +112,7 @@ def test_what_is_not_finite_stays_in_its_windows(value: float) -> None:
     np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
 
 
-def test_filters_lie_where_there_is_memory_for_them() -> None:
+def test_filters_are_stored_if_memory_allows() -> None:
     weights = whole_numbers(2, 3, 4, 3, 3)
     memory = np.zeros(2 * 3 * 4 * 16, np.float32)
     assert np.shares_memory(transformed_filters(weights, memory), memory)
@@ -151,5 +151,5 @@ def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         ((1, 64, 64, 3), 1000, False),
     ],
 )
-def test_where_it_is_faster(filters: tuple[int, ...], windows: int, is_worth: bool) -> None:
+def test_transform_is_chosen_where_faster(filters: tuple[int, ...], windows: int, is_worth: bool) -> None:
     assert is_worth_transforming(filters, windows) == is_worth

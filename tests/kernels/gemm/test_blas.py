@@ -40,7 +40,7 @@ def claims() -> Iterator[Callable[[], BlasThreadLimit]]:
         claim.release()
 
 
-def test_blas_has_one_thread_while_a_claim_is_held(claims: Callable[[], BlasThreadLimit]) -> None:
+def test_blas_has_one_thread_during_claim(claims: Callable[[], BlasThreadLimit]) -> None:
     claim = claims()
     assert threads_of_blas() == {3}, "a claim that nobody needs changes nothing"
     assert claim.hold()
@@ -61,7 +61,7 @@ def test_the_last_of_several_claims_gives_the_threads_back(claims: Callable[[], 
     assert threads_of_blas() == {3}
 
 
-def test_a_claim_may_end_on_another_thread_than_it_began(claims: Callable[[], BlasThreadLimit]) -> None:
+def test_claim_may_end_on_another_thread(claims: Callable[[], BlasThreadLimit]) -> None:
     first, second = claims(), claims()
     first.hold()
     begun, ended = threading.Event(), threading.Event()
@@ -82,7 +82,7 @@ def test_a_claim_may_end_on_another_thread_than_it_began(claims: Callable[[], Bl
     assert threads_of_blas() == {3}
 
 
-def test_a_claim_that_is_over_is_made_no_more(claims: Callable[[], BlasThreadLimit]) -> None:
+def test_released_claim_cannot_be_held(claims: Callable[[], BlasThreadLimit]) -> None:
     claim = claims()
     claim.release()
     assert not claim.hold()
@@ -98,7 +98,7 @@ def test_blas_is_single_threaded_in_a_run_only(claims: Callable[[], BlasThreadLi
         CLAIM.reset(token)
 
 
-def test_a_blas_that_cannot_be_limited_keeps_its_threads(
+def test_unlimited_blas_keeps_its_threads(
     monkeypatch: pytest.MonkeyPatch, claims: Callable[[], BlasThreadLimit]
 ) -> None:
     claim = claims()
@@ -110,7 +110,7 @@ def test_a_blas_that_cannot_be_limited_keeps_its_threads(
     assert threads_of_blas() == {3}
 
 
-def test_whether_blas_is_limited_is_true_where_another_thread_has_set_its_number(
+def test_limit_of_blas_includes_settings_of_other_threads(
     claims: Callable[[], BlasThreadLimit],
 ) -> None:
     observed: list[tuple[bool, set[int]]] = []
@@ -130,7 +130,7 @@ def test_whether_blas_is_limited_is_true_where_another_thread_has_set_its_number
 
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="there is no fork")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_a_fork_of_a_process_that_runs_has_the_threads_back(claims: Callable[[], BlasThreadLimit]) -> None:
+def test_fork_of_running_process_restores_blas_threads(claims: Callable[[], BlasThreadLimit]) -> None:
     claims().hold()
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)

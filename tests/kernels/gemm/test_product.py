@@ -88,9 +88,7 @@ def test_long_products_are_the_products(
 @pytest.mark.parametrize("rows", [1, 2, 3, 4, 40, 64, 65])
 @pytest.mark.parametrize("columns", [31, 90, 1300])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32])
-def test_few_rows_by_a_matrix_that_lies_transposed(
-    blas_limit: BlasThreadLimit, rows: int, columns: int, dtype: type
-) -> None:
+def test_few_rows_by_transposed_matrix(blas_limit: BlasThreadLimit, rows: int, columns: int, dtype: type) -> None:
     left, right = whole_numbers(rows, 700).astype(dtype), whole_numbers(columns, 700).astype(dtype).T
     for a in (left, left.reshape(rows, 1, 700), np.asfortranarray(left)):
         actual = matrix_product(a, right)
@@ -99,7 +97,7 @@ def test_few_rows_by_a_matrix_that_lies_transposed(
         assert np.array_equal(actual, np.matmul(a.astype(np.float64), right))
 
 
-def test_long_products_into_rows_that_do_not_follow_each_other(blas_limit: BlasThreadLimit) -> None:
+def test_long_products_into_strided_rows(blas_limit: BlasThreadLimit) -> None:
     left, right = whole_numbers(2, 300, 200), whole_numbers(2, 200, 400)
     out = np.zeros((2, 300, 405), np.float32)
     matrix_product(left, right, out[..., 2:-3])
@@ -162,9 +160,7 @@ def test_chunks_cover_everything_once(batch: list[int], rows: int, columns: int,
         ((10, 1000), (1, 1)),
     ],
 )
-def test_the_longer_side_is_cut_unless_its_chunks_were_too_short(
-    shape: tuple[int, int], chunks: tuple[int, int]
-) -> None:
+def test_longer_side_is_cut_unless_chunks_are_short(shape: tuple[int, int], chunks: tuple[int, int]) -> None:
     cut = product.cut_into_chunks(shape, 2)
     assert (cut.down, cut.along) == chunks
 
@@ -261,7 +257,7 @@ def test_tiles_make_the_product(a: tuple[int, ...], b: tuple[int, ...], turned: 
 
 
 @given(st.integers(1, 5000), st.integers(0, 5000), st.integers(1, 5000), st.booleans())
-def test_a_tile_is_a_product_that_is_not_copied(rows: int, inner: int, columns: int, is_transposed: bool) -> None:
+def test_tile_is_a_product_without_copy(rows: int, inner: int, columns: int, is_transposed: bool) -> None:
     tile = tile_size(rows, inner, columns, is_transposed=is_transposed)
     if tile is None:
         return
@@ -277,7 +273,7 @@ def test_outside_of_a_run_nothing_is_cut() -> None:
     assert not prefers_tiles()
 
 
-def test_tiles_are_for_a_blas_that_blas_is_single_threaded() -> None:
+def test_tiles_require_single_threaded_blas() -> None:
     claim = BlasThreadLimit()
     token = CLAIM.set(claim)
     try:

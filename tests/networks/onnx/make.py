@@ -34,7 +34,7 @@ def network(function: Maker) -> Maker:
     return function
 
 
-def traced(
+def export_traced(
     module: nn.Module,
     inputs: tuple[Tensor, ...],
     path: Path,
@@ -50,7 +50,7 @@ def traced(
     )
 
 
-def captured(module: nn.Module, inputs: tuple[Tensor, ...], path: Path, opset: int) -> None:
+def export_dynamo(module: nn.Module, inputs: tuple[Tensor, ...], path: Path, opset: int) -> None:
     """By the newer exporter."""
     torch.onnx.export(module.eval(), inputs, path, dynamo=True, opset_version=opset, external_data=False, verbose=False)
 
@@ -78,7 +78,7 @@ def small_resnet() -> nn.Module:
 @network
 def resnet(path: Path) -> tuple[Tensor, ...]:
     inputs = (torch.randn(2, 3, 24, 24),)
-    traced(small_resnet(), inputs, path, 17, {0: "batch"})
+    export_traced(small_resnet(), inputs, path, 17, {0: "batch"})
     return inputs
 
 
@@ -98,7 +98,7 @@ def separable(path: Path) -> tuple[Tensor, ...]:
             return (x * self.gate(x)).mean((2, 3))
 
     inputs = (torch.randn(1, 3, 16, 16),)
-    captured(Gated(), inputs, path, 18)
+    export_dynamo(Gated(), inputs, path, 18)
     return inputs
 
 
@@ -116,7 +116,7 @@ class Up(nn.Module):
 
 @network
 def unfolded(path: Path) -> tuple[Tensor, ...]:
-    """Convolutions and normalizations that the exporter was told to leave as they are, before and behind each other."""
+    """Convolutions and normalizations that the exporter leaves unfused, before and after each other."""
     first = nn.Sequential(nn.Conv2d(3, 16, 3, 2, 1), nn.BatchNorm2d(16), nn.ReLU6())
     module = nn.Sequential(first, block(16, 16, groups=16), nn.BatchNorm2d(16), nn.ReLU(), nn.Conv2d(16, 8, 1))
     for part in module.modules():
@@ -125,14 +125,14 @@ def unfolded(path: Path) -> tuple[Tensor, ...]:
                 nn.init.normal_(vector)
             nn.init.uniform_(part.running_var, 0.5, 2)
     inputs = (torch.randn(1, 3, 20, 18),)
-    traced(module, inputs, path, 17, training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=False)
+    export_traced(module, inputs, path, 17, training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=False)
     return inputs
 
 
 @network
 def unet(path: Path) -> tuple[Tensor, ...]:
     inputs = (torch.randn(1, 3, 12, 18),)
-    traced(Up(), inputs, path, 11, {2: "height", 3: "width"})
+    export_traced(Up(), inputs, path, 11, {2: "height", 3: "width"})
     return inputs
 
 
@@ -158,7 +158,7 @@ def windows(path: Path) -> tuple[Tensor, ...]:
             return x + torch.roll(y, (2, 2), (1, 2))
 
     inputs = (torch.randn(1, 8, 8, 8),)
-    traced(Windows(), inputs, path, 13)
+    export_traced(Windows(), inputs, path, 13)
     return inputs
 
 
@@ -186,7 +186,7 @@ def activations(path: Path) -> tuple[Tensor, ...]:
         nn.init.normal_(parameter, std=0.5)
     inputs = (torch.randn(2, 10, 24), torch.zeros(2, 1, 1, 10))
     inputs[1][1, ..., 7:] = -10_000
-    traced(module, inputs, path, 13)
+    export_traced(module, inputs, path, 13)
     return inputs
 
 
@@ -194,7 +194,7 @@ def activations(path: Path) -> tuple[Tensor, ...]:
 def lstm(path: Path) -> tuple[Tensor, ...]:
     """Two layers in both directions, over a sequence of any length."""
     inputs = (torch.randn(4, 2, 5),)
-    traced(nn.LSTM(5, 6, num_layers=2, bidirectional=True), inputs, path, 17, {0: "time"})
+    export_traced(nn.LSTM(5, 6, num_layers=2, bidirectional=True), inputs, path, 17, {0: "time"})
     return inputs
 
 
@@ -218,7 +218,7 @@ def yolo(path: Path) -> tuple[Tensor, ...]:
             return torch.cat([middle, sizes, y[..., 4:]], -1).view(n, -1, 7)
 
     inputs = (torch.randn(1, 3, 16, 20),)
-    traced(Head(), inputs, path, 17, {0: "batch", 2: "height", 3: "width"})
+    export_traced(Head(), inputs, path, 17, {0: "batch", 2: "height", 3: "width"})
     return inputs
 
 
@@ -238,13 +238,13 @@ def loops(path: Path) -> tuple[Tensor, ...]:
             return y
 
     inputs = (torch.randn(2, 3), torch.tensor(3))
-    traced(torch.jit.script(Loops()), inputs, path, 17, {0: "rows"})
+    export_traced(torch.jit.script(Loops()), inputs, path, 17, {0: "rows"})
     return inputs
 
 
 @network
 def assigned(path: Path) -> tuple[Tensor, ...]:
-    """What is assigned to slices and by masks: ScatterND, Where, NonZero."""
+    """Assignments to slices and by masks: ScatterND, Where, NonZero."""
 
     class Assigned(nn.Module):
         def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
@@ -255,7 +255,7 @@ def assigned(path: Path) -> tuple[Tensor, ...]:
             return x, x[x > 1]
 
     inputs = (torch.randn(3, 4), torch.randn(3, 2))
-    traced(Assigned(), inputs, path, 16, {0: "batch"})
+    export_traced(Assigned(), inputs, path, 16, {0: "batch"})
     return inputs
 
 
@@ -268,7 +268,7 @@ def spectrum(path: Path) -> tuple[Tensor, ...]:
             return torch.fft.irfft(torch.fft.rfft(x) * 0.5) + torch.view_as_real(torch.fft.fft(x)).sum(-1)
 
     inputs = (torch.randn(2, 8),)
-    captured(Spectrum(), inputs, path, 18)
+    export_dynamo(Spectrum(), inputs, path, 18)
     return inputs
 
 
@@ -287,7 +287,7 @@ def attention(path: Path) -> tuple[Tensor, ...]:
             return x + self.out(y.transpose(1, 2).reshape(2, 5, 16))
 
     inputs = (torch.randn(2, 5, 16),)
-    captured(Block(), inputs, path, 23)
+    export_dynamo(Block(), inputs, path, 23)
     return inputs
 
 
@@ -313,7 +313,7 @@ def bert_file(path: Path) -> tuple[Tensor, ...]:
             return self.model(input_ids=ids, attention_mask=mask).last_hidden_state
 
     inputs = (torch.randint(3, 50, (2, 6)), torch.tensor([[1] * 6, [1] * 4 + [0] * 2]))
-    traced(Bert(), inputs, path, 17, {0: "batch", 1: "words"})
+    export_traced(Bert(), inputs, path, 17, {0: "batch", 1: "words"})
     return inputs
 
 
@@ -324,7 +324,7 @@ def bert(path: Path) -> tuple[Tensor, ...]:
 
 @network
 def bert_fused(path: Path) -> tuple[Tensor, ...]:
-    """As onnxruntime's optimizer writes it: operators of com.microsoft."""
+    """The form of onnxruntime's optimizer: operators of com.microsoft."""
     from onnxruntime.transformers.optimizer import optimize_model
 
     with tempfile.TemporaryDirectory() as folder:
@@ -359,7 +359,7 @@ def gpt2_fused(path: Path) -> tuple[Tensor, ...]:
     inputs = (torch.randint(0, 30, (1, 2)), torch.ones(1, 6, dtype=torch.int64), *past)
     with tempfile.TemporaryDirectory() as folder:
         plain = Path(folder) / "gpt2.onnx"
-        traced(Decoder(), inputs, plain, 13, {1: "words"})
+        export_traced(Decoder(), inputs, plain, 13, {1: "words"})
         fused = optimize_model(str(plain), "gpt2", num_heads=2, hidden_size=16, opt_level=0)
         fused.save_model_to_file(str(path))
     return inputs
@@ -416,7 +416,7 @@ def detection(path: Path) -> tuple[Tensor, ...]:
             return chosen, scores[batches, numbers, classes], seen
 
     inputs = (torch.randn(2, 3, 16, 12),)
-    traced(Detector(), inputs, path, 16, {0: "batch", 2: "height", 3: "width"})
+    export_traced(Detector(), inputs, path, 16, {0: "batch", 2: "height", 3: "width"})
     return inputs
 
 
@@ -438,11 +438,11 @@ def lists(path: Path) -> tuple[Tensor, ...]:
             return torch.stack(states), states[-1]
 
     inputs = (torch.randn(5, 2, 4),)
-    traced(torch.jit.script(Recurrence()), inputs, path, 17, {0: "steps", 1: "batch"})
+    export_traced(torch.jit.script(Recurrence()), inputs, path, 17, {0: "steps", 1: "batch"})
     return inputs
 
 
-def quantized(path: Path, format: str) -> tuple[Tensor, ...]:
+def quantized_network(path: Path, format: str) -> tuple[Tensor, ...]:
     from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
 
     inputs = (torch.randn(2, 3, 16, 16),)
@@ -458,7 +458,7 @@ def quantized(path: Path, format: str) -> tuple[Tensor, ...]:
 
     with tempfile.TemporaryDirectory() as folder:
         plain = Path(folder) / "plain.onnx"
-        traced(module, inputs, plain, 17)
+        export_traced(module, inputs, plain, 17)
         kinds = {"activation_type": QuantType.QUInt8, "weight_type": QuantType.QInt8, "per_channel": format == "QDQ"}
         quantize_static(plain, path, Samples(), QuantFormat[format], **kinds)
     return inputs
@@ -466,14 +466,14 @@ def quantized(path: Path, format: str) -> tuple[Tensor, ...]:
 
 @network
 def quantized_qdq(path: Path) -> tuple[Tensor, ...]:
-    """Quantised with QuantizeLinear and DequantizeLinear around operators of floats."""
-    return quantized(path, "QDQ")
+    """Quantized with QuantizeLinear and DequantizeLinear around operators of floats."""
+    return quantized_network(path, "QDQ")
 
 
 @network
 def quantized_qlinear(path: Path) -> tuple[Tensor, ...]:
-    """Quantised with QLinearConv and its kin."""
-    return quantized(path, "QOperator")
+    """Quantized with QLinearConv and its kin."""
+    return quantized_network(path, "QOperator")
 
 
 @network
@@ -498,7 +498,7 @@ def main(names: list[str]) -> None:
         path = FOLDER / f"{name}.onnx"
         inputs = [array.numpy() for array in NETWORKS[name](path)]
         options = onnxruntime.SessionOptions()
-        # Its rewriters have faults of their own.
+        # Its rewriters have faults as well.
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         session = onnxruntime.InferenceSession(path, options)
         declared = [input.name for input in session.get_inputs()]

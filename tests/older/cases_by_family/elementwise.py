@@ -26,12 +26,12 @@ def eltwise_of_three() -> Case:
 
 
 def _eltwise(operation: str, expected: Callable[[Array, Array], Array]) -> None:
-    def made() -> Case:
+    def eltwise_case() -> Case:
         y = np.abs(image(1, 4, 5, 6, seed=1)) + 1
         x = np.abs(X) + (X > 0) if operation in ("pow", "floor_mod") else np.where(X > 1, y, X)
         return single_layer("Eltwise", [x, y], expected(x, y).astype(np.float32), {"operation": operation})
 
-    CASES[f"eltwise_{operation}"] = made
+    CASES[f"eltwise_{operation}"] = eltwise_case
 
 
 for _name, _function in {

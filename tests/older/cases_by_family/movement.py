@@ -189,7 +189,7 @@ def scatter_update() -> Case:
     return file, [x, updates], [expected]
 
 
-def _reduced(type: str, expected: Callable[[Array], Array]) -> None:
+def _add_reduction(type: str, expected: Callable[[Array], Array]) -> None:
     x = np.abs(X) + 0.5
     CASES[f"reduce_{type.lower()}"] = lambda: single_layer(
         f"Reduce{type}", [x], expected(x), {"keep_dims": "False"}, consts=[(np.int32([1, -1]), "I32")]
@@ -210,7 +210,7 @@ for _name, _function in {
     "And": lambda x: np.ones((1, 5), np.float32),
     "Or": lambda x: np.ones((1, 5), np.float32),
 }.items():
-    _reduced(_name, _function)
+    _add_reduction(_name, _function)
 
 
 @case

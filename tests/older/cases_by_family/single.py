@@ -18,7 +18,7 @@ def image(*dims: int, seed: int = 0) -> Array:
     return np.random.default_rng(seed).standard_normal(dims).astype(np.float32)
 
 
-def convolved(
+def convolve(
     x: Array, w: Array, strides: tuple[int, ...], begin: tuple[int, ...], end: tuple[int, ...], dilation: int = 1
 ) -> Array:
     """Cross-correlation by loops; w is [output, input, height, width]."""
@@ -33,7 +33,7 @@ def convolved(
     return output.astype(np.float32)
 
 
-def pooled(x: Array, kernel: int, stride: int, pad: int, sizes: tuple[int, int], how: str) -> Array:
+def pool(x: Array, kernel: int, stride: int, pad: int, sizes: tuple[int, int], how: str) -> Array:
     """The largest element or the mean of what a window and the image share, or the mean over a window with pads."""
     output = np.zeros((*x.shape[:2], *sizes), np.float32)
     height, width = x.shape[2:]
@@ -45,7 +45,7 @@ def pooled(x: Array, kernel: int, stride: int, pad: int, sizes: tuple[int, int],
         elif how == "exclude":
             output[:, :, i, j] = part.mean((2, 3))
         else:
-            # What lies past the pads counts for nothing.
+            # Elements past the pads do not count.
             rows = min(top + kernel, height + pad) - top
             columns = min(left + kernel, width + pad) - left
             output[:, :, i, j] = part.sum((2, 3)) / (rows * columns)

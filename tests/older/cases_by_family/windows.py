@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 
 from ir_exec.types import Array
-from tests.older.cases_by_family.single import Case, X, case, convolved, image, pooled, single_layer
+from tests.older.cases_by_family.single import Case, X, case, convolve, image, pool, single_layer
 
 W = image(3, 4, 3, 2, seed=1)
 
@@ -17,14 +17,14 @@ B = image(3, seed=2)
 
 @case
 def convolution_with_kernel_lists() -> Case:
-    expected = convolved(X, W, (2, 1), (1, 0), (1, 1)) + B[:, None, None]
+    expected = convolve(X, W, (2, 1), (1, 0), (1, 1)) + B[:, None, None]
     told = {"kernel": (3, 2), "strides": (2, 1), "pads_begin": (1, 0), "pads_end": (1, 1), "output": 3, "group": 1}
     return single_layer("Convolution", [X], expected, told, {"weights": W, "biases": B})
 
 
 @case
 def convolution_with_kernel_x_and_y() -> Case:
-    expected = convolved(X, W, (2, 1), (1, 0), (1, 0)) + B[:, None, None]
+    expected = convolve(X, W, (2, 1), (1, 0), (1, 0)) + B[:, None, None]
     told = {"kernel-x": 2, "kernel-y": 3, "stride-x": 1, "stride-y": 2, "pad-x": 0, "pad-y": 1, "output": 3}
     blobs = {"weights": W, "biases": B}
     return single_layer("Convolution", [X], expected, told, blobs, version=2, element="convolution_data")
@@ -33,15 +33,15 @@ def convolution_with_kernel_x_and_y() -> Case:
 @case
 def convolution_with_right_and_bottom_pads() -> Case:
     told = {"kernel-x": 2, "kernel-y": 3, "pad-x": 0, "pad-y": 0, "pad-r": 1, "pad-b": 2, "output": 3, "group": 1}
-    return single_layer("Convolution", [X], convolved(X, W, (1, 1), (0, 0), (2, 1)), told, {"weights": W}, version=2)
+    return single_layer("Convolution", [X], convolve(X, W, (1, 1), (0, 0), (2, 1)), told, {"weights": W}, version=2)
 
 
 @case
 def convolution_in_groups_with_dilation() -> Case:
     w = image(6, 2, 2, 2, seed=3)
     parts = [
-        convolved(X[:, :2], w[:3], (1, 1), (0, 0), (0, 0), 2),
-        convolved(X[:, 2:], w[3:], (1, 1), (0, 0), (0, 0), 2),
+        convolve(X[:, :2], w[:3], (1, 1), (0, 0), (0, 0), 2),
+        convolve(X[:, 2:], w[3:], (1, 1), (0, 0), (0, 0), 2),
     ]
     told = {"kernel": (2, 2), "dilations": (2, 2), "output": 6, "group": 2}
     return single_layer("Convolution", [X], np.concatenate(parts, 1), told, {"weights": w})
@@ -51,7 +51,7 @@ def convolution_in_groups_with_dilation() -> Case:
 def convolution_with_auto_pad() -> Case:
     w = image(3, 4, 2, 2, seed=3)
     told = {"kernel": (2, 2), "output": 3, "auto_pad": "same_upper", "pads_begin": (0, 0), "pads_end": (0, 0)}
-    return single_layer("Convolution", [X], convolved(X, w, (1, 1), (0, 0), (1, 1)), told, {"weights": w}, version=7)
+    return single_layer("Convolution", [X], convolve(X, w, (1, 1), (0, 0), (1, 1)), told, {"weights": w}, version=7)
 
 
 @case
@@ -60,7 +60,7 @@ def convolution_whose_end_pads_follow_from_the_declared_output() -> Case:
     w = image(3, 4, 2, 2, seed=3)
     told = {"kernel-x": 2, "kernel-y": 2, "stride-x": 2, "stride-y": 2, "pad-x": 1, "pad-y": 1, "output": 3}
     return single_layer(
-        "Convolution", [X], convolved(X, w, (2, 2), (1, 1), (1, 1))[:, :, :3, :4], told, {"weights": w}, version=3
+        "Convolution", [X], convolve(X, w, (2, 2), (1, 1), (1, 1))[:, :, :3, :4], told, {"weights": w}, version=3
     )
 
 
@@ -87,19 +87,19 @@ def deconvolution_in_groups() -> Case:
 @case
 def pooling_rounds_up_as_caffe_does() -> Case:
     told = {"kernel": (3, 3), "strides": (2, 2), "pool-method": "max", "rounding_type": "ceil"}
-    return single_layer("Pooling", [X], pooled(X, 3, 2, 0, (2, 3), "max"), told, version=4)
+    return single_layer("Pooling", [X], pool(X, 3, 2, 0, (2, 3), "max"), told, version=4)
 
 
 @case
 def pooling_rounds_up_where_the_file_has_no_rounding() -> Case:
     told = {"kernel-x": 3, "kernel-y": 3, "stride-x": 2, "stride-y": 2, "pad-x": 0, "pad-y": 0, "pool-method": "max"}
-    return single_layer("Pooling", [X], pooled(X, 3, 2, 0, (2, 3), "max"), told, version=2, element="pooling_data")
+    return single_layer("Pooling", [X], pool(X, 3, 2, 0, (2, 3), "max"), told, version=2, element="pooling_data")
 
 
 @case
 def pooling_rounds_down_where_only_that_gives_the_declared_output() -> Case:
     told = {"kernel-x": 3, "kernel-y": 3, "stride-x": 2, "stride-y": 2, "pool-method": "max"}
-    return single_layer("Pooling", [X], pooled(X, 3, 2, 0, (2, 2), "max"), told, version=2)
+    return single_layer("Pooling", [X], pool(X, 3, 2, 0, (2, 2), "max"), told, version=2)
 
 
 @case
@@ -121,20 +121,20 @@ def pooling_leaves_out_a_window_along_one_axis() -> Case:
 def pooling_means_without_pads() -> Case:
     told = {"kernel": (3, 3), "strides": (2, 2), "pads_begin": (1, 1), "pads_end": (1, 1), "pool-method": "avg"}
     told |= {"exclude-pad": "true", "rounding_type": "floor"}
-    return single_layer("Pooling", [X], pooled(X, 3, 2, 1, (3, 3), "exclude"), told)
+    return single_layer("Pooling", [X], pool(X, 3, 2, 1, (3, 3), "exclude"), told)
 
 
 @case
 def pooling_means_with_pads() -> Case:
     told = {"kernel": (3, 3), "strides": (2, 2), "pads_begin": (1, 1), "pads_end": (1, 1), "pool-method": "avg"}
     told |= {"exclude-pad": "false", "rounding_type": "floor"}
-    return single_layer("Pooling", [X], pooled(X, 3, 2, 1, (3, 3), "include"), told)
+    return single_layer("Pooling", [X], pool(X, 3, 2, 1, (3, 3), "include"), told)
 
 
 @case
 def pooling_in_the_spelling_of_caffe() -> Case:
     told = {"kernel_size": 2, "stride": 2, "pool": "caffe.PoolingParameter.MAX"}
-    return single_layer("Pooling", [X], pooled(X, 2, 2, 0, (3, 3), "max"), told, version=2)
+    return single_layer("Pooling", [X], pool(X, 2, 2, 0, (3, 3), "max"), told, version=2)
 
 
 @case
@@ -223,7 +223,7 @@ def mat_mul() -> Case:
 @case
 def deformable_convolution_without_offsets() -> Case:
     w = image(3, 4, 2, 2, seed=3)
-    expected = convolved(X, w, (1, 1), (0, 0), (0, 0))
+    expected = convolve(X, w, (1, 1), (0, 0), (0, 0))
     offsets = np.zeros((1, 8, 4, 5), np.float32)
     told = {"kernel": (2, 2), "output": 3, "group": 1, "deformable_group": 1}
     return single_layer("DeformableConvolution", [X, offsets], expected, told, {"weights": w})
@@ -231,7 +231,7 @@ def deformable_convolution_without_offsets() -> Case:
 
 @case
 def binary_convolution() -> Case:
-    # Bytes that are the same in both directions: OpenVINO's plugin takes the bits of a byte from the lowest on.
+    # Bytes that are the same in both directions: OpenVINO's plugin takes the lowest bit of a byte first.
     x = np.where(image(1, 8, 3, 4) > 0, 1, 0).astype(np.float32)
     bits = np.array([[1, 0, 1, 1, 1, 1, 0, 1], [0, 1, 0, 0, 0, 0, 1, 0]])
     expected = np.einsum("nchw,oc->nohw", 2 * x - 1, 2 * bits - 1).astype(np.float32)

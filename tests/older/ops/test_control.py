@@ -83,7 +83,7 @@ def test_tensor_iterator(reverse: bool, has_inputs: bool, oracle: Oracle, tmp_pa
         np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
 
 
-def test_a_port_map_of_a_port_that_does_not_exist() -> None:
+def test_port_map_of_missing_port() -> None:
     file = recurrent()
     file.layers[-1] = file.layers[-1].replace('external_port_id="1"', 'external_port_id="9"')
     (error,) = file.report().errors

@@ -1,1 +1,1 @@
-"""Tables of ONNX operators, one module a family: `CASES`, what onnxruntime or ONNX's reference is asked about each."""
+"""Tables of ONNX operators, one module a family: `CASES`, the cases for onnxruntime or ONNX's reference."""

@@ -1,4 +1,4 @@
-"""Operators that move elements, and those that say shapes."""
+"""Operators that move elements, and those of shapes."""
 
 from __future__ import annotations
 

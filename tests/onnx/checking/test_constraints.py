@@ -1,4 +1,4 @@
-"""What ONNX's operators demand of their inputs and attributes: the code and the input of each violation."""
+"""Constraints of ONNX's operators on their inputs and attributes: the code and the input of each violation."""
 
 from __future__ import annotations
 
@@ -279,7 +279,7 @@ def test_what_the_text_allows_is_clean(row: tuple[str, int, str]) -> None:
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row[3]], ids=lambda row: f"{row[4]}-{row[3]}-{row[1]}")
 def test_onnxruntime_or_onnx_refuses_the_same(row: tuple[str, int, str, str, str, str | None]) -> None:
-    """When it loads the file, or when it runs it."""
+    """On loading of the file, or on running it."""
     inputs, opset, nodes, *_ = row
     proto = make_model(inputs, opset, nodes)
     with pytest.raises(Exception):  # noqa: B017  # of many kinds
@@ -305,7 +305,7 @@ def test_each_constraint_is_of_an_operator_of_onnx() -> None:
     assert all(defs.has(name, "ai.onnx.ml") for name in ML_CONSTRAINTS)
 
 
-def test_a_shape_that_a_loop_changes_is_a_warning() -> None:
+def test_shape_changed_by_loop_is_a_warning() -> None:
     """onnxruntime runs it."""
     nodes = """y = Loop<body = b (int64 i, bool c, float[2] a) => (bool d, float[2,3] e)
         { d = Identity(c) e = Identity(a) }>(n, , x)"""

@@ -1,4 +1,4 @@
-"""What onnxruntime's own operators demand of their inputs, as its document of them has it."""
+"""Constraints of onnxruntime's own operators on their inputs, from its documentation."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _run(stored: bytes, options: Any, kinds: dict[str, Any]) -> None:
     session.run(None, {input.name: np.zeros(input.shape, kinds[input.type]) for input in session.get_inputs()})
 
 
-def test_an_element_type_that_the_operator_does_not_take_is_a_warning() -> None:
+def test_element_type_unsupported_by_operator_is_a_warning() -> None:
     body = "g (float[1,2,8] x) => (y) { h = Cast<to = 11>(x) y = com.microsoft.SkipLayerNormalization(h, h, g) }"
     proto = model(body.replace("x) =>", "x, double[8] g) =>"), further='"com.microsoft" : 1')
     diagnostics = [

@@ -1,4 +1,4 @@
-"""Operators that a file's opset lacks, and what is said of the nodes behind a node at fault."""
+"""Operators that a file's opset lacks, and findings about the nodes after a node at fault."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.onnx.files import model, write_model
         ('y = ATen<operator = "embedding_bag">(x)', 9, None),
     ],
 )
-def test_an_operator_that_the_opset_lacks_is_an_error(body: str, opset: int, named: str | None) -> None:
+def test_operator_missing_in_opset_is_an_error(body: str, opset: int, named: str | None) -> None:
     proto = model(
         f"g (float[2,2] x, bool[2] c) => (float[2,2] y) {{ {body} }}", opset=opset, further='"ai.onnx.ml" : 3'
     )
@@ -49,20 +49,20 @@ def test_an_operator_of_a_runtime_is_not_checked(type: str, further: str) -> Non
     assert (diagnostic.code, diagnostic.severity) == ("IR901", "info")
 
 
-def test_a_misspelt_operator_of_onnxruntime_is_named() -> None:
+def test_a_misspelled_operator_of_onnxruntime_is_named() -> None:
     proto = model("g (float[2] x) => (y) { y = com.microsoft.QuickGellu(x) }", further='"com.microsoft" : 1')
     (diagnostic,) = check_model(proto.SerializeToString()).diagnostics
     assert diagnostic.code == "IR901"
     assert "QuickGelu" in diagnostic.message
 
 
-def test_a_domain_that_is_not_imported_is_reported_once() -> None:
+def test_unimported_domain_is_reported_once() -> None:
     proto = model("g (float[2] x) => (y) { h = own.F(x) i = own.G(x) y = Add(h, i) }")
     (diagnostic,) = check_model(proto.SerializeToString()).diagnostics
     assert (diagnostic.code, diagnostic.severity, diagnostic.location.layer_type) == ("IR123", "error", "F")
 
 
-def test_a_domain_that_is_not_imported_is_found_behind_a_fault() -> None:
+def test_unimported_domain_is_found_after_a_fault() -> None:
     proto = model("g (float[2] x) => (float[2] y) { h = Gelu(x) i = own.F(h) y = own.G(i) }")
     faults = [(error.code, error.location.layer_type) for error in check_model(proto.SerializeToString()).errors]
     assert faults == [("IR126", "Gelu"), ("IR123", "F")]
@@ -101,9 +101,7 @@ def test_operators_behind_a_fault_and_in_bodies_are_found() -> None:
         ("y", "h = Gather(x, i) y = Concat<axis = 5>(h, h)", ["IR701"]),
     ],
 )
-def test_a_fault_has_no_findings_about_layers_that_the_file_lacks(
-    outputs: str, nodes: str, expected: list[str]
-) -> None:
+def test_fault_adds_no_findings_about_generated_layers(outputs: str, nodes: str, expected: list[str]) -> None:
     proto = model(f"g (float[2,3] x) => ({outputs}) {{ {nodes} }}")
     proto.graph.initializer.append(numpy_helper.from_array(np.array([5]), "i"))
     proto.graph.initializer.append(numpy_helper.from_array(np.zeros((2, 3), np.float32), "w"))

@@ -36,7 +36,7 @@ class Question(NamedTuple):
     """A serialized model and its inputs by name.
 
     full_check: let onnx.checker infer types and shapes too. optimize: let onnxruntime rewrite the graph. by: who runs
-    it, `onnxruntime`, for which ONNX's reference stands in, or `openvino`.
+    it, `onnxruntime`, with ONNX's reference as a substitute, or `openvino`.
     """
 
     model: bytes
@@ -80,7 +80,7 @@ class Engine(Oracle):
     def start(self) -> subprocess.Popen[bytes]:
         script = Path(__file__).with_name("engine_child.py")
         self._fresh = True
-        # -P: the script's folder must not stand before the installed packages.
+        # -P: the script's folder must not precede the installed packages.
         self._child = subprocess.Popen(
             [sys.executable, "-P", str(script)],
             stdin=subprocess.PIPE,

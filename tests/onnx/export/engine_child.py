@@ -1,6 +1,6 @@
-"""onnxruntime, ONNX's reference and OpenVINO in a process of their own, because they may crash. Started by `engine`.
+"""onnxruntime, ONNX's reference and OpenVINO in a separate process, because they may crash. Started by `engine`.
 
-A message is its length in eight bytes and a pickle. Arrays of types that NumPy has not travel as wider ones: the model
+A message is its length in eight bytes and a pickle. Arrays of types missing in NumPy travel as wider ones: the model
 gets a Cast at its inputs and outputs, and every value has an equal in the wider type.
 """
 
@@ -64,7 +64,7 @@ def _verdict(request: dict[str, Any]) -> tuple[str, Any]:
     _widen(model)
     try:
         return "answer", ("onnxruntime", _by_onnxruntime(model, request["inputs"], request["optimize"]))
-    except Exception as error:  # every refusal is a reason to ask the other
+    except Exception as error:  # the other engine runs after every refusal
         refusal = _short(error)
     try:
         with np.errstate(all="ignore"):

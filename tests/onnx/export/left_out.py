@@ -1,4 +1,4 @@
-"""Rows of the operator tables that do not come out in ONNX, by the operator's class, with the reason.
+"""Rows of the operator tables that fail in ONNX, by the operator's class, with the reason.
 
 REFUSED: what the reason of a refusal holds. WRONG: what the answer of an engine holds where it computes something
 else, or nothing.
@@ -23,7 +23,7 @@ _NO_BYTES = ("between strings and bytes",)
 _OUT_OF_RANGE = ("out of data bounds", "invalid index found")
 
 REFUSED: Mapping[str, tuple[str, ...]] = {
-    # Axes, orders and numbers of axes that only a run knows: ONNX has them as attributes, or as the rank of a tensor.
+    # Axes, orders and numbers of axes known only at run time: ONNX has them as attributes, or as the rank of a tensor.
     **dict.fromkeys(
         [
             *("Roll", "Transpose", "Split", "VariadicSplit", "StridedSlice", "Tile"),
@@ -80,7 +80,7 @@ NOT_READ_AGAIN: tuple[str, ...] = (
     # Means of no integers, and axes that are named twice: errors in the operators of which the composition consists.
     "an integer is divided by zero",
     "expected distinct axes",
-    # The reader knows no dots in the output of an equation whose inputs have none.
+    # The reader supports no dots in the output of an equation whose inputs have none.
     "Einsum",
 )
 """Reasons for which ir_exec does not read, or run, what it wrote."""

@@ -37,7 +37,7 @@ __all__ = ["RoundTrip", "back_again", "round_trips"]
 
 
 class RoundTrip(NamedTuple):
-    """How a case came out: `right`, `not run` by onnxruntime itself, `not read` by ir_exec, `refused`, or `wrong`."""
+    """The outcome of a case: `right`, `not run` by onnxruntime itself, `not read` by ir_exec, `refused`, or `wrong`."""
 
     name: str
     verdict: str
@@ -84,7 +84,7 @@ def _question(case: suite.Case, content: bytes, *, is_written: bool = False) -> 
 def _write_again(case: suite.Case) -> bytes | RoundTrip:
     try:
         model = ir_exec.read_model(case.model.SerializeToString())
-    except Exception as error:  # whatever it is, the case is not read
+    except Exception as error:  # after any error the case is not read
         return RoundTrip(case.name, "not read", f"{type(error).__name__}: {error}")
     if model.is_partial:
         return RoundTrip(case.name, "not read", "it is a network for each call")
@@ -92,7 +92,7 @@ def _write_again(case: suite.Case) -> bytes | RoundTrip:
         return to_bytes(lower_model(model))
     except IRError as error:
         return RoundTrip(case.name, "refused", str(error))
-    except Exception as error:  # the suite goes on after any fault
+    except Exception as error:  # the suite continues after any fault
         return RoundTrip(case.name, "wrong", f"{type(error).__name__}: {error}")
 
 
@@ -106,7 +106,7 @@ def _difference(case: suite.Case, answer: Answer, *, is_written: bool = False) -
 
 
 def back_again(case: Case) -> list[str]:
-    """What differs when a row is exported, read again and run by the interpreter; nothing where it is refused."""
+    """Differences after a row is exported, read again and run by the interpreter; none where it is refused."""
     file = build(case)
     try:
         content = to_bytes(lower_model(ir_exec.read_model(file.xml, weights=file.weights)))
@@ -117,7 +117,7 @@ def back_again(case: Case) -> list[str]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             result = ir_exec.compile_model(ir_exec.read_model(content), precision="file")(inputs)
-    except Exception as error:  # the table goes on after any fault
+    except Exception as error:  # the table continues after any fault
         return [f"read again: {type(error).__name__}: {error}"]
     expected = tuple(to_carrier(value, DEFAULT_OPSET) for value in ours.evaluate(case))
     actual = [result[i] for i in range(len(result))]

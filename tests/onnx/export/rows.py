@@ -27,7 +27,7 @@ _ROUNDING = {"f64": 1e-12, "f32": 1e-5, "f16": 4e-3, "bf16": 3e-2}
 """Relative error that another order of sums and products may bring, where the row allows rounding at all."""
 
 _LAST_PLACES = {"f64": 1e-15, "f32": 5e-7, "f16": 2e-3, "bf16": 8e-3}
-"""Relative error of another library's functions, where the row asks for the same digits as OpenVINO's."""
+"""Relative error of another library's functions, for rows that require the digits of OpenVINO's."""
 
 _RANDOM = {"RandomUniform", "Multinomial"}
 
@@ -53,7 +53,7 @@ def outcomes(
     opset: int = DEFAULT_OPSET,
     by: str = "onnxruntime",
 ) -> Iterator[Outcome]:
-    """How each of the rows comes out in an engine, in their order."""
+    """The outcome of each row in an engine, in their order."""
     asked: list[tuple[Case, Question | Outcome]] = [(case, _question(case, form, opset)) for case in rows]
     answers = engine.run([question._replace(by=by) for _, question in asked if isinstance(question, Question)])
     for case, question in asked:
@@ -67,7 +67,7 @@ def _question(case: Case, form: Form, opset: int) -> Question | Outcome:
         content = to_bytes(exported)
     except IRError as error:
         return Outcome(case, [f"export: {error}"], is_refused=type(error).__name__ == "UnsupportedError")
-    except Exception as error:  # the table goes on after any fault
+    except Exception as error:  # the table continues after any fault
         return Outcome(case, [f"export raised {type(error).__name__}: {error}"])
     names = exported.inputs
     if len(names) != len(file.inputs):
@@ -88,7 +88,7 @@ def _judge(case: Case, answer: Answer | Refused, opset: int) -> Outcome:
 
 
 def faults_of(case: Case, actual: Sequence[Array], expected: Sequence[Array]) -> list[str]:
-    """Where outputs of another engine differ from ours by more than the row, or another order of sums, allows."""
+    """Differences to another engine's outputs that exceed the row's tolerance, or that of another order of sums."""
     pairs = zip(actual, expected, strict=False)
     if case.type in _RANDOM:
         # ONNX's random numbers are others.

@@ -17,7 +17,7 @@ __all__ = ["exported_outputs", "node_types", "run", "session"]
 
 
 def session(content: bytes) -> onnxruntime.InferenceSession:
-    """A session that says nothing; the model is checked in full."""
+    """A silent session; the model is checked in full."""
     onnx.checker.check_model(onnx.load_from_string(content), full_check=True)
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
@@ -25,14 +25,14 @@ def session(content: bytes) -> onnxruntime.InferenceSession:
 
 
 def run(exported: Exported, inputs: Sequence[Array], further: Mapping[str, Array] | None = None) -> list[Array]:
-    """The outputs of an exported model, states among them behind the others."""
+    """The outputs of an exported model, followed by the states among them."""
     feed = {**dict(zip(exported.inputs, inputs, strict=True)), **(further or {})}
     outputs: list[Array] = session(to_bytes(exported)).run(None, feed)
     return outputs
 
 
 def exported_outputs(model: ir_exec.Model, inputs: Sequence[Array], **options: Any) -> list[Array]:
-    """What onnxruntime computes for a model."""
+    """The outputs of onnxruntime for a model."""
     return run(lower_model(model, **options), inputs)
 
 

@@ -123,7 +123,7 @@ def test_scales_and_zero_points_that_layers_compute(real: str) -> None:
     np.testing.assert_allclose(run(exported, [x])[0], expected(model, x), rtol=1e-5, atol=1e-4)
 
 
-def test_a_scale_that_f16_rounds_stays_a_product() -> None:
+def test_scale_rounded_by_f16_stays_a_product() -> None:
     """A product of f16 is computed in f32: no scale of f16 is equal."""
     codes = build.convert(build.constant(RANDOM.integers(0, 256, (8, 64)).astype(np.uint8)), "f16")
     scale = build.multiply(build.constant([[0.1]], "f16"), build.constant(RANDOM.uniform(0.5, 1, (8, 1)), "f16"))

@@ -66,7 +66,7 @@ def test_rows_read_again_are_the_same_function(rows: list[Case]) -> None:
 
 
 def _find_unlisted_faults(case: Case) -> list[str]:
-    """What differs, but for operators of which some rows are others in ONNX, and for what is not read."""
+    """Differences, except for operators with other rows in ONNX, and for unread values."""
     if resolve(case.type, f"opset{case.opset}").__name__ in WRONG:
         return []
     return [fault for fault in back_again(case) if not any(reason in fault for reason in NOT_READ_AGAIN)]
@@ -74,7 +74,7 @@ def _find_unlisted_faults(case: Case) -> list[str]:
 
 @pytest.mark.broad(keep=6)
 @pytest.mark.parametrize("name", sorted(path.stem for path in COPIES.glob("*.xml") if arrays(path, "inputs")))
-def test_openvino_reads_what_is_written(name: str, engine: Engine) -> None:
+def test_openvino_reads_written_files(name: str, engine: Engine) -> None:
     path = COPIES / f"{name}.xml"
     inputs, expected = arrays(path, "inputs"), arrays(path, "outputs")
     assert inputs is not None

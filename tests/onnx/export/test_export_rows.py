@@ -24,7 +24,7 @@ def engine() -> Iterator[Engine]:
 
 
 def _faults(rows: list[Outcome], form: Form) -> list[str]:
-    """The rows that come out otherwise than listed."""
+    """The rows whose outcome differs from the list."""
     told = []
     for outcome in rows:
         operator = resolve(outcome.case.type, f"opset{outcome.case.opset}").__name__

@@ -1,4 +1,4 @@
-"""ONNX files that are written: constants inside or beside them, element types, full disks."""
+"""ONNX files that are written: constants inside of or next to them, element types, full disks."""
 
 from __future__ import annotations
 
@@ -59,9 +59,7 @@ def test_large_constants_are_external_by_themselves(tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.parametrize("external", [False, True])
-def test_nothing_is_left_of_a_file_that_cannot_be_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, external: bool
-) -> None:
+def test_failed_write_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, external: bool) -> None:
     path = tmp_path / "m.onnx"
     path.write_bytes(b"before")
 

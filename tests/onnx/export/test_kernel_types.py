@@ -38,5 +38,5 @@ def test_results_with_a_type_of_their_own(operator: str, position: int, expected
         ("Cast", TensorProto.INT4, TensorProto.INT4),
     ],
 )
-def test_types_without_a_kernel_are_computed_in_a_wider_type(operator: str, input_type: int, expected: int) -> None:
+def test_types_without_kernel_are_computed_wider(operator: str, input_type: int, expected: int) -> None:
     assert kernel_type(operator, input_type) == expected

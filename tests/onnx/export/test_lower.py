@@ -70,7 +70,7 @@ def test_open_dims_have_names() -> None:
     assert second.dim_param
 
 
-def test_an_output_that_is_an_input() -> None:
+def test_input_as_output() -> None:
     x = build.parameter([2], "f32", name="x")
     array = np.ones(2, np.float32)
     for output in exported_outputs(build.model([x, x], [x]), [array]):
@@ -108,7 +108,7 @@ def test_one_error_names_every_layer() -> None:
     assert "pack1" in caught.value.message
 
 
-def test_a_partial_model_has_nodes_of_a_domain_of_its_own() -> None:
+def test_partial_model_has_nodes_of_custom_domain() -> None:
     exported = lower_model(unrepresentable_model(), partial=True)
     assert [node.name for node, _ in exported.not_representable] == ["pack0", "pack1"]
     assert {node.domain for node in exported.proto.graph.node} == {"ir_exec.not_representable"}
@@ -221,7 +221,7 @@ def test_a_variable_in_a_body_cannot_be_written() -> None:
     assert "ReadValue" in [node.type for node, _ in exported.not_representable]
 
 
-def test_an_initial_value_that_is_computed_stays_in_the_graph() -> None:
+def test_computed_initial_value_stays_in_graph() -> None:
     x = build.parameter([2], "f32", name="x")
     before = build.read_value(build.multiply(x, x, name="square"), "v")
     after = build.add(before, x)
@@ -230,7 +230,7 @@ def test_an_initial_value_that_is_computed_stays_in_the_graph() -> None:
     assert note["tensor"] in {name for node in exported.proto.graph.node for name in node.output}
 
 
-def test_the_output_of_a_state_and_one_of_the_network_have_two_names() -> None:
+def test_state_and_network_outputs_have_different_names() -> None:
     x = build.parameter([2], "f32", name="x")
     after = build.add(build.read_value(np.zeros(2, np.float32), "v"), x)
     result = build.result(build.relu(after), name="present.v")

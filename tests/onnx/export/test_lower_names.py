@@ -91,7 +91,7 @@ def test_an_output_named_after_its_second_tensor_name() -> None:
     assert list(outputs_of(model, X)) == [port]
 
 
-def test_an_inner_value_with_the_name_of_an_output_is_renamed() -> None:
+def test_inner_value_named_like_output_is_renamed() -> None:
     x = build.parameter([2, 2], "f32", name="x")
     inner = build.negative(x, name="y")
     outer = build.relu(inner, name="last")

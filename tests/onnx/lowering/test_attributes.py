@@ -25,7 +25,7 @@ def loads(proto: onnx.ModelProto) -> bool:
 
 @pytest.mark.parametrize("operator", ["LayerNormalization", "SimplifiedLayerNormalization"])
 @pytest.mark.parametrize("opset", [11, 17])
-def test_a_misspelled_attribute_that_onnxruntime_ignores_is_a_warning(operator: str, opset: int) -> None:
+def test_misspelled_attribute_ignored_by_onnxruntime_is_a_warning(operator: str, opset: int) -> None:
     proto = model(f"g (float[1,3] x, float[3] s) => (y) {{ y = {operator}<epsion = 0.5>(x, s) }}", opset=opset)
     assert loads(proto)
     (diagnostic,) = check_model(proto.SerializeToString()).diagnostics
@@ -38,7 +38,7 @@ def test_a_misspelled_attribute_that_onnxruntime_ignores_is_a_warning(operator: 
 
 
 @pytest.mark.parametrize("opset", [7, 11, 12, 17])
-def test_an_attribute_of_a_constant_is_a_warning(opset: int) -> None:
+def test_attribute_of_constant_is_a_warning(opset: int) -> None:
     text = "g (float[1] x) => (y) { c = Constant<value = float[1] {2.0}, epsion = 0.5>() y = Add(x, c) }"
     proto = model(text, opset=opset)
     assert loads(proto)
@@ -58,7 +58,7 @@ def test_an_attribute_of_a_constant_is_a_warning(opset: int) -> None:
         ("ai.onnx.ml.Normalizer<epsion = 0.5>(x)", 17),
     ],
 )
-def test_other_attributes_are_errors_as_in_onnxruntime(node: str, opset: int) -> None:
+def test_other_attributes_are_errors_like_in_onnxruntime(node: str, opset: int) -> None:
     body = f"g (float[1,3] x, float[3] s) => (y) {{ y = {node} }}"
     proto = model(body, opset=opset, further='"com.microsoft" : 1, "ai.onnx.ml" : 3')
     assert not loads(proto)

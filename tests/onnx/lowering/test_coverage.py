@@ -1,4 +1,4 @@
-"""The list of operators of ONNX is that of the page, and says what the conversion does."""
+"""The list of operators of ONNX equals that of the page, with the result of the conversion."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_the_page_is_current() -> None:
     assert PAGE.read_text("utf-8").endswith(onnx_page())
 
 
-def test_the_operators_that_the_project_started_from_are_said() -> None:
+def test_original_operators_are_supported() -> None:
     said = {operator.name: operator.how for operator in covered_operators() if not operator.domain}
     assert all(said[name] == "function" for name in ("Scatter", "ScatterElements", "GatherElements", "GatherND"))
     assert said["MeanVarianceNormalization"] == "function"

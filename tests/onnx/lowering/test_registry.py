@@ -83,7 +83,7 @@ def test_two_functions_for_one_version_are_refused() -> None:
         def other(data: Any) -> Any: ...
 
 
-def test_the_newest_version_of_the_opset_is_found() -> None:
+def test_newest_version_of_the_opset_is_chosen() -> None:
     assert [str(find(STANDARD, "GatherND", opset)) for opset in (10, 11, 12, 20)] == [
         "None",
         "GatherND-11",
@@ -98,7 +98,7 @@ def test_every_version_reads_its_signature() -> None:
     assert len(names) == len(registered())
 
 
-def test_an_annotation_that_no_file_has_is_refused() -> None:
+def test_unused_annotation_is_refused() -> None:
     def function(data: Any, *, axes: Ints, size: complex) -> Any: ...
 
     with pytest.raises(TypeError, match=naming("Other-1", "size", "complex")):
@@ -107,7 +107,7 @@ def test_an_annotation_that_no_file_has_is_refused() -> None:
 
 @pytest.mark.broad
 @pytest.mark.parametrize("domain", FAMILIES)
-def test_a_domain_is_whole_before_another_is_looked_up(domain: str) -> None:
+def test_domain_is_complete_before_the_next(domain: str) -> None:
     """In a process of its own, for here all domains are imported."""
     versions = [[version.name, version.since] for version in registered() if version.domain == domain]
     program = (

@@ -28,7 +28,7 @@ def summing(initial: Array | None = None) -> ir_exec.Model:
     return build.model([build.relu(after, name="y")], [x], sinks=[build.assign(after, "sum")])
 
 
-def cached() -> ir_exec.Model:
+def cache_model() -> ir_exec.Model:
     """A cache that begins with as many empty rows as the input has, and grows by the input along axis 1."""
     x = build.parameter([-1, 1, 3], "f32", name="x")
     size = build.gather(build.shape_of(x), build.constant(np.array([0])), build.constant(np.int64(0)))
@@ -41,7 +41,7 @@ def cached() -> ir_exec.Model:
 
 
 def back(model: ir_exec.Model, folder: Path) -> ir_exec.Model:
-    """What is read of the ONNX file of a model."""
+    """The model read from its ONNX file."""
     path = folder / "model.onnx"
     ir_exec.onnx.write_model(model, path)
     return ir_exec.read_model(path)
@@ -57,7 +57,7 @@ def two_runs(model: ir_exec.Model, arrays: list[Array]) -> list[Array]:
     [
         (summing(), [(2,), (2,), (2,)]),
         (summing(np.array([3, -9], np.float32)), [(2,), (2,), (2,)]),
-        (cached(), [(2, 1, 3), (2, 1, 3), (2, 1, 3)]),
+        (cache_model(), [(2, 1, 3), (2, 1, 3), (2, 1, 3)]),
     ],
     ids=["zeros", "default", "computed"],
 )
@@ -91,14 +91,14 @@ def test_a_language_model_with_caches_comes_back(tmp_path: Path) -> None:
 
 
 def test_a_second_export_has_the_same_states(tmp_path: Path) -> None:
-    read = back(cached(), tmp_path)
+    read = back(cache_model(), tmp_path)
     proto = read.to_onnx()
     assert [port.name for port in proto.graph.input] == ["x", "past.cache"]
     assert [port.name for port in proto.graph.output][1:] == ["present.cache"]
     assert noted_pairs(proto)[0][:3] == ("cache", "past.cache", "present.cache")
 
 
-def test_a_note_of_what_the_graph_lacks_is_ignored() -> None:
+def test_note_about_missing_values_is_ignored() -> None:
     proto = summing().to_onnx()
     for text in ("{", "[]", json.dumps({"past": "no", "present": "present.sum"}), json.dumps({"past": 3})):
         for entry in proto.metadata_props:
@@ -107,7 +107,7 @@ def test_a_note_of_what_the_graph_lacks_is_ignored() -> None:
         assert noted_pairs(proto) == []
 
 
-@pytest.mark.parametrize("make", [summing, cached])
+@pytest.mark.parametrize("make", [summing, cache_model])
 def test_compare_gives_the_written_file_its_initial_states(make: Callable[[], ir_exec.Model], tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")
     model = make()
@@ -166,7 +166,7 @@ def test_without_the_option_the_pairs_stay(tmp_path: Path) -> None:
     assert len(ir_exec.read_model(out).inputs) == 2
 
 
-def test_a_pair_of_other_types_is_no_state(tmp_path: Path) -> None:
+def test_pair_of_other_types_is_no_state(tmp_path: Path) -> None:
     proto = decoder(present=TensorProto.FLOAT16)
     assert named_pairs(proto) == []
     assert convert_file(proto, tmp_path, "--stateful")[0] == 2
@@ -175,7 +175,7 @@ def test_a_pair_of_other_types_is_no_state(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("pair", [("no", "present.0.key"), ("x", "no")])
-def test_a_pair_names_what_the_graph_has(pair: tuple[str, str], tmp_path: Path) -> None:
+def test_pair_names_values_of_the_graph(pair: tuple[str, str], tmp_path: Path) -> None:
     with pytest.raises(GraphError):
         make_states(decoder(), [Pair("a", *pair)])
     assert convert_file(decoder(), tmp_path, "--state", "=".join(pair))[0] == 1

@@ -198,6 +198,6 @@ def test_integers(case: Node) -> None:
     """onnxruntime rounds in look-up tables and with its own arithmetic: by one step at most it differs."""
     last = case.inputs[0]
     integers = case.type.startswith(("QLinear", "QGemm")) and last is not None
-    # A state that is rounded the other way is half a per cent off.
+    # A state that is rounded the other way is half a percent off.
     floats = 1e-2 if case.type == "DynamicQuantizeLSTM" else 1e-3
     assert_as_onnxruntime(case, rtol=1e-3, atol=1.01 if integers else floats)

@@ -202,7 +202,7 @@ def run(type: str, inputs: dict[str, Any], outputs: int = 1, **attributes: Any) 
 def run_named(
     type: str, input_names: list[str], inputs: dict[str, Any], outputs: int = 1, **attributes: Any
 ) -> list[Any]:
-    """As above, with an empty name for each input that is left out."""
+    """Run with an empty name for each input that is left out."""
     names = [f"y{position}" for position in range(outputs)]
     operator = helper.make_node(type, input_names, names, domain="com.microsoft", **attributes)
     declared = [
@@ -264,7 +264,7 @@ def test_quantized_mean(axes: list[int], keepdims: int) -> None:
 
 @pytest.mark.parametrize("fusion", [0, 2])
 def test_gated_experts(fusion: int) -> None:
-    """With third weights, and with both halves behind each other."""
+    """With third weights, and with both halves in sequence."""
     data, router, outer = f(4, 5), f(4, 3), f(3, 5, 6)
     gates, linears = f(3, 6, 5), f(3, 6, 5)
     first = gates if fusion == 0 else np.concatenate([gates, linears], 1)
@@ -292,7 +292,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("type", "names", "arrays", "attributes"), REFUSED)
-def test_what_cannot_be_said_is_refused(
+def test_unsupported_forms_are_refused(
     type: str, names: list[str], arrays: dict[str, Any], attributes: dict[str, Any]
 ) -> None:
     with pytest.raises(IRError):

@@ -151,7 +151,7 @@ def run(type: str, a: Any, *constants: Any, **attributes: Any) -> Any:
 
 
 def test_weights_of_f4_with_two_scales() -> None:
-    """As the document of com.microsoft says; onnxruntime computes it on GPUs alone."""
+    """Specified by the documentation of com.microsoft; onnxruntime computes it on GPUs alone."""
     numbers = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
     table = np.concatenate([numbers, -numbers])
     codes = RANDOM.integers(0, 16, (3, 32))
@@ -179,8 +179,8 @@ def test_weights_of_f8_with_a_scale_for_each_block(rounds: bool) -> None:
     np.testing.assert_allclose(output, expected, rtol=5e-3)
 
 
-def test_zero_points_are_those_of_the_groups() -> None:
-    """As the scales; onnxruntime 1.32 leaves the zero points out where there are groups."""
+def test_zero_points_belong_to_groups() -> None:
+    """Zero points follow the scales; onnxruntime 1.32 leaves the zero points out where there are groups."""
     a, stored, scales, zeros = f(3, 40), q(5, 3, 8), f(15), q(10)
     codes = np.stack([stored & 15, stored >> 4], axis=-1).reshape(5, 48)[:, :40].astype(np.float32)
     offsets = np.stack([zeros & 15, zeros >> 4], axis=-1).reshape(5, 4).astype(np.float32)

@@ -152,7 +152,7 @@ def test_convolutions_with_many_axes(case: Node) -> None:
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.float64])
 @pytest.mark.parametrize("ratio", [None, 0.1, 0.9])
 @pytest.mark.parametrize("seed", [0, 1, 42, 2**31 + 5])
-def test_dropout_with_a_seed_drops_what_onnxruntime_drops_first(seed: int, ratio: float | None, dtype: Any) -> None:
+def test_seeded_dropout_matches_onnxruntime(seed: int, ratio: float | None, dtype: Any) -> None:
     share = None if ratio is None else np.float32(ratio)
     data = f(13, 97).astype(dtype)
     assert_as_onnxruntime(

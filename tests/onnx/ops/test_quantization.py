@@ -134,7 +134,7 @@ def test_openvino_reads_layouts_around_quantization(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("axis", [None, 1, 3])
 @pytest.mark.parametrize(("dtype", "point"), POINTS)
-def test_ties_and_limits_are_those_of_onnxruntime(dtype: Any, point: int, axis: int | None) -> None:
+def test_ties_and_limits_match_onnxruntime(dtype: Any, point: int, axis: int | None) -> None:
     """FakeQuantize alone rounds other ties: the result is equal to the bit."""
     size = 1 if axis is None else (2, 3)[axis == 3]
     scale = np.array([0.1, 0.25, 3.0][:size], np.float32)

@@ -143,14 +143,14 @@ def test_stop_words_of_any_case() -> None:
     assert actual.tolist() == ["tuesday", "ärb"]
 
 
-def test_strings_that_are_unknown_at_conversion_are_not_lowered() -> None:
+def test_unknown_strings_are_not_lowered() -> None:
     data = text("a", "b")
     proto = model_of("Cast", data, 17, to=TensorProto.FLOAT)
     with pytest.raises(IRError):
         read_model(proto.SerializeToString()).to_onnx()
 
 
-def test_a_string_that_is_no_number_is_named() -> None:
+def test_non_numeric_string_is_named() -> None:
     data = text("1", "word")
     proto = model_of("Cast", data, 17, to=TensorProto.FLOAT)
     with pytest.raises(EvaluationError) as caught:
@@ -182,18 +182,18 @@ def test_patterns_and_tables_without_an_end_are_refused(case: Node, monkeypatch:
         read_model(stored_model(case))
 
 
-def test_a_pattern_that_is_nested_too_deeply_is_invalid() -> None:
+def test_deeply_nested_pattern_is_invalid() -> None:
     case = node("RegexFullMatch", text("a"), opset=20, pattern="(" * 5000 + "a" + ")" * 5000)
     with pytest.raises(InvalidAttributeError, check=coded("IR302", layer_type="RegexFullMatch")):
         read_model(stored_model(case))
 
 
-def test_many_skipped_items_of_n_grams_are_not_unrolled() -> None:
+def test_many_skips_of_n_grams_are_not_unrolled() -> None:
     with pytest.raises(UnsupportedError):
         read_model(stored_model(grams(ITEMS, max_skip_count=2**62)))
 
 
-def test_strings_that_double_are_refused_before_they_exist() -> None:
+def test_doubling_strings_are_refused_in_advance() -> None:
     count = 40
     nodes = [helper.make_node("StringConcat", [f"s{i}", f"s{i}"], [f"s{i + 1}"], name=f"n{i}") for i in range(count)]
     start = helper.make_tensor("s0", TensorProto.STRING, [1], [b"a" * 1000])
@@ -205,6 +205,6 @@ def test_strings_that_double_are_refused_before_they_exist() -> None:
 
 
 @pytest.mark.parametrize("digits", ["9" * 5000, "0x" + "f" * 5000])
-def test_a_string_of_thousands_of_digits_is_refused(digits: str) -> None:
+def test_thousands_of_digits_are_refused(digits: str) -> None:
     with pytest.raises(EvaluationError, check=coded("IR704", layer_type="Cast")):
         read_model(stored_model(casts(text(digits), "INT64" if digits.isdecimal() else "DOUBLE")))

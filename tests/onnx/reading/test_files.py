@@ -42,7 +42,7 @@ def read_error(source: object, error: type[IRError], code: str) -> str:
     return caught.value.message
 
 
-def test_a_file_is_read_by_its_path_and_as_bytes(tmp_path: Path) -> None:
+def test_file_is_read_by_path_and_as_bytes(tmp_path: Path) -> None:
     proto = with_weights(numpy_helper.from_array(np.array([1, 2], np.float32), "w"))
     path = write_model(tmp_path, proto)
     for source in (path, str(path), proto.SerializeToString(), write_model(tmp_path, proto, "without-an-ending")):
@@ -60,7 +60,7 @@ def test_nodes_and_tensors_keep_their_names() -> None:
     assert network.graph.nodes[1].outputs[0].names == ("h",)
 
 
-def test_every_input_and_output_has_its_name_in_openvino(tmp_path: Path) -> None:
+def test_inputs_and_outputs_keep_names_in_openvino(tmp_path: Path) -> None:
     """Outputs that are inputs, several outputs of one value, and an output that the graph names twice."""
     proto = model(
         """g (float[2] x, float[2] w) => (float[2] y, float[2] z, float[2] v, float[2] u, float[2] w) {
@@ -118,7 +118,7 @@ def test_nothing_outside_the_folder_is_read(tmp_path: Path, location: str) -> No
 
 
 @pytest.mark.skipif(not hasattr(os, "symlink"), reason="no links here")
-def test_a_link_out_of_the_folder_is_not_followed(tmp_path: Path) -> None:
+def test_link_out_of_folder_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "inner").mkdir()
     np.zeros(2, np.float32).tofile(tmp_path / "secret")
     (tmp_path / "inner" / "w.bin").symlink_to(tmp_path / "secret")
@@ -228,7 +228,7 @@ def test_a_function_of_the_file_is_expanded() -> None:
     assert compiled({"x": np.array([1, 2], np.float32)})["y"].tolist() == [3, 6]
 
 
-def test_operators_that_cannot_be_said_are_named_at_once_with_their_counts() -> None:
+def test_unsupported_operators_are_named_with_counts() -> None:
     proto = model(
         """g (uint8[2] x) => (uint8[H,W,3] y, uint8[H,W,3] w, float[2] z) {
             y = ImageDecoder(x) w = ImageDecoder(x) n, m = own.Other(x) z = Neg(n)
@@ -259,7 +259,7 @@ def test_why_an_operator_cannot_be_said() -> None:
     assert message == mentions("ai.onnx", 20)
 
 
-def test_operators_are_counted_behind_others_and_inside_of_bodies() -> None:
+def test_operators_after_others_and_in_bodies_are_counted() -> None:
     proto = model(
         """g (float[2] x, bool c) => (float[2] y) {
             a = own.First(x)
@@ -284,7 +284,7 @@ def test_operators_are_counted_behind_others_and_inside_of_bodies() -> None:
     ]
 
 
-def test_without_the_package_one_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_package_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     proto = model("g (float[2] x) => (float[2] y) { y = Neg(x) }").SerializeToString()
     monkeypatch.setitem(sys.modules, "onnx", None)
     monkeypatch.setattr("ir_exec.onnx.reading.files.find_spec", lambda name: None)
@@ -303,7 +303,7 @@ NETWORK = model(
 
 
 @given(st.integers(0, len(NETWORK)))
-def test_files_that_are_cut_off(length: int) -> None:
+def test_truncated_files(length: int) -> None:
     report = ir_exec.check_model(NETWORK[:length])
     assert length == len(NETWORK) or not report.ok
     assert not [diagnostic for diagnostic in report.diagnostics if diagnostic.code == Code.internal_error]
@@ -338,7 +338,7 @@ def short_of(proto: onnx.ModelProto, name: str = "m.onnx") -> onnx.ModelProto | 
     return None if content is None else onnx.ModelProto.FromString(content)
 
 
-def test_only_large_tensors_are_left_out_and_nothing_else_changes() -> None:
+def test_only_large_tensors_are_externalized() -> None:
     proto = network()
     short = short_of(proto)
     assert short is not None
@@ -354,7 +354,7 @@ def test_only_large_tensors_are_left_out_and_nothing_else_changes() -> None:
     assert short == proto
 
 
-def test_what_is_stored_in_another_way_stays() -> None:
+def test_other_storage_is_unchanged() -> None:
     proto = network()
     proto.graph.initializer[0].CopyFrom(onnx.helper.make_tensor("w", 1, LARGE.shape, LARGE.ravel().tolist()))
     assert short_of(proto) is None
@@ -387,7 +387,7 @@ def test_a_link_to_a_file_of_another_name(tmp_path: Path) -> None:
     assert ir_exec.compile_model(link)({"x": np.ones((1, 1200), np.float32)})["y"].shape == (1, 1000)
 
 
-def test_data_that_does_not_fit_the_dims_is_told(tmp_path: Path) -> None:
+def test_data_not_fitting_dims_is_reported(tmp_path: Path) -> None:
     proto = network()
     proto.graph.initializer[0].dims[0] = 1201
     with pytest.raises(IRError) as caught:
@@ -427,7 +427,7 @@ def test_converting_holds_no_copy_of_the_weights(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("shift", range(4))
 @pytest.mark.parametrize("optimize", [False, True])
-def test_what_stays_in_the_file_is_multiplied_aligned(tmp_path: Path, shift: int, *, optimize: bool) -> None:
+def test_external_data_is_aligned_for_products(tmp_path: Path, shift: int, *, optimize: bool) -> None:
     proto = network()
     proto.producer_name = "." * shift
     path = tmp_path / "m.onnx"

@@ -67,7 +67,7 @@ def test_typed_fields(tmp_path: Path, name: str) -> None:
     same(read_tensor_file(tmp_path / "a.pb")[1], array)
 
 
-def test_what_is_no_tensor(tmp_path: Path) -> None:
+def test_invalid_tensor(tmp_path: Path) -> None:
     serialized = numpy_helper.from_array(ARRAYS["f32"], "x").SerializeToString()
     sequence = numpy_helper.from_list([ARRAYS["f32"]], "x").SerializeToString()
     for raw in (b"", b"\xff\xff", serialized[:-1], serialized[:10], sequence, b"version https://git-lfs"):

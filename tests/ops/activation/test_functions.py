@@ -37,7 +37,7 @@ def test_accurate_for_small_and_large_arguments(operator: Op, definition: Callab
     [*[operator for operator, _ in DEFINITIONS], make("Clamp", min="-0.5", max="2"), make("Sqrt"), make("Exp")],
 )
 @pytest.mark.parametrize("element_type", ["f32", "f64", "f16", "bf16"])
-def test_a_scalar_is_an_array_and_the_value_of_a_vector(operator: Op, element_type: str) -> None:
+def test_scalar_result_is_an_array_equal_to_vector_element(operator: Op, element_type: str) -> None:
     for number in (-0.0, 0.0, 1.5, -3.0, 70.0, math.inf, -math.inf, math.nan):
         vector = array(element_type, number)
         scalar = vector.reshape(())
@@ -71,18 +71,18 @@ def test_clamp() -> None:
 
 
 @pytest.mark.parametrize(("low", "high"), [("2", "1"), ("nan", "1"), ("0", "nan")])
-def test_clamp_between_limits_that_are_none(low: str, high: str) -> None:
+def test_clamp_with_invalid_limits(low: str, high: str) -> None:
     fault = attribute_error("Clamp", min=low, max=high)
     assert fault == fault_with("min", "max", code="IR302", actual=float(low), expected=f"at most {float(high)}")
 
 
 @pytest.mark.parametrize(("type", "attributes", "missing"), [("Clamp", {"min": "0"}, "max"), ("Elu", {}, "alpha")])
-def test_attributes_that_must_be_there(type: str, attributes: dict[str, str], missing: str) -> None:
+def test_required_attributes(type: str, attributes: dict[str, str], missing: str) -> None:
     fault = attribute_error(type, **attributes)
     assert (fault.code, fault) == ("IR301", fault_with(missing))
 
 
-def typed(*dims: int | None) -> TensorType:
+def make_type(*dims: int | None) -> TensorType:
     return TensorType(ElementType.f32, Shape(dims))
 
 
@@ -91,7 +91,7 @@ def typed(*dims: int | None) -> TensorType:
 )
 def test_a_slope_that_does_not_fit(data: tuple[int, ...], slope: tuple[int, ...]) -> None:
     with pytest.raises(ShapeError) as caught:
-        make("PReLU").infer(typed(*data), typed(*slope))
+        make("PReLU").infer(make_type(*data), make_type(*slope))
     assert (caught.value.code, caught.value.location.port) == ("IR504", "slope")
 
 
@@ -100,7 +100,7 @@ def test_a_slope_that_does_not_fit(data: tuple[int, ...], slope: tuple[int, ...]
     [((2, None), (4,)), ((None, 3), (3,)), ((2, 3), (None,)), ((3,), (None, 3)), ((2, 3), (None, None)), ((), (1,))],
 )
 def test_a_slope_that_may_fit(data: tuple[int | None, ...], slope: tuple[int | None, ...]) -> None:
-    assert make("PReLU").infer(typed(*data), typed(*slope)).shape == Shape(data)
+    assert make("PReLU").infer(make_type(*data), make_type(*slope)).shape == Shape(data)
 
 
 def test_one_slope_per_channel_goes_before_broadcasting() -> None:
@@ -127,18 +127,18 @@ def test_slopes_of_special_numbers(element_type: str, slope: float) -> None:
         ("Selu", 1, ((2,), (1,), (0,)), "IR505", "lambda"),
     ],
 )
-def test_parameters_that_are_no_scalars(
+def test_non_scalar_parameters(
     type: str, opset: int, shapes: tuple[tuple[int, ...], ...], code: str, port: str
 ) -> None:
     with pytest.raises(ShapeError) as caught:
-        make(type, opset).infer(*[typed(*shape) for shape in shapes])
+        make(type, opset).infer(*[make_type(*shape) for shape in shapes])
     assert (caught.value.code, caught.value.location.port) == (code, port)
 
 
 def test_parameters_may_be_unknown() -> None:
     unknown = TensorType.unknown()
-    assert make("Selu").infer(typed(2), typed(None), unknown).shape == Shape([2])
-    assert make("PReLU").infer(unknown, typed(3)).element_type is ElementType.dynamic
+    assert make("Selu").infer(make_type(2), make_type(None), unknown).shape == Shape([2])
+    assert make("PReLU").infer(unknown, make_type(3)).element_type is ElementType.dynamic
 
 
 @pytest.mark.parametrize("element_type", ["f32", "f16", "bf16", "f64"])

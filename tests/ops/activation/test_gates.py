@@ -22,7 +22,7 @@ from tests.helpers.activations import (
     softplus,
 )
 from tests.helpers.operators import attribute_error, evaluate, make
-from tests.helpers.values import array, typed
+from tests.helpers.values import array, make_type
 
 DEFINITIONS: list[Definition] = [
     (make("Mish", 4), lambda x: x * math.tanh(softplus(x))),
@@ -57,13 +57,13 @@ def test_never_nan_for_a_finite_argument(operator: Op, _: object, element_type: 
     check_finite(operator, element_type)
 
 
-def test_a_mode_of_gelu_that_is_none() -> None:
+def test_invalid_mode_of_gelu() -> None:
     assert attribute_error("Gelu", 7, approximation_mode="sigmoid").code == "IR302"
 
 
-def test_a_beta_that_is_no_scalar() -> None:
+def test_non_scalar_beta() -> None:
     with pytest.raises(ShapeError) as caught:
-        make("Swish", 4).infer(typed("[2]"), typed("[1]"))
+        make("Swish", 4).infer(make_type("[2]"), make_type("[1]"))
     assert (caught.value.code, caught.value.location.port) == ("IR501", "beta")
 
 

@@ -9,13 +9,13 @@ from ir_exec.errors import InvalidAttributeError, ShapeError, raise_error
 from ir_exec.ops.activation.softmax import LogSoftmax, SoftMax1, SoftMax8
 from ir_exec.ops.normalization import MVN1
 from tests.helpers.facts import fault_with
-from tests.helpers.values import typed
+from tests.helpers.values import make_type
 
 
 @pytest.mark.parametrize("operator", [SoftMax8(axis=2), LogSoftmax(axis=2), SoftMax1(axis=2)])
-def test_an_axis_out_of_range_is_an_error(operator: SoftMax8) -> None:
+def test_out_of_range_axis_is_an_error(operator: SoftMax8) -> None:
     with pytest.raises(ShapeError) as error:
-        operator.infer(typed("?,3"))
+        operator.infer(make_type("?,3"))
     fault = fault_with("axis", actual=2, expected="-2 to 1")
     assert (error.value.code, error.value) == ("IR503", fault)
 
@@ -27,10 +27,10 @@ def test_softmax_1_has_no_negative_axis() -> None:
 
 
 @pytest.mark.parametrize("text", ["...", "?,3", "2..5,1", "4"])
-def test_the_output_has_the_type_of_the_input(text: str) -> None:
-    assert SoftMax8(axis=-1).infer(typed(text)) == typed(text)
-    assert LogSoftmax(axis=-1).infer(typed(text)) == typed(text)
-    assert MVN1(eps=1e-9, normalize_variance=True).infer(typed(text)) == typed(text)
+def test_output_has_the_type_of_the_input(text: str) -> None:
+    assert SoftMax8(axis=-1).infer(make_type(text)) == make_type(text)
+    assert LogSoftmax(axis=-1).infer(make_type(text)) == make_type(text)
+    assert MVN1(eps=1e-9, normalize_variance=True).infer(make_type(text)) == make_type(text)
 
 
 def test_log_softmax_does_not_lose_small_probabilities() -> None:

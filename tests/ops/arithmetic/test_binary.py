@@ -13,13 +13,13 @@ from ir_exec.ops.base import elementwise
 from ir_exec.types import TensorType
 from tests.cases.arithmetic.binary import TYPES
 from tests.helpers.operators import bounds_of, evaluate, make
-from tests.helpers.values import array, typed
+from tests.helpers.values import array, make_type
 
 SIGNED = ("i8", "i16", "i32", "i64", "i4")
 UNSIGNED = ("u8", "u16", "u32", "u64", "u4")
 
 
-def truncated(a: int, b: int) -> int:
+def truncated_quotient(a: int, b: int) -> int:
     quotient = abs(a) // abs(b)
     return quotient if (a < 0) == (b < 0) else -quotient
 
@@ -32,11 +32,11 @@ def test_signed_division_is_pythons_or_cs(element_type: str, pairs: list[tuple[i
     pairs = [(a, b or 3) for a, b in pairs]
     a, b = (array(element_type, *column) for column in zip(*pairs, strict=True))
     for operator, formula in (
-        (make("Divide"), truncated),
-        (make("Divide", m_pythondiv="true"), truncated),
-        (make("Divide", m_pythondiv="false"), truncated),
+        (make("Divide"), truncated_quotient),
+        (make("Divide", m_pythondiv="true"), truncated_quotient),
+        (make("Divide", m_pythondiv="false"), truncated_quotient),
         (make("FloorMod"), lambda x, y: x % y),
-        (make("Mod"), lambda x, y: x - y * truncated(x, y)),
+        (make("Mod"), lambda x, y: x - y * truncated_quotient(x, y)),
     ):
         result = evaluate(operator, a, b)
         assert result.dtype == a.dtype
@@ -46,10 +46,10 @@ def test_signed_division_is_pythons_or_cs(element_type: str, pairs: list[tuple[i
 
 
 @pytest.mark.parametrize("type", ["Add", "Less", "Maximum"])
-def test_two_scalars_in_versions_of_numpy_that_return_numbers(type: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scalars_in_numpy_versions_returning_numbers(type: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(elementwise, "GIVES_ARRAYS", False)
     a, b = np.array(1.5, np.float32), np.array(2.5, np.float32)
-    result = make(type).kernel(typed(""), typed(""))(a, b)
+    result = make(type).kernel(make_type(""), make_type(""))(a, b)
     assert isinstance(result, np.ndarray)
     assert_array_equal(result, evaluate(make(type), a, b), strict=True)
 
@@ -62,11 +62,11 @@ def test_two_integers_are_divided_as_many(element_type: str) -> None:
     for a in numbers:
         for b in numbers:
             pair = np.array(a, dtype), np.array(b, dtype)
-            kernel = make("Divide").kernel(typed("", element_type), typed("", element_type))
+            kernel = make("Divide").kernel(make_type("", element_type), make_type("", element_type))
             if not b or (a == least < 0 and b == -1):
                 continue
             result = kernel(*pair)
-            assert (result.dtype, result.shape, result.item()) == (dtype, (), truncated(a, b))
+            assert (result.dtype, result.shape, result.item()) == (dtype, (), truncated_quotient(a, b))
             assert kernel(*pair, out=pair[0]) is pair[0]
             assert pair[0] == result
     with pytest.raises(EvaluationError) as caught:
@@ -75,7 +75,7 @@ def test_two_integers_are_divided_as_many(element_type: str) -> None:
 
 
 @pytest.mark.parametrize("element_type", ["i8", "i16", "i32", "i64"])
-def test_what_paddle_divides_is_rounded_down_but_for_8_bits(element_type: str) -> None:
+def test_paddle_division_rounds_down_except_8_bits(element_type: str) -> None:
     divide = make("Divide", auto_broadcast="pdpd")
     lowest = np.iinfo(element_type.replace("i", "int")).min
     result = evaluate(divide, array(element_type, -9, -1, 0, 9, 9, lowest), array(element_type, 4, 4, -4, -4, 4, -1))
@@ -84,14 +84,14 @@ def test_what_paddle_divides_is_rounded_down_but_for_8_bits(element_type: str) -
 
 @pytest.mark.parametrize("python", ["true", "false"])
 @pytest.mark.parametrize("element_type", ["f32", "i32", "u8"])
-def test_known_values_are_divided_as_those_of_a_run(element_type: str, python: str) -> None:
+def test_known_values_are_divided_like_runs(element_type: str, python: str) -> None:
     divide = make("Divide", m_pythondiv=python)
     a, b = array(element_type, 12, 1, 9), array(element_type, 5, 4, 3)
     assert_array_equal(divide.evaluate_known(a, b), evaluate(divide, a, b))
 
 
 @pytest.mark.parametrize("element_type", ["i32", "i64", "u8"])
-def test_powers_of_integers_are_written_where_they_are_wanted(element_type: str) -> None:
+def test_integer_powers_are_written_to_out(element_type: str) -> None:
     out = array(element_type, 0, 0)
     assert make("Power").evaluate(array(element_type, 2, 3), array(element_type, 3, 2), out=out) is out
     assert out.tolist() == [8, 9]
@@ -113,7 +113,7 @@ def test_an_integer_divided_by_zero(type: str, element_type: str) -> None:
 
 
 @pytest.mark.parametrize("type", ["Divide", "Mod", "FloorMod"])
-def test_nothing_is_divided_by_zero_where_there_is_nothing(type: str) -> None:
+def test_empty_division_by_zero_is_no_error(type: str) -> None:
     assert evaluate(make(type), np.empty((0, 2), np.int32), array("i32", 0, 0)).shape == (0, 2)
     nothing, zeros = np.empty((0, 2), np.int32), array("i32", 0, 0)
     divisor = TensorType.of(zeros).with_bounds(zeros, zeros)
@@ -162,7 +162,7 @@ def test_zero_to_a_negative_power() -> None:
 
 @pytest.mark.parametrize("element_type", ["f32", "f64", "f16", "bf16"])
 @pytest.mark.parametrize("exponent", [0, 0.5, 1, 2, 3, -1, -2])
-def test_one_exponent_for_all_gives_what_many_give(element_type: str, exponent: float) -> None:
+def test_single_exponent_equals_many(element_type: str, exponent: float) -> None:
     base = array(element_type, 0.5, 1, 2, 3.5)
     result = evaluate(make("Power"), base, array(element_type, exponent))
     many = evaluate(make("Power"), base, array(element_type, *[exponent] * 4))
@@ -210,7 +210,7 @@ def test_maximum_and_minimum_keep_nan() -> None:
         ("Mod", (5, 9), (-3, -3), (0, 2)),
         ("Divide", (2**60, 2**62), (1, 2), (2**59, 2**62)),
         ("Divide", (-(2**62), -(2**60)), (1, 2), (-(2**62), -(2**59))),
-        # What f64 does not hold is told less narrowly.
+        # Bounds beyond f64 are wider.
         ("Mod", (2**60, 2**62), (2, 2**61), (0, 2**63 - 1)),
         ("FloorMod", (2**60, 2**61), (2**62, 2**62), (0, 2**63 - 1)),
         ("FloorMod", (-(2**61), -(2**60)), (-(2**62), -(2**62)), (-(2**62), 0)),
@@ -222,9 +222,7 @@ def test_maximum_and_minimum_keep_nan() -> None:
         ("Subtract", (-2, 3), (1, 4), (-6, 2)),
     ],
 )
-def test_bounds_are_as_narrow_as_the_operands_allow(
-    type: str, a: tuple[int, int], b: tuple[int, int], expected: tuple[int, int]
-) -> None:
+def test_bounds_are_tight(type: str, a: tuple[int, int], b: tuple[int, int], expected: tuple[int, int]) -> None:
     given_bounds = [(array("i64", lower), array("i64", upper)) for lower, upper in (a, b)]
     bounds = bounds_of(make(type), *given_bounds)
     assert bounds is not None
@@ -234,7 +232,7 @@ def test_bounds_are_as_narrow_as_the_operands_allow(
 @pytest.mark.parametrize(
     "shapes", [((1, 2**20), (3, 1)), ((3, 1), (1, 2**20)), ((2**20,), (3, 1)), ((1, 2**20), (1, 1))]
 )
-def test_large_arrays_that_are_broadcast_both_ways(shapes: tuple[tuple[int, ...], ...]) -> None:
+def test_large_arrays_broadcast_both_ways(shapes: tuple[tuple[int, ...], ...]) -> None:
     """They are large enough for several threads, of which each has a part of the output."""
     a, b = (np.arange(np.prod(shape), dtype=np.float32).reshape(shape) for shape in shapes)
     long, short = (a, b) if a.size > b.size else (b, a)

@@ -13,7 +13,7 @@ from ir_exec.ops.arithmetic.cumsum import CumSum
 from ir_exec.tuning import thresholds
 from ir_exec.types import Array, ElementType
 from tests.helpers.facts import fault_with
-from tests.helpers.values import known, typed
+from tests.helpers.values import constant, make_type
 
 ROWS = np.array([[1, 2], [3, 4], [1, 2]], np.float32)
 
@@ -22,13 +22,13 @@ small = arrays.arrays(np.int64, arrays.array_shapes(min_dims=1, max_dims=3, max_
 
 def test_cum_sum_errors() -> None:
     for infer, fault in (
-        (lambda: CumSum().infer(typed("")), fault_with("data", code="IR501", actual=0, expected="1 or more")),
+        (lambda: CumSum().infer(make_type("")), fault_with("data", code="IR501", actual=0, expected="1 or more")),
         (
-            lambda: CumSum().infer(typed("2,3"), known(2)),
+            lambda: CumSum().infer(make_type("2,3"), constant(2)),
             fault_with("axis", code="IR503", actual=2, expected="-2 to 1"),
         ),
         (
-            lambda: CumSum().infer(typed("2,3"), known([0, 1])),
+            lambda: CumSum().infer(make_type("2,3"), constant([0, 1])),
             fault_with("axis", code="IR502", actual="[2]", expected="one element"),
         ),
     ):
@@ -50,7 +50,7 @@ def test_cum_sums_of_small_integers_wrap(name: str, expected: list[int]) -> None
 
 @settings(max_examples=60)
 @given(data=small, exclusive=st.booleans(), reverse=st.booleans(), choice=st.integers(-3, 2))
-def test_cum_sums_as_the_specification_describes_them(data: Array, exclusive: bool, reverse: bool, choice: int) -> None:
+def test_cumulative_sums_match_specification(data: Array, exclusive: bool, reverse: bool, choice: int) -> None:
     axis = choice % data.ndim
     result = CumSum(exclusive=exclusive, reverse=reverse).evaluate(data, np.array(axis))
     for index in np.ndindex(data.shape):
@@ -79,7 +79,7 @@ def test_sums_in_blocks(shape: tuple[int, ...], dtype: type, *, reverse: bool) -
             np.testing.assert_array_equal(actual, np.take(expected, range(actual.shape[axis]), axis))
 
 
-def test_a_sum_of_a_block_that_no_number_holds() -> None:
+def test_block_sum_beyond_the_type() -> None:
     data = np.zeros(thresholds.TABLE_ELEMENTS, np.float32)
     data[0], data[8:10] = -3e38, 3e38
     with np.errstate(over="ignore"):

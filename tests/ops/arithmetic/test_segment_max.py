@@ -16,7 +16,7 @@ from tests.helpers.facts import fault_with
 TABLE = np.arange(12, dtype=np.float64).reshape(4, 3) + 1
 
 
-def kind(text: str, element_type: str = "i32") -> TensorType:
+def make_type(text: str, element_type: str = "i32") -> TensorType:
     return TensorType(ElementType[element_type], Shape.parse(text))
 
 
@@ -27,9 +27,9 @@ def value(array: object) -> TensorType:
 @pytest.mark.parametrize(
     ("operator", "types", "expected"),
     [
-        (SegmentMax(fill_mode="zero"), [kind("4,2", "f32"), value([0, 1, 1, 4])], "f32[5,2]"),
-        (SegmentMax(fill_mode="zero"), [kind("4,2", "f32"), kind("4"), value(3)], "f32[3,2]"),
-        (SegmentMax(fill_mode="zero"), [kind("4,2", "f32"), value([0, 1, 1, 4]), kind("")], "f32[?,2]"),
+        (SegmentMax(fill_mode="zero"), [make_type("4,2", "f32"), value([0, 1, 1, 4])], "f32[5,2]"),
+        (SegmentMax(fill_mode="zero"), [make_type("4,2", "f32"), make_type("4"), value(3)], "f32[3,2]"),
+        (SegmentMax(fill_mode="zero"), [make_type("4,2", "f32"), value([0, 1, 1, 4]), make_type("")], "f32[?,2]"),
     ],
 )
 def test_types(operator: Any, types: list[TensorType], expected: str) -> None:
@@ -53,7 +53,7 @@ MAX = SegmentMax(fill_mode="zero")
         (MAX, (TABLE[:3], INDICES, np.array(2)), "IR701", fault_with("segment_ids", actual=2, expected="0 to 1")),
     ],
 )
-def test_values_that_are_refused(operator: Any, inputs: tuple[Array, ...], code: str, fault: fault_with) -> None:
+def test_refused_values(operator: Any, inputs: tuple[Array, ...], code: str, fault: fault_with) -> None:
     with pytest.raises(EvaluationError) as error:
         operator.evaluate(*inputs)
     assert (error.value.code, error.value) == (code, fault)
@@ -64,19 +64,19 @@ def test_values_that_are_refused(operator: Any, inputs: tuple[Array, ...], code:
     [
         (
             SegmentMax(fill_mode="zero"),
-            [kind("3,2"), kind("2")],
+            [make_type("3,2"), make_type("2")],
             "IR502",
             fault_with("axis", 0, "data", "segment_ids", actual="3 and 2", expected="equal dims"),
         ),
         (
             SegmentMax(fill_mode="zero"),
-            [kind("3,2"), kind("3"), value(-1)],
+            [make_type("3,2"), make_type("3"), value(-1)],
             "IR505",
             fault_with("num_segments", actual=-1, expected="0 or more"),
         ),
     ],
 )
-def test_shapes_that_are_refused(operator: Any, types: list[TensorType], code: str, words: fault_with) -> None:
+def test_refused_shapes(operator: Any, types: list[TensorType], code: str, words: fault_with) -> None:
     with pytest.raises(ShapeError) as error:
         operator.infer(*types)
     assert error.value.code == code

@@ -101,7 +101,7 @@ def test_erfinv_beyond_its_domain(element_type: str) -> None:
     assert_array_equal(result.astype(np.float64), [np.inf, -np.inf, np.nan, np.nan, np.nan, np.nan, 0])
 
 
-def test_halves_are_rounded_away_from_zero_and_their_neighbours_are_not() -> None:
+def test_halves_are_rounded_away_from_zero() -> None:
     operator = make("Round", 5, mode="half_away_from_zero")
     below = np.nextafter(np.float32(0.5), np.float32(0))
     data = np.array([below, -below, 0.5, -0.5, 2**23 + 1, -(2.0**25), np.inf], np.float32)
@@ -109,13 +109,13 @@ def test_halves_are_rounded_away_from_zero_and_their_neighbours_are_not() -> Non
     assert_array_equal(evaluate(operator, data), expected)
 
 
-def test_a_way_of_rounding_that_is_none() -> None:
+def test_invalid_rounding_mode() -> None:
     fault = attribute_error("Round", 5, mode="up")
     assert fault.code == "IR302"
     assert "half_to_even" in fault.message
 
 
-def test_integers_that_stay_whole_keep_all_their_digits() -> None:
+def test_exact_integers_keep_all_digits() -> None:
     data = array("i64", 0, 1)
     data[:] = 2**63 - 1, -(2**63) + 1
     for type, opset in (("Floor", 1), ("Ceiling", 1), ("Round", 5)):

@@ -163,7 +163,7 @@ def test_texts_that_cannot_be_read(name: str, text: str, expected: str | mention
         ("shape", "1,-3", (-3, 0, 9223372036854775807)),
     ],
 )
-def test_texts_of_other_types_that_cannot_be_read(name: str, text: str, names: tuple[object, ...]) -> None:
+def test_unreadable_texts_of_other_types(name: str, text: str, names: tuple[object, ...]) -> None:
     operator, faults = parse(Types, **{name: text})
     assert operator is None
     assert [fault.code for fault in faults] == ["IR302"]
@@ -172,7 +172,7 @@ def test_texts_of_other_types_that_cannot_be_read(name: str, text: str, names: t
         Types(**{name: text})
 
 
-def test_a_field_may_have_another_name_than_its_attribute() -> None:
+def test_field_name_may_differ_from_attribute() -> None:
     operator, faults = parse(Sample, count="1", exclude__pad="true")
     assert (operator.exclude_pad, faults) == (True, [])
     assert Sample.unknown_attributes({"count": "1", "exclude-pad": "true", "exclude_pad": "true"}) == ["exclude_pad"]
@@ -195,7 +195,7 @@ def test_fields_are_inherited_and_narrowed() -> None:
 
 
 def test_annotations_may_be_types() -> None:
-    """As in a module without `from __future__ import annotations`."""
+    """Annotations of a module without `from __future__ import annotations`."""
     text = "class Plain(Op):\n    axis: Int = 1\n    label: ClassVar[str] = 'x'\n    other: ClassVar = 2\n"
     names: dict[str, Any] = {"Op": Op, "Int": Int, "ClassVar": ClassVar, "__name__": __name__}
     exec(compile(text, "plain.py", "exec", dont_inherit=True), names)
@@ -231,7 +231,7 @@ def test_operators_do_not_change_and_compare_by_value() -> None:
         sample.count = 2  # type: ignore[misc]  # the point of the test
 
 
-def test_fields_that_a_call_leaves_out_or_makes_up() -> None:
+def test_missing_and_unknown_fields() -> None:
     with pytest.raises(TypeError, match=naming("['count']", "['counts']")):
         Sample(counts=1)  # type: ignore[call-arg]  # the point of the test
 
@@ -240,6 +240,6 @@ class Mistaken(Op):
     count: Annotated[int, "an integer"]
 
 
-def test_an_annotation_through_which_no_text_can_go() -> None:
+def test_annotation_without_text_form() -> None:
     with pytest.raises(TypeError, match=naming("integer")):
         fields_of(Mistaken)

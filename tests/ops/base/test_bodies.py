@@ -7,7 +7,7 @@ import pytest
 
 from ir_exec.ops.base.bodies import by_position, either, known_truth
 from ir_exec.types import Array, ElementType, Shape, TensorType
-from tests.helpers.values import typed
+from tests.helpers.values import make_type
 
 
 @pytest.mark.parametrize(
@@ -25,26 +25,30 @@ def test_the_first_element_of_a_condition_counts(value: Array, expected: bool | 
     assert known_truth(TensorType.of(value)) is expected
 
 
-def test_a_condition_that_is_not_known() -> None:
-    assert known_truth(typed("[]", "boolean")) is None
+def test_unknown_condition() -> None:
+    assert known_truth(make_type("[]", "boolean")) is None
     between = TensorType(ElementType.i32, Shape([1])).with_bounds(np.array([0], np.int32), np.array([1], np.int32))
     assert known_truth(between) is None
 
 
 def test_outputs_that_no_body_gives() -> None:
     unknown = str(TensorType.unknown())
-    assert [str(output) for output in by_position({2: typed("[3]"), 0: typed("[1]")})] == ["f32[1]", unknown, "f32[3]"]
+    assert [str(output) for output in by_position({2: make_type("[3]"), 0: make_type("[1]")})] == [
+        "f32[1]",
+        unknown,
+        "f32[3]",
+    ]
     assert by_position({}) == ()
 
 
 @pytest.mark.parametrize(
     ("left", "right", "expected"),
     [
-        (typed("[2,3]"), typed("[2,3]"), "f32[2,3]"),
-        (typed("[2,3]"), typed("[4,3]"), "f32[2..4,3]"),
-        (typed("[2,3]"), typed("[2,3]", "f16"), "dynamic[2,3]"),
-        (typed("[2,3]"), typed("[2]"), "f32[...]"),
-        (typed("[2,?]"), typed("[2,5]"), "f32[2,?]"),
+        (make_type("[2,3]"), make_type("[2,3]"), "f32[2,3]"),
+        (make_type("[2,3]"), make_type("[4,3]"), "f32[2..4,3]"),
+        (make_type("[2,3]"), make_type("[2,3]", "f16"), "dynamic[2,3]"),
+        (make_type("[2,3]"), make_type("[2]"), "f32[...]"),
+        (make_type("[2,?]"), make_type("[2,5]"), "f32[2,?]"),
     ],
 )
 def test_what_both_fit(left: TensorType, right: TensorType, expected: str) -> None:

@@ -23,7 +23,7 @@ def intervals(low: int, high: int) -> st.SearchStrategy[tuple[int, int]]:
 
 
 @given(sizes=intervals(1, 12), start=intervals(-14, 14), stop=intervals(-14, 14), step=st.sampled_from(STEPS))
-def test_the_least_interval_that_holds_every_length(
+def test_length_interval_is_tight(
     sizes: tuple[int, int], start: tuple[int, int], stop: tuple[int, int], step: int
 ) -> None:
     lengths = {

@@ -77,7 +77,7 @@ def test_every_section_is_about_the_class(cls):
         assert entries.keys() <= names[heading]
 
 
-def test_a_function_of_the_builder_has_arguments_in_the_order_of_its_signature():
+def test_builder_function_documents_arguments_in_order():
     text = build.topk.__doc__
     args = text[text.index("Args:") : text.index("Returns:")]
     names = ["data", "k", "axis", "mode", "sort", "index_element_type", "stable", "opset", "name", "tensor_names"]

@@ -13,7 +13,7 @@ from ir_exec.ops import Op
 from ir_exec.ops.base.elementwise import Binary
 from ir_exec.ops.base.registry import registered
 from ir_exec.types import BOOLEAN, FLOAT, Array, ElementType, TensorType
-from tests.helpers.operators import inferred
+from tests.helpers.operators import infer_types
 from tests.ops.base.samples import Sample, all_samples_by_class, are_equal, fill_like, samples_by_class, shift_elements
 
 
@@ -206,7 +206,7 @@ SELECTING_BOXES = ("ir_exec.ops.detection", "ir_exec.ops.sort")
 
 
 @parametrize_classes([cls for cls in sampled if not declares_way(cls)])
-def test_operators_that_keep_equal_elements_declare_their_movement(cls: type[Op]) -> None:
+def test_order_preserving_operators_declare_movement(cls: type[Op]) -> None:
     moves = any(map(moved_positions, samples_by_class()[cls]))
     assert moves or not may_move(cls)
 
@@ -286,7 +286,7 @@ def inputs_of_shapes(cls: type[Op]) -> set[str]:
             others = [input_type.without_values() if i == position else other for i, other in enumerate(types)]
             try:
                 is_static = [
-                    all(output.shape.is_static for output in inferred(sample.layer, *row)) for row in (types, others)
+                    all(output.shape.is_static for output in infer_types(sample.layer, *row)) for row in (types, others)
                 ]
             except IRError:
                 continue
@@ -301,7 +301,7 @@ def test_no_other_inputs_determine_shapes(cls: type[Op]) -> None:
 
 
 @parametrize_classes([cls for cls in sampled if get_shape_inputs(cls) and cls.type_name not in DATA])
-def test_large_elements_of_inputs_of_shapes_are_rejected_or_change_the_shape(cls: type[Op]) -> None:
+def test_large_shape_elements_are_rejected_or_change_shape(cls: type[Op]) -> None:
     tested = find_sizing_inputs(samples_by_class()[cls])
     if tested != get_shape_inputs(cls):
         tested = find_sizing_inputs(all_samples_by_class()[cls])
@@ -347,7 +347,7 @@ def test_infer_rejects_other_sizes(cls: type[Op]) -> None:
         types = [TensorType.of(array) for array in (data, *others)]
         if any(left != right for left, right in sample.layer.equal_sizes(*types)):
             with pytest.raises(IRError):
-                inferred(sample.layer, *types)
+                infer_types(sample.layer, *types)
             rejected.append(data)
     assert rejected
 

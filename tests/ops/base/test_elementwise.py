@@ -1,4 +1,4 @@
-"""What all element-wise operators share: broadcasting, element types, bounds of values."""
+"""Shared behavior of element-wise operators: broadcasting, element types, bounds of values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OPSET = {"Mod": 1, "Round": 5, "BitwiseAnd": 13, "BitwiseLeftShift": 15}
 F32 = ElementType.f32
 
 
-def typed(shape: object, element_type: ElementType = F32) -> TensorType:
+def make_type(shape: object, element_type: ElementType = F32) -> TensorType:
     return TensorType(element_type, shape if isinstance(shape, Shape) else Shape(shape))  # type: ignore[arg-type]  # a list
 
 
@@ -80,25 +80,25 @@ def test_shapes_that_do_not_fit(
     attributes: dict[str, str], a: list[int], b: list[int], code: str, fault: fault_with
 ) -> None:
     with pytest.raises(ShapeError) as caught:
-        make("Add", **attributes).infer(typed(a), typed(b))
+        make("Add", **attributes).infer(make_type(a), make_type(b))
     assert caught.value.code == code
     assert caught.value == fault
 
 
-def test_dynamic_shapes_are_broadcast_as_far_as_they_are_known() -> None:
+def test_dynamic_shapes_broadcast_partially() -> None:
     add = make("Add")
-    assert add.infer(typed([(1, 5), 3]), typed([(2, 8), 1])).shape == Shape([(2, 8), 3])
-    assert add.infer(typed(Shape.unknown()), typed([3])).shape == Shape.unknown()
+    assert add.infer(make_type([(1, 5), 3]), make_type([(2, 8), 1])).shape == Shape([(2, 8), 3])
+    assert add.infer(make_type(Shape.unknown()), make_type([3])).shape == Shape.unknown()
     pdpd = make("Add", auto_broadcast="pdpd")
-    assert pdpd.infer(typed([(0, 4), None, None]), typed([0, 4, (0, 1)])).shape == Shape([0, 4, None])
+    assert pdpd.infer(make_type([(0, 4), None, None]), make_type([0, 4, (0, 1)])).shape == Shape([0, 4, None])
     none = make("Add", auto_broadcast="none")
-    assert none.infer(typed(Shape.unknown()), typed([3, None])).shape == Shape([3, None])
+    assert none.infer(make_type(Shape.unknown()), make_type([3, None])).shape == Shape([3, None])
 
 
-def test_an_unknown_element_type_is_taken_from_the_other_input() -> None:
-    unknown = typed([2], ElementType.dynamic)
-    assert make("Add").infer(unknown, typed([2])).element_type is F32
-    assert make("Add").infer(typed([2]), unknown).element_type is F32
+def test_unknown_element_type_comes_from_other_input() -> None:
+    unknown = make_type([2], ElementType.dynamic)
+    assert make("Add").infer(unknown, make_type([2])).element_type is F32
+    assert make("Add").infer(make_type([2]), unknown).element_type is F32
     assert make("Less").infer(unknown, unknown).element_type is ElementType.boolean
 
 
@@ -166,13 +166,13 @@ def test_an_unknown_element_type_is_taken_from_the_other_input() -> None:
 )
 def test_element_types_are_refused(type: str, opset: int, kinds: tuple[str, ...], code: str, fault: fault_with) -> None:
     faults: list[IRError] = []
-    inputs = [typed([], ElementType[element_type]) for element_type in kinds]
+    inputs = [make_type([], ElementType[element_type]) for element_type in kinds]
     assert not make(type, opset).check_inputs(inputs, faults.append)
     assert faults[0].code == code
     assert faults[0] == fault
 
 
-def test_a_word_that_is_no_way_of_broadcasting() -> None:
+def test_invalid_broadcast_mode() -> None:
     fault = attribute_error("Add", auto_broadcast="bidirectional")
     assert fault.code == "IR302"
     assert fault == fault_with("auto_broadcast", actual="'bidirectional'", expected=mentions("none", "numpy", "pdpd"))
@@ -222,7 +222,7 @@ def test_integers_wrap(
         assert result.astype(int).tolist() == list(expected)
 
 
-def test_integers_end_at_their_range_where_a_real_function_leaves_it() -> None:
+def test_integers_saturate_beyond_real_range() -> None:
     assert evaluate(make("Exp"), array("u8", 0, 1, 5, 6)).tolist() == [1, 3, 148, 255]
     assert evaluate(make("Exp"), array("i64", 2, 100)).tolist() == [7, 2**63 - 1]
     assert evaluate(make("Sinh"), array("i8", -3, -9, 9)).tolist() == [-10, -128, 127]
@@ -272,7 +272,7 @@ def test_bounds_hold_every_value(type: str, a: tuple[int, int], b: tuple[int, in
     operator = make(type)
     bounds = bounds_of(operator, pair(a), pair(b))
     if bounds is None:
-        # Only an undefined result may stand in the way.
+        # Only an undefined result may prevent it.
         assert type in ("Divide", "Mod", "FloorMod", "Power")
         return
     lower, upper = bounds
@@ -426,9 +426,7 @@ def test_the_kernel_of_a_plan_does_the_same(cls: type[Unary], element_type: Elem
         if element_type in cls.inputs[0].types
     ],
 )
-def test_images_with_their_channels_side_by_side_are_written_over(
-    cls: type[Op], element_type: ElementType, size: int
-) -> None:
+def test_channels_last_images_are_overwritten(cls: type[Op], element_type: ElementType, size: int) -> None:
     values = {"alpha": 0.5, "min": -1.5, "max": 2.25}
     operator = cls(**{field.name: values[field.name] for field in cls.fields() if field.is_required})
     random = np.random.default_rng(0)
@@ -445,7 +443,7 @@ def test_images_with_their_channels_side_by_side_are_written_over(
 
 @pytest.mark.parametrize(("a", "b"), [((8, 20, 1), (8, 1, 30)), ((8, 20, 30), (8, 1, 30)), ((8, 20, 30), (8, 20, 30))])
 def test_pairs_of_transposed_inputs_lie_by_rows(a: tuple[int, ...], b: tuple[int, ...]) -> None:
-    """Where one input has all elements the result lies as it does."""
+    """If one input has all elements, the result has its memory order."""
     left, right = (np.random.default_rng(0).random(shape[::-1], np.float32).T for shape in (a, b))
     kernel = make("Add").kernel(TensorType.of(left), TensorType.of(right))
     result = kernel(left, right)

@@ -195,12 +195,12 @@ def _computes_floats(cls: type[Op]) -> bool:
     return takes_floats and cls.is_data_movement is not True and not cls.body_names
 
 
-def test_every_operator_that_computes_floats_is_sampled() -> None:
+def test_float_operators_are_sampled() -> None:
     assert [cls for cls in classes() if _computes_floats(cls) and cls not in small_samples()] == []
 
 
 @pytest.mark.parametrize("cls", small_samples(), ids=lambda cls: f"{cls.__module__.rsplit('.', 1)[-1]}-{cls.__name__}")
-def test_an_element_depends_on_as_many_elements_as_it_has_terms(cls: type[Op]) -> None:
+def test_element_dependencies_equal_terms(cls: type[Op]) -> None:
     tightest = np.inf
     for sample in small_samples()[cls]:
         terms, count = sample.layer.count_terms(sample.inputs), count_read_elements(sample)
@@ -234,7 +234,7 @@ def test_a_function_jumps_at_its_steps_and_nowhere_else(cls: type[Op]) -> None:
 
 
 @pytest.mark.parametrize("cls", functions(), ids=lambda cls: f"{cls.__name__}")
-def test_a_function_whose_ends_are_whole_numbers_declares_its_limits(cls: type[Op]) -> None:
+def test_bounded_function_declares_integer_limits(cls: type[Op]) -> None:
     with np.errstate(all="ignore"):
         low, nearly, middle, high = cls().evaluate(np.float32([-1e30, -1e20, 0.25, 1e30])).tolist()
     is_bounded = low == nearly and {low, high} <= {-1.0, 0.0, 1.0} and low < middle < high
@@ -351,7 +351,7 @@ def test_magnitudes_are_those_of_all_responses(cls: type[Op]) -> None:
 @pytest.mark.parametrize(
     "cls", [cls for cls in samples_by_class() if cls.sum_magnitudes is not Op.sum_magnitudes or cls.term_inputs]
 )
-def test_outputs_are_not_greater_than_the_magnitudes_of_their_terms(cls: type[Op]) -> None:
+def test_outputs_are_bounded_by_term_magnitudes(cls: type[Op]) -> None:
     for sample in float_samples(cls):
         inputs = [np.nan_to_num(array) if array.dtype == np.float32 else array for array in sample.inputs]
         magnitudes = magnitudes_of(sample, inputs)

@@ -63,7 +63,7 @@ def test_a_flag_of_a_mix_in() -> None:
     assert cls.is_data_movement
 
 
-def test_a_flag_that_is_a_property() -> None:
+def test_flag_as_property() -> None:
     with pytest.warns(DeprecationWarning, match="is_data_movement"):
 
         class Sometimes(Same):
@@ -79,7 +79,7 @@ def test_a_flag_that_is_a_property() -> None:
     assert type("Always", (Sometimes,), {"is_exact": True})().is_data_movement is True
 
 
-def test_an_attribute_of_the_layer_may_have_such_a_name() -> None:
+def test_layer_attribute_may_have_a_former_flag_name() -> None:
     class Shifted(Same):
         """data, shifted."""
 

@@ -21,7 +21,7 @@ from tests.conformance import ours
 from tests.conformance.case import Case
 from tests.conformance.checks import families, table
 from tests.conformance.ours import operator
-from tests.helpers.operators import inferred, make
+from tests.helpers.operators import infer_types, make
 from tests.ops.base.samples import Sample, all_samples_by_class, samples_by_class
 
 STRING = element_types("string")
@@ -64,7 +64,7 @@ def test_the_older_version_is_the_previous_one(cls: type[Op]) -> None:
 
 
 @pytest.mark.parametrize("cls", replaceable(), ids=name_class)
-def test_the_facts_list_attributes_that_the_older_version_lacks(cls: type[Op]) -> None:
+def test_facts_list_attributes_missing_in_older_version(cls: type[Op]) -> None:
     older = get_older_class(cls)
     assert cls.older is not None
     fields, older_fields = ({field.name for field in version.fields()} for version in (cls, older))
@@ -75,7 +75,7 @@ def test_the_facts_list_attributes_that_the_older_version_lacks(cls: type[Op]) -
 
 
 @pytest.mark.parametrize("cls", replaceable(), ids=name_class)
-def test_the_facts_list_inputs_that_the_older_version_lacks(cls: type[Op]) -> None:
+def test_facts_list_inputs_missing_in_older_version(cls: type[Op]) -> None:
     older = get_older_class(cls)
     assert cls.older is not None
     count = len(cls.inputs) if cls.older.inputs is None else cls.older.inputs
@@ -143,14 +143,14 @@ def with_redundant_attributes() -> list[type[Op]]:
 
 
 @pytest.mark.parametrize("type_name", names_of_types())
-def test_all_versions_of_a_type_have_the_same_notation(type_name: str) -> None:
+def test_versions_share_their_notation(type_name: str) -> None:
     versions = [cls for cls in registered() if cls.type_name == type_name]
     assert len({cls.redundant_attributes for cls in versions}) <= 1
     assert len({cls.declared_as_f32 for cls in versions if len(cls.outputs) == len(versions[-1].outputs)}) <= 1
 
 
 @pytest.mark.parametrize("cls", with_redundant_attributes(), ids=name_class)
-def test_redundant_attributes_are_missing_in_an_operator_of_the_family(cls: type[Op]) -> None:
+def test_redundant_attributes_are_missing_in_a_family_member(cls: type[Op]) -> None:
     names = cls.redundant_attributes.split()
     names_of_family = cls.redundant_attributes
     family = [member for member in with_redundant_attributes() if member.redundant_attributes == names_of_family]
@@ -182,7 +182,7 @@ def sizing_inputs(cls: type[Op]) -> set[str]:
         for position, input_type in enumerate(types):
             unknown = TensorType(input_type.element_type, input_type.shape)
             with contextlib.suppress(IRError):
-                outputs = inferred(layer, *types[:position], unknown, *types[position + 1 :])
+                outputs = infer_types(layer, *types[:position], unknown, *types[position + 1 :])
                 if any(output.shape.dims is None or output.shape.size.hi > _UNBOUNDED for output in outputs):
                     names.add(cls.input_name(position))
     return names
@@ -194,7 +194,7 @@ def deterministic_classes() -> list[type[Op]]:
 
 
 @pytest.mark.parametrize("cls", cases_by_class(), ids=name_class)
-def test_the_facts_list_inputs_that_size_the_output(cls: type[Op]) -> None:
+def test_facts_list_size_inputs(cls: type[Op]) -> None:
     sizing = sizing_inputs(cls)
     assert set(cls.sized_by) <= sizing
     is_of_characters = all(declared.types == STRING for declared in cls.inputs)
@@ -202,7 +202,7 @@ def test_the_facts_list_inputs_that_size_the_output(cls: type[Op]) -> None:
 
 
 @pytest.mark.parametrize("cls", deterministic_classes(), ids=name_class)
-def test_outputs_of_other_inputs_are_bounded_by_their_sizes(cls: type[Op]) -> None:
+def test_outputs_of_other_inputs_are_bounded_by_size(cls: type[Op]) -> None:
     for case in cases_by_class()[cls] if not cls.sized_by and sizing_inputs(cls) & _ARRANGING else ():
         bound = prod(max(size, 1) for array in case.inputs for size in array.shape)
         assert all(output.size <= bound for output in ours.evaluate(case))
@@ -221,7 +221,7 @@ def find_values(cls: type[Op], case: Case) -> tuple[list[object], list[object]] 
 
 
 @pytest.mark.parametrize("cls", deterministic_classes(), ids=name_class)
-def test_the_facts_list_operators_that_preserve_the_order_of_elements(cls: type[Op]) -> None:
+def test_facts_list_order_preserving_operators(cls: type[Op]) -> None:
     pairs = [find_values(cls, case) for case in cases_by_class()[cls] if len(cls.outputs) == 1]
     if cls.preserves_order:
         # 1 is the same number in each element type.

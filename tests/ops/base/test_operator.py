@@ -1,4 +1,4 @@
-"""What a class says of its inputs, in words."""
+"""Descriptions of the inputs of a class, in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which class stands for a type, and which types are suggested for one that there is not."""
+"""The class of a type, and the suggestions for an unknown type."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ from tests.helpers.network_text import NetworkText
     ("unknown", "meant"),
     [("Gathr", "Gather"), ("Convolutoin", "Convolution"), ("ef", "Erf"), ("matmull", "MatMul"), ("NonZer0", "NonZero")],
 )
-def test_a_type_that_is_spelt_alike_is_suggested(unknown: str, meant: str) -> None:
+def test_similar_type_is_suggested(unknown: str, meant: str) -> None:
     with pytest.raises(GraphError) as caught:
         resolve(unknown, "opset13")
     assert caught.value.hint == mentions(meant)
 
 
-def test_nothing_is_suggested_for_what_is_like_nothing() -> None:
+def test_no_suggestion_for_dissimilar_names() -> None:
     with pytest.raises(GraphError) as caught:
         resolve("Qqqqqqqqqqq", "opset13")
     assert caught.value.hint is None
 
 
-def test_suggestions_of_many_layers_are_searched_once_and_among_few(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_suggestions_are_searched_once_among_few(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[list[str]] = []
     search = difflib.get_close_matches
 
-    def counted(word: str, possibilities: Iterable[str], **options: Any) -> list[str]:
+    def count_searches(word: str, possibilities: Iterable[str], **options: Any) -> list[str]:
         asked.append([*possibilities])
         return search(word, asked[-1], **options)
 
-    monkeypatch.setattr(difflib, "get_close_matches", counted)
+    monkeypatch.setattr(difflib, "get_close_matches", count_searches)
     registry.nearest_types.cache_clear()
     net = NetworkText()
     value = net.parameter("2")

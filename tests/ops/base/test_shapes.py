@@ -12,21 +12,21 @@ from ir_exec.errors import ElementTypeError, EvaluationError
 from ir_exec.ops import Op
 from ir_exec.types import Array, Shape, TensorType
 from tests.helpers.facts import naming
-from tests.helpers.operators import bounds_of, inferred, make, outputs
+from tests.helpers.operators import bounds_of, infer_types, make, outputs
 from tests.helpers.recurrent_cases import GATES, STATES
-from tests.helpers.values import floats, ints, numbered, scalar, typed
+from tests.helpers.values import floats, ints, iota, make_type, scalar
 
 INDEX, VALUE = Code.index_out_of_range, Code.bad_value
 
-TABLE = numbered(4, 2)
-WITH_STEPS = numbered(2, 3, 5)
+TABLE = iota(4, 2)
+WITH_STEPS = iota(2, 3, 5)
 
 
 def sequence(cell: str, *lengths: int) -> tuple[Op, list[Array], int]:
     """A sequence of these lengths, of three steps at most, and the position of the lengths."""
     gates, states = GATES[cell], STATES[cell]
-    inputs = [WITH_STEPS, *[numbered(2, 1, 4)] * states, ints(*lengths)]
-    weights = [numbered(1, gates * 4, 5), numbered(1, gates * 4, 4), numbered(1, gates * 4)]
+    inputs = [WITH_STEPS, *[iota(2, 1, 4)] * states, ints(*lengths)]
+    weights = [iota(1, gates * 4, 5), iota(1, gates * 4, 4), iota(1, gates * 4)]
     activations = {"RNN": "tanh", "GRU": "sigmoid,tanh", "LSTM": "sigmoid,tanh,tanh"}[cell]
     operator = make(f"{cell}Sequence", 5, hidden_size=4, direction="forward", activations=activations)
     return operator, [*inputs, *weights], 1 + states
@@ -49,8 +49,8 @@ FAULTS: dict[str, tuple[Op, list[Array], set[int], Code]] = {
         for cell in ("RNN", "GRU", "LSTM")
         for length in (-1, 4)
     },
-    "a negative length to reverse": (make("ReverseSequence"), [numbered(2, 3), ints(1, -1)], {1}, VALUE),
-    "a length to reverse": (make("ReverseSequence"), [numbered(2, 3), ints(1, 4)], {1}, VALUE),
+    "a negative length to reverse": (make("ReverseSequence"), [iota(2, 3), ints(1, -1)], {1}, VALUE),
+    "a length to reverse": (make("ReverseSequence"), [iota(2, 3), ints(1, 4)], {1}, VALUE),
     "a row of packed bags": (make("EmbeddingBagPackedSum", 3), [TABLE, ints([0, 4])], {1}, INDEX),
     "a negative row": (make("EmbeddingBagPacked", 15), [TABLE, ints([0, -1])], {1}, INDEX),
     "a row of bags": (OFFSETS, [TABLE, ints(0, 4), ints(0)], {1}, INDEX),
@@ -84,7 +84,7 @@ def types_of(inputs: list[Array], constants: set[int], *, dims: Any = None) -> l
 
 
 @each
-def test_a_check_says_what_the_run_would(what: str) -> None:
+def test_check_reports_the_error_of_the_run(what: str) -> None:
     operator, inputs, wrong, code = FAULTS[what]
     with pytest.raises(EvaluationError) as error:
         outputs(operator, *inputs)
@@ -98,7 +98,7 @@ def test_a_check_says_what_the_run_would(what: str) -> None:
 
 
 @each
-def test_nothing_is_said_of_what_only_the_run_knows(what: str) -> None:
+def test_runtime_dependent_faults_are_not_reported(what: str) -> None:
     operator, inputs, wrong, _ = FAULTS[what]
     for position in wrong:
         assert operator.check_values(*types_of(inputs, wrong - {position})) == []
@@ -109,7 +109,7 @@ def test_nothing_is_said_of_what_only_the_run_knows(what: str) -> None:
     "dims", [lambda array: Shape.of_rank(array.ndim), lambda _: Shape.unknown()], ids=["dims", "rank"]
 )
 def test_open_dims_are_no_faults(what: str, dims: Any) -> None:
-    """What is too large for the data of the case may fit other data; what is negative, falls or is 0 never does."""
+    """Sizes too large for the data of the case may fit other data; negative, falling or zero ones never do."""
     operator, inputs, wrong, _ = FAULTS[what]
     never_fits = (
         any((inputs[position] < 0).any() for position in wrong) or "fall" in what or "shift" in what or " 0" in what
@@ -119,7 +119,7 @@ def test_open_dims_are_no_faults(what: str, dims: Any) -> None:
 
 
 @each
-def test_no_fault_where_nothing_is_wrong(what: str) -> None:
+def test_sound_inputs_have_no_fault(what: str) -> None:
     operator, inputs, wrong, _ = FAULTS[what]
     sound = [np.ones_like(array) if position in wrong else array for position, array in enumerate(inputs)]
     if what in ("a segment", "a segment of too few"):
@@ -142,16 +142,18 @@ TWO = ints(7, 8, element_type="i32")
 def test_strings_and_numbers_do_not_mix(data: str, updates: str) -> None:
     slice_of_one = [TensorType.of(number) for number in ONE]
     with pytest.raises(ElementTypeError, match=naming("updates", updates, data, "data")) as error:
-        make("SliceScatter", 15).infer(typed("3", data), typed("1", updates), *slice_of_one)
+        make("SliceScatter", 15).infer(make_type("3", data), make_type("1", updates), *slice_of_one)
     assert error.value.code == Code.element_types_differ
-    types = (typed("2", data), typed("2", "i64"), typed("2,2", "i64"), typed("", updates))
+    types = (make_type("2", data), make_type("2", "i64"), make_type("2,2", "i64"), make_type("", updates))
     with pytest.raises(ElementTypeError, match=naming("default_value", updates, data)):
         make("SparseFillEmptyRows", 16).infer(*types)
 
 
 def test_an_unknown_type_may_be_any() -> None:
     slice_of_one = [TensorType.of(number) for number in ONE]
-    (output,) = inferred(make("SliceScatter", 15), typed("3", "dynamic"), typed("1", "string"), *slice_of_one)
+    (output,) = infer_types(
+        make("SliceScatter", 15), make_type("3", "dynamic"), make_type("1", "string"), *slice_of_one
+    )
     assert not output.element_type.is_known
 
 
@@ -159,7 +161,7 @@ def test_an_unknown_type_may_be_any() -> None:
     ("lower", "upper", "expected"),
     [(ints(3), ints(5), ([7, 3], [7, 5])), (ints(3), ints(2**63 - 1), None), (ints(2**32), ints(2**32 + 5), None)],
 )
-def test_bounds_that_do_not_fit_are_not_converted(
+def test_unfitting_bounds_are_not_converted(
     lower: Array, upper: Array, expected: tuple[list[int], list[int]] | None
 ) -> None:
     slice_of_one = [(number, number) for number in ONE]

@@ -11,7 +11,7 @@ from ir_exec.types import ElementType, Shape, TensorType
 from tests.conformance.build import IRFile
 from tests.conformance.oracle import Oracle, Refused
 from tests.helpers.ir_text import layer, net, port
-from tests.helpers.operators import inferred, make
+from tests.helpers.operators import infer_types, make
 
 
 def openvino(oracle: Oracle, operator: Op, opset: int, attributes: dict[str, object], shapes: list[str]) -> list[Shape]:
@@ -58,7 +58,7 @@ def test_intervals_of_convolutions(type: str, oracle: Oracle) -> None:
         operator = make(type, 1, **attributes)
         types = [TensorType(ElementType.f32, Shape.parse(text)) for text in (data, kernel)]
         expected = openvino(oracle, operator, 1, attributes, [data, kernel])
-        assert [output.shape for output in inferred(operator, *types)] == expected, (data, kernel, attributes)
+        assert [output.shape for output in infer_types(operator, *types)] == expected, (data, kernel, attributes)
 
 
 @pytest.mark.parametrize(("type", "opset"), [("MaxPool", 1), ("MaxPool", 14), ("AvgPool", 14), ("AvgPool", 16)])
@@ -69,5 +69,5 @@ def test_intervals_of_pooling(type: str, opset: int, oracle: Oracle) -> None:
         attributes |= {"exclude-pad": "false"} if type == "AvgPool" else {}
         attributes |= {"dilations": "1,1"} if opset != 1 else {}
         operator = make(type, opset, **attributes)
-        actual = [output.shape for output in inferred(operator, TensorType(ElementType.f32, Shape.parse(data)))]
+        actual = [output.shape for output in infer_types(operator, TensorType(ElementType.f32, Shape.parse(data)))]
         assert actual == openvino(oracle, operator, opset, attributes, [data]), (data, attributes)

@@ -1,4 +1,4 @@
-"""Transposed convolutions against the sums that define them, and what they say about wrong inputs."""
+"""Transposed convolutions against the sums that define them, and their errors for wrong inputs."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ from tests.helpers.chunks import in_chunks
 from tests.helpers.convolution_problems import problems
 from tests.helpers.drawing import draw_wider
 from tests.helpers.facts import fault_with, mentions
-from tests.helpers.operators import assert_holds, refused
-from tests.helpers.values import typed
+from tests.helpers.operators import assert_holds, inference_error
+from tests.helpers.values import make_type
 
 
-def transposed(data: Array, filters: Array, steps: list[tuple[int, int, int]], sizes: tuple[int, ...]) -> Array:
+def transposed_convolution(
+    data: Array, filters: Array, steps: list[tuple[int, int, int]], sizes: tuple[int, ...]
+) -> Array:
     """By its definition: filters [groups, C, O, kernel...]."""
     groups, channels, outputs, *kernel = filters.shape
     result = np.zeros((data.shape[0], groups * outputs, *sizes))
@@ -39,7 +41,7 @@ def transposed(data: Array, filters: Array, steps: list[tuple[int, int, int]], s
 
 @given(problem=problems(), more=st.integers(0, 2), named=st.booleans(), widening=st.data())
 @settings(max_examples=80)
-def test_transposed_convolution_is_the_sum_that_defines_it(
+def test_transposed_convolution_equals_definition(
     problem: dict[str, Any], more: int, named: bool, widening: st.DataObject
 ) -> None:
     data, steps, mode = problem["data"], problem["steps"], problem["auto_pad"]
@@ -68,7 +70,9 @@ def test_transposed_convolution_is_the_sum_that_defines_it(
             operator.infer(*[TensorType.of(array) for array in arrays])
         assert error.value.code == "IR505"
         return
-    expected = transposed(data, filters, list(zip(steps["strides"], steps["dilations"], begins, strict=True)), sizes)
+    expected = transposed_convolution(
+        data, filters, list(zip(steps["strides"], steps["dilations"], begins, strict=True)), sizes
+    )
     with pytest.MonkeyPatch.context() as patch:
         in_chunks(patch, "INTERMEDIATE_ELEMENTS", problem["block"])
         in_chunks(patch, "LEAST_WINDOWS", 1)
@@ -87,12 +91,12 @@ def test_transposed_convolution_is_the_sum_that_defines_it(
     ],
 )
 def test_an_output_shape_that_cannot_be(output_shape: TensorType, code: str, fault: fault_with) -> None:
-    error = refused(ConvolutionBackpropData(), typed("1,2,4,4"), typed("2,3,2,2"), output_shape)
+    error = inference_error(ConvolutionBackpropData(), make_type("1,2,4,4"), make_type("2,3,2,2"), output_shape)
     assert error == (code, fault)
 
 
 @pytest.mark.parametrize("sizes", [[3], [3, -1], [3, 4, 5]])
-def test_an_output_shape_that_only_the_run_knows(sizes: list[int]) -> None:
+def test_output_shape_known_at_run_time(sizes: list[int]) -> None:
     data, filters = np.zeros((1, 2, 4, 4), np.float32), np.zeros((2, 3, 2, 2), np.float32)
     with pytest.raises(EvaluationError) as error:
         ConvolutionBackpropData().evaluate(data, filters, np.array(sizes))
@@ -102,10 +106,10 @@ def test_an_output_shape_that_only_the_run_knows(sizes: list[int]) -> None:
 
 def test_bounds_of_an_output_shape_are_dims() -> None:
     bounds = TensorType(ElementType.i64, Shape([2])).with_bounds(np.array([2, 0]), np.array([5, 2**63 - 1]))
-    output_type = ConvolutionBackpropData().infer(typed("1,2,?,?"), typed("2,3,2,2"), bounds)
-    assert output_type == typed("1,3,2..5,?")
-    output_type = ConvolutionBackpropData().infer(typed("..."), typed("..."), typed("3", "i64"))
-    assert output_type == typed("?,?,?,?,?")
+    output_type = ConvolutionBackpropData().infer(make_type("1,2,?,?"), make_type("2,3,2,2"), bounds)
+    assert output_type == make_type("1,3,2..5,?")
+    output_type = ConvolutionBackpropData().infer(make_type("..."), make_type("..."), make_type("3", "i64"))
+    assert output_type == make_type("?,?,?,?,?")
 
 
 @pytest.mark.parametrize(("block", "least"), [(1, 1), (20, 1), (2**18, 128)])
@@ -122,7 +126,7 @@ def test_windows_side_by_side(monkeypatch: pytest.MonkeyPatch, kernel: tuple[int
         strides=kernel, dilations=(1,) * rank, pads_begin=(0,) * rank, pads_end=(0,) * rank
     )
     sizes = tuple(count * size for count, size in zip(counts, kernel, strict=True))
-    expected = transposed(data, filters, [(size, 1, 0) for size in kernel], sizes)
+    expected = transposed_convolution(data, filters, [(size, 1, 0) for size in kernel], sizes)
     assert np.array_equal(operator.evaluate(data, filters), expected)
 
 
@@ -131,7 +135,7 @@ def test_an_infinite_filter_reaches_its_own_elements_alone() -> None:
     filters = np.ones((2, 1, 1, 2, 2), np.float32)
     filters[0, 0, 0, 0, 1] = np.inf
     operator = GroupConvolutionBackpropData(strides=(1, 1), dilations=(1, 1), pads_begin=(0, 0), pads_end=(0, 0))
-    expected = transposed(data, filters, [(1, 1, 0)] * 2, (3, 4))
+    expected = transposed_convolution(data, filters, [(1, 1, 0)] * 2, (3, 4))
     assert np.isfinite(expected).sum() == 18
     assert np.array_equal(operator.evaluate(data, filters), expected)
 
@@ -142,7 +146,7 @@ def test_infinite_data_reach_their_own_elements_alone() -> None:
     # Of three elements of a kernel two add to the even elements of the result, and one to the odd ones.
     filters = np.ones((2, 1, 1, 3, 3), np.float32)
     operator = GroupConvolutionBackpropData(strides=(2, 2), dilations=(1, 1), pads_begin=(0, 0), pads_end=(0, 0))
-    expected = transposed(data, filters, [(2, 1, 0)] * 2, (5, 7))
+    expected = transposed_convolution(data, filters, [(2, 1, 0)] * 2, (5, 7))
     assert np.isfinite(expected).sum() == 61
     assert np.array_equal(operator.evaluate(data, filters), expected)
 
@@ -160,5 +164,5 @@ def test_groups_of_one_channel(
         strides=(stride,) * 2, dilations=(dilation,) * 2, pads_begin=(pad,) * 2, pads_end=(pad,) * 2
     )
     sizes = tuple((count - 1) * stride + (k - 1) * dilation + 1 - 2 * pad for count, k in ((4, 4), (5, 3)))
-    expected = transposed(data, filters, [(stride, dilation, pad)] * 2, sizes)
+    expected = transposed_convolution(data, filters, [(stride, dilation, pad)] * 2, sizes)
     assert np.array_equal(operator.evaluate(data, filters), expected)

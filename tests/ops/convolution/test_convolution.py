@@ -1,4 +1,4 @@
-"""Convolutions against the sums that define them, and what they say about wrong inputs."""
+"""Convolutions against the sums that define them, and their errors for wrong inputs."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from tests.helpers.chunks import in_chunks
 from tests.helpers.convolution_problems import problems
 from tests.helpers.drawing import draw_wider
 from tests.helpers.facts import fault_with
-from tests.helpers.operators import assert_holds, refused
-from tests.helpers.values import typed
+from tests.helpers.operators import assert_holds, inference_error
+from tests.helpers.values import make_type
 
 
-def convolved(data: Array, filters: Array, steps: list[tuple[int, int, int]], counts: tuple[int, ...]) -> Array:
+def convolve(data: Array, filters: Array, steps: list[tuple[int, int, int]], counts: tuple[int, ...]) -> Array:
     """By its definition: filters [groups, O, C, kernel...], steps the stride, dilation and pad of each axis."""
     groups, outputs, channels, *kernel = filters.shape
     result = np.zeros((data.shape[0], groups * outputs, *counts))
@@ -50,12 +50,12 @@ def _pads(problem: dict[str, Any]) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 @given(problem=problems(), widening=st.data())
 @settings(max_examples=80)
-def test_convolution_is_the_sum_that_defines_it(problem: dict[str, Any], widening: st.DataObject) -> None:
+def test_convolution_equals_definition(problem: dict[str, Any], widening: st.DataObject) -> None:
     data, filters, steps = problem["data"], problem["filters"], problem["steps"]
     operator = GroupConvolution(**steps, auto_pad=problem["auto_pad"])
     sizes = zip(data.shape[2:], filters.shape[3:], steps["dilations"], *_pads(problem), strict=True)
     if any(size + begin + end < (kernel - 1) * dilation + 1 for size, kernel, dilation, begin, end in sizes):
-        assert refused(operator, TensorType.of(data), TensorType.of(filters))[0] == "IR505"
+        assert inference_error(operator, TensorType.of(data), TensorType.of(filters))[0] == "IR505"
         return
     counts = operator.infer(TensorType.of(data), TensorType.of(filters)).shape.static[2:]
     pads = []
@@ -71,7 +71,7 @@ def test_convolution_is_the_sum_that_defines_it(problem: dict[str, Any], widenin
             assert counts[axis] == -(-size // stride)
             needed = max((counts[axis] - 1) * stride + extent - size, 0)
             pads.append(needed // 2 if problem["auto_pad"] == "same_upper" else needed - needed // 2)
-    expected = convolved(data, filters, list(zip(steps["strides"], steps["dilations"], pads, strict=True)), counts)
+    expected = convolve(data, filters, list(zip(steps["strides"], steps["dilations"], pads, strict=True)), counts)
     with pytest.MonkeyPatch.context() as patch:
         in_chunks(patch, "WINDOW_ELEMENTS", problem["block"])
         in_chunks(patch, "LEAST_WINDOWS", 1)
@@ -104,7 +104,7 @@ def test_the_kernel_of_a_plan_does_the_same(type: str) -> None:
         ((2, 3, 300), (1, 4, 3, 5)),
     ],
 )
-def test_every_arrangement_gives_what_sums_in_integers_give(data: tuple[int, ...], filters: tuple[int, ...]) -> None:
+def test_arrangements_equal_integer_sums(data: tuple[int, ...], filters: tuple[int, ...]) -> None:
     generator = np.random.default_rng(0)
     arrays = [generator.integers(-8, 9, shape) for shape in (data, filters)]
     operator = GroupConvolution(strides=(1,) * (len(data) - 2), auto_pad="same_upper")
@@ -133,7 +133,7 @@ def test_windows_are_never_copied_all_at_once(data: tuple[int, ...], filters: tu
     assert peak - output.nbytes < 2**24 < everything
 
 
-def test_padding_takes_no_memory_that_is_not_used() -> None:
+def test_unused_padding_takes_no_memory() -> None:
     far = 10**6
     operator = Convolution(strides=(far,), pads_begin=(far,), pads_end=(far,))
     result = operator.evaluate(np.array([[[3]]], np.float32), np.array([[[2]]], np.float32))
@@ -179,18 +179,18 @@ def test_padding_takes_no_memory_that_is_not_used() -> None:
     ],
 )
 def test_convolution_refuses(data: str, filters: str, attributes: dict[str, Any], code: str, fault: fault_with) -> None:
-    assert refused(Convolution(**attributes), typed(data), typed(filters)) == (code, fault)
+    assert inference_error(Convolution(**attributes), make_type(data), make_type(filters)) == (code, fault)
 
 
 @pytest.mark.parametrize("operator", [GroupConvolution(), GroupConvolutionBackpropData()])
 def test_channels_of_groups_that_do_not_fit(operator: Any) -> None:
     filters = "2,3,3,1,1"
     fault = fault_with("data", "[1,5,4,4]", 5, "filters", "[2,3,3,1,1]", 3, 2)
-    assert refused(operator, typed("1,5,4,4"), typed(filters)) == ("IR502", fault)
-    output_type = operator.infer(typed("1,?,4,4"), typed("?,3,3,1,1"))
-    assert output_type == typed("1,?,4,4")
-    output_type = operator.infer(typed("1,6..9,4,4"), typed("?,3,3,1,1"))
-    assert output_type == typed("1,6..9,4,4")
+    assert inference_error(operator, make_type("1,5,4,4"), make_type(filters)) == ("IR502", fault)
+    output_type = operator.infer(make_type("1,?,4,4"), make_type("?,3,3,1,1"))
+    assert output_type == make_type("1,?,4,4")
+    output_type = operator.infer(make_type("1,6..9,4,4"), make_type("?,3,3,1,1"))
+    assert output_type == make_type("1,6..9,4,4")
 
 
 def test_an_attribute_out_of_its_range() -> None:

@@ -12,8 +12,8 @@ from ir_exec.ops.convolution.deformable import DeformableConvolution1, Deformabl
 from ir_exec.types import Shape
 from tests.helpers.chunks import in_chunks
 from tests.helpers.facts import fault_with
-from tests.helpers.operators import refused
-from tests.helpers.values import typed
+from tests.helpers.operators import inference_error
+from tests.helpers.values import make_type
 
 CHANNELS = "the channels of {} and the elements of windows must be equal, found {} and {}"
 
@@ -45,18 +45,18 @@ CHANNELS = "the channels of {} and the elements of windows must be equal, found 
 )
 def test_deformable_convolution_refuses(shapes: tuple[str, ...], attributes: dict[str, Any], fault: fault_with) -> None:
     operator = DeformableConvolution8(**attributes)
-    assert refused(operator, *[typed(text) for text in shapes]) == ("IR502", fault)
+    assert inference_error(operator, *[make_type(text) for text in shapes]) == ("IR502", fault)
 
 
 def test_deformable_convolution_with_little_known() -> None:
     operator = DeformableConvolution1(pads_begin=(1, 1), pads_end=(1, 1))
-    unknown = typed("...")
+    unknown = make_type("...")
     assert operator.infer(unknown, unknown, unknown).shape == Shape.unknown()
-    output_type = operator.infer(typed("?,4,8,?"), typed("2,?,?,?"), typed("3,4,3,3"))
-    assert output_type == typed("2,3,8,1..")
+    output_type = operator.infer(make_type("?,4,8,?"), make_type("2,?,?,?"), make_type("3,4,3,3"))
+    assert output_type == make_type("2,3,8,1..")
 
 
-def test_offsets_that_are_no_numbers_lie_outside() -> None:
+def test_nan_offsets_are_outside() -> None:
     data = np.ones((1, 1, 2, 2), np.float32)
     offsets = np.array([np.nan, np.inf, -np.inf, 1e30, 0, 0, 0, 0], np.float32).reshape(1, 2, 2, 2)
     filters = np.ones((1, 1, 1, 1), np.float32)
@@ -66,7 +66,7 @@ def test_offsets_that_are_no_numbers_lie_outside() -> None:
 
 
 @pytest.mark.parametrize("beyond", [False, True])
-def test_products_of_places_are_those_of_samples(monkeypatch: pytest.MonkeyPatch, beyond: bool) -> None:
+def test_products_of_places_equal_samples(monkeypatch: pytest.MonkeyPatch, beyond: bool) -> None:
     random = np.random.default_rng(0)
     arrays = [random.standard_normal(shape) for shape in ((2, 6, 5, 7), (2, 24, 4, 6), (4, 6, 2, 2), (2, 12, 4, 6))]
     operator = DeformableConvolution8(pads_begin=(0, 0), deformable_group=3, bilinear_interpolation_pad=beyond)
@@ -91,8 +91,8 @@ def test_an_image_without_elements_is_all_padding(size: tuple[int, int]) -> None
 @pytest.mark.parametrize(("position", "name"), [(0, "data"), (1, "offsets"), (2, "filters"), (3, "mask")])
 @pytest.mark.parametrize("rank", [3, 5])
 def test_ranks_other_than_four(position: int, name: str, rank: int) -> None:
-    types = [typed("...")] * 4
-    types[position] = typed(",".join("?" * rank))
+    types = [make_type("...")] * 4
+    types[position] = make_type(",".join("?" * rank))
     with pytest.raises(ShapeError) as error:
         DeformableConvolution8().infer(*types)
     assert (error.value.code, error.value.location.port) == ("IR501", name)

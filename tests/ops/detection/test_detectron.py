@@ -9,14 +9,14 @@ from ir_exec.errors import ShapeError
 from ir_exec.types import Shape
 from tests.helpers.facts import naming
 from tests.helpers.operators import make
-from tests.helpers.values import typed
+from tests.helpers.values import make_type
 
 
 def test_a_grid_larger_than_the_feature_map() -> None:
     operator = make("ExperimentalDetectronPriorGridGenerator", 6, h=4)
     with pytest.raises(ShapeError, match=naming("3", "4", "feature_map")):
-        operator.infer(typed("2,4"), typed("1,8,3,3"), typed("1,3,9,9"))
-    shape = operator.infer(typed("2,4"), typed("1,8,?,3"), typed("1,3,9,9")).shape
+        operator.infer(make_type("2,4"), make_type("1,8,3,3"), make_type("1,3,9,9"))
+    shape = operator.infer(make_type("2,4"), make_type("1,8,?,3"), make_type("1,3,9,9")).shape
     assert shape == Shape([None, 3, 2, 4])
 
 
@@ -24,12 +24,12 @@ def test_more_levels_than_scales() -> None:
     operator = make(
         "ExperimentalDetectronROIFeatureExtractor", 6, output_size=2, sampling_ratio=1, pyramid_scales="4,8"
     )
-    levels = [typed("1,2,4,4")] * 3
+    levels = [make_type("1,2,4,4")] * 3
     with pytest.raises(ShapeError, match=naming("2", "3", "pyramid_scales")):
-        operator.infer(typed("5,4"), *levels)
+        operator.infer(make_type("5,4"), *levels)
     with pytest.raises(ShapeError, match=naming("pyramid")):
-        operator.infer(typed("5,4"), levels[0], typed("1,3,4,4"))
-    features, boxes = operator.infer(typed("..."), typed("..."), levels[0])
+        operator.infer(make_type("5,4"), levels[0], make_type("1,3,4,4"))
+    features, boxes = operator.infer(make_type("..."), make_type("..."), levels[0])
     assert (features.shape, boxes.shape) == ([None, 2, 2, 2], [None, 4])
 
 

@@ -10,7 +10,7 @@ from ir_exec.ops import Op
 from ir_exec.types import Array
 from tests.helpers.facts import naming
 from tests.helpers.operators import make, run
-from tests.helpers.values import typed
+from tests.helpers.values import make_type
 
 
 def detector(since: int = 8, **attributes: object) -> Op:
@@ -28,12 +28,12 @@ def test_detections_end_with_minus_one() -> None:
     assert output[0, 0].tolist() == [[0, 1, 0.75, 0.5, 0.5, 1, 1], [-1, 0, 0, 0, 0, 0, 0], [0] * 7]
 
 
-def test_classes_of_a_detector_that_leaves_out_the_first() -> None:
+def test_detector_leaving_out_the_first_class() -> None:
     output = run(detector(decrease_label_id="true"), *two_priors([0.9, 0.1, 0.25, 0.75]))
     assert output[0, 0, :, :3].tolist() == [[0, 0, 0.75], [0, 0, np.float32(0.1)], [-1, 0, 0]]
 
 
-def test_the_first_is_left_out_whatever_the_background() -> None:
+def test_first_class_is_dropped_for_any_background() -> None:
     """OpenVINO's CPU plugin refuses another background than the first class here."""
     for background, classes in ((0, [0]), (-1, [0]), (5, [0]), (1, [])):
         attributes = {"decrease_label_id": "true", "background_label_id": background}
@@ -59,13 +59,13 @@ def test_boxes_are_cut_off_at_the_image() -> None:
 
 
 def test_rows_for_every_way_to_count_them() -> None:
-    inputs = (typed("2,60"), typed("2,45"), typed("1,2,60"))
+    inputs = (make_type("2,60"), make_type("2,45"), make_type("1,2,60"))
     for attributes, rows in (({"keep_top_k": 7}, 14), ({"keep_top_k": -1, "top_k": 4}, 24), ({"keep_top_k": -1}, 90)):
         operator = make("DetectionOutput", 8, nms_threshold=0.5, normalized="true", **attributes)
         assert operator.infer(*inputs).shape == [1, 1, rows, 7]
     unknown = make("DetectionOutput", 8, keep_top_k=-1, nms_threshold=0.5, normalized="true")
-    assert unknown.infer(typed("2..3,?"), *inputs[1:]).shape == [1, 1, 90, 7]
-    assert unknown.infer(typed("..."), typed("..."), typed("...")).shape == [1, 1, None, 7]
+    assert unknown.infer(make_type("2..3,?"), *inputs[1:]).shape == [1, 1, 90, 7]
+    assert unknown.infer(make_type("..."), make_type("..."), make_type("...")).shape == [1, 1, None, 7]
 
 
 @pytest.mark.parametrize(
@@ -84,13 +84,13 @@ def test_rows_for_every_way_to_count_them() -> None:
 )
 def test_shapes_that_do_not_fit(shapes: tuple[str, ...], code: str) -> None:
     with pytest.raises(ShapeError) as caught:
-        detector().infer(*(typed(shape) for shape in shapes))
+        detector().infer(*(make_type(shape) for shape in shapes))
     assert caught.value.code == code
 
 
 def test_four_inputs_are_one_too_few() -> None:
     with pytest.raises(GraphError, match=naming("3", "4", "5")):
-        detector().infer(*(typed(shape) for shape in ("2,60", "2,45", "1,2,60", "2,30")))
+        detector().infer(*(make_type(shape) for shape in ("2,60", "2,45", "1,2,60", "2,30")))
 
 
 def test_attributes_that_cannot_be() -> None:

@@ -9,7 +9,7 @@ from ir_exec.errors import EvaluationError, InvalidAttributeError, ShapeError
 from ir_exec.ops import Op
 from tests.helpers.facts import naming
 from tests.helpers.operators import make
-from tests.helpers.values import typed
+from tests.helpers.values import make_type
 
 PROPOSALS = {"min_size": 1, "nms_threshold": 0.5, "pre_nms_count": 9, "post_nms_count": 4}
 
@@ -26,9 +26,9 @@ def test_proposals_of_shapes_that_do_not_fit() -> None:
         (("3", "3,4,2,4", "2,8,3,4", "2,2,3,4"), "IR501"),
     ):
         with pytest.raises(ShapeError) as caught:
-            operator.infer(*(typed(shape) for shape in shapes))
+            operator.infer(*(make_type(shape) for shape in shapes))
         assert caught.value.code == code
-    rois, scores, numbers = operator.infer(*(typed(s) for s in ("2,3", "...", "?,8,3,4", "?,2,?,4")))
+    rois, scores, numbers = operator.infer(*(make_type(s) for s in ("2,3", "...", "?,8,3,4", "?,2,?,4")))
     assert (str(rois), str(scores), str(numbers)) == ("f32[..8,4]", "f32[..8]", "i64[2]")
 
 
@@ -83,5 +83,5 @@ def test_proposals_of_other_anchors() -> None:
         ("1,4,2,2", "1,8,2,2", "5"),
     ):
         with pytest.raises(ShapeError) as caught:
-            proposal().infer(typed(scores), typed(moves), typed(image))
+            proposal().infer(make_type(scores), make_type(moves), make_type(image))
         assert caught.value.code == "IR502"

@@ -16,7 +16,7 @@ from ir_exec.types import TensorType
 from tests.helpers.chunks import in_chunks
 from tests.helpers.facts import fault_with
 from tests.helpers.operators import evaluate
-from tests.helpers.values import typed
+from tests.helpers.values import make_type
 
 ALIGN = ROIAlign9(pooled_h=2, pooled_w=3, sampling_ratio=0, spatial_scale=1.0, mode="avg", aligned_mode="half_pixel")
 ROTATED = ROIAlignRotated(pooled_h=2, pooled_w=3, sampling_ratio=0, spatial_scale=1.0)
@@ -28,9 +28,9 @@ DEFORMABLE = DeformablePSROIPooling(output_dim=2, group_size=3, part_size=3, spa
 @pytest.mark.parametrize(
     ("operator", "inputs", "expected"),
     [
-        (ALIGN, (typed("1,4,?,?"), typed("2..5,4"), typed("3..9", "i64")), "f32[3..5,4,2,3]"),
-        (ALIGN, (typed("..."), typed("..."), typed("...", "i64")), "f32[?,?,2,3]"),
-        (ROTATED, (typed("1,?,3,3"), typed("7,5"), typed("...", "i32")), "f32[7,?,2,3]"),
+        (ALIGN, (make_type("1,4,?,?"), make_type("2..5,4"), make_type("3..9", "i64")), "f32[3..5,4,2,3]"),
+        (ALIGN, (make_type("..."), make_type("..."), make_type("...", "i64")), "f32[?,?,2,3]"),
+        (ROTATED, (make_type("1,?,3,3"), make_type("7,5"), make_type("...", "i32")), "f32[7,?,2,3]"),
     ],
 )
 def test_shapes_from_bounds(operator: Op, inputs: tuple[TensorType, ...], expected: str) -> None:
@@ -40,9 +40,9 @@ def test_shapes_from_bounds(operator: Op, inputs: tuple[TensorType, ...], expect
 @pytest.mark.parametrize(
     ("operator", "inputs", "code", "fault"),
     [
-        (ALIGN, (typed("1,2,3,4"), typed("3,5"), typed("3", "i64")), "IR502",
+        (ALIGN, (make_type("1,2,3,4"), make_type("3,5"), make_type("3", "i64")), "IR502",
          fault_with("axis", "rois", 4, actual="5 and 4", expected="equal dims")),
-        (ALIGN, (typed("1,2,3,4"), typed("3,4"), typed("2", "i64")), "IR502",
+        (ALIGN, (make_type("1,2,3,4"), make_type("3,4"), make_type("2", "i64")), "IR502",
          fault_with("rois", "batch_indices", actual="3 and 2", expected="equal dims")),
     ],
 )  # fmt: skip
@@ -53,7 +53,7 @@ def test_shapes_that_do_not_fit(operator: Op, inputs: tuple[TensorType, ...], co
 
 
 @pytest.mark.parametrize(("image", "actual"), [(2, "2"), (-1, "-1"), (-5, "-5")])
-def test_an_image_that_there_is_not(image: int, actual: str) -> None:
+def test_missing_image_is_reported(image: int, actual: str) -> None:
     data, box = np.ones((2, 3, 4, 4), np.float32), np.zeros((2, 4), np.float32)
     with pytest.raises(EvaluationError) as error:
         evaluate(ALIGN, data, box, np.array([0, image]))
@@ -61,7 +61,7 @@ def test_an_image_that_there_is_not(image: int, actual: str) -> None:
 
 
 @pytest.mark.parametrize("operator", [ALIGN, ROTATED])
-def test_a_box_as_large_as_a_city_claims_no_memory(operator: Op) -> None:
+def test_huge_box_takes_no_memory(operator: Op) -> None:
     box = np.array([[0, 0, 1e9, 1e9, 0][: 4 if operator is ALIGN else 5]], np.float32)
     with pytest.raises(EvaluationError) as error:
         evaluate(operator, np.ones((1, 1, 4, 4), np.float32), box, np.array([0]))
@@ -110,9 +110,7 @@ def test_no_box_breaks_anything(box: list[float], mode: str) -> None:
 
 @pytest.mark.parametrize("mode", ["avg", "max"])
 @pytest.mark.parametrize("sampling_ratio", [0, 1, 3])
-def test_many_regions_at_once_are_those_one_by_one(
-    monkeypatch: pytest.MonkeyPatch, mode: str, sampling_ratio: int
-) -> None:
+def test_many_regions_equal_single_regions(monkeypatch: pytest.MonkeyPatch, mode: str, sampling_ratio: int) -> None:
     generator = np.random.default_rng(0)
     data = generator.normal(size=(2, 3, 9, 8))
     corners = generator.uniform(-4, 10, (7, 2))

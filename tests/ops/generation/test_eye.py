@@ -9,33 +9,33 @@ from ir_exec.errors import EvaluationError, InvalidAttributeError, ShapeError, r
 from ir_exec.ops.generation.eye import Eye
 from ir_exec.types import ElementType, TensorType
 from tests.helpers.facts import fault_with, mentions
-from tests.helpers.values import between, known, typed
+from tests.helpers.values import between, constant, make_type
 
 EYE = Eye(output_type=ElementType.f32)
 
 
-INTEGER = typed("", ElementType.i64)
+INTEGER = make_type("", ElementType.i64)
 
 
 def test_sizes_between_bounds() -> None:
     batch = between([0, 2], [3, 2**63 - 1])
     output_type = EYE.infer(between(1, 4), between(-5, 7), INTEGER, batch)
-    assert output_type == typed("..3,2..,1..4,..7")
+    assert output_type == make_type("..3,2..,1..4,..7")
 
 
 @pytest.mark.parametrize(
     ("types", "code", "fault"),
     [
-        ((known(-1), INTEGER, INTEGER), "IR505", fault_with("num_rows", actual=-1, expected="0 or more")),
-        ((INTEGER, known([-2]), INTEGER), "IR505", fault_with("num_columns", actual=-2, expected="0 or more")),
+        ((constant(-1), INTEGER, INTEGER), "IR505", fault_with("num_rows", actual=-1, expected="0 or more")),
+        ((INTEGER, constant([-2]), INTEGER), "IR505", fault_with("num_columns", actual=-2, expected="0 or more")),
         (
-            (INTEGER, INTEGER, known([1, 2])),
+            (INTEGER, INTEGER, constant([1, 2])),
             "IR502",
             fault_with("diagonal_index", actual="[2]", expected="one element"),
         ),
-        ((known([[1]]), INTEGER, INTEGER), "IR501", fault_with("num_rows", "[1,1]", actual=2, expected="0 or 1")),
+        ((constant([[1]]), INTEGER, INTEGER), "IR501", fault_with("num_rows", "[1,1]", actual=2, expected="0 or 1")),
         (
-            (INTEGER, INTEGER, INTEGER, known([2, -1])),
+            (INTEGER, INTEGER, INTEGER, constant([2, -1])),
             "IR505",
             fault_with("batch_shape", actual="[2, -1]", expected=mentions()),
         ),

@@ -45,7 +45,7 @@ def test_errors_of_multinomial() -> None:
     assert (error.value.code, error.value) == ("IR505", fault_with("num_samples", actual=-2, expected="0 or more"))
 
 
-def test_classes_come_as_often_as_they_are_probable() -> None:
+def test_class_frequencies_match_probabilities() -> None:
     result = multinomial().evaluate(np.array([[1, 2, 5, 0]], np.float32), np.array(8000))
     np.testing.assert_allclose(np.bincount(result[0], minlength=4) / 1000, [1, 2, 5, 0], atol=0.2)
 
@@ -62,7 +62,7 @@ def test_no_two_draws_without_seeds_are_alike() -> None:
     assert not np.array_equal(first, second)
 
 
-def test_what_is_drawn_from_constants_is_not_known_beforehand() -> None:
+def test_draws_from_constants_are_unknown_in_advance() -> None:
     operator = make("Multinomial", 13, convert_type="i64", with_replacement="true", log_probs="false")
     types = [TensorType.of(np.full((1, 4), 0.25, np.float32)), TensorType.of(np.array(3))]
     (drawn,) = with_known_values(operator, types, [operator.infer(*types)])

@@ -168,7 +168,7 @@ def test_iterations_draw_different_numbers() -> None:
 
 
 @pytest.mark.parametrize("shape", [[2, -1], [-1, 3]])
-def test_a_negative_size_that_only_the_run_knows(shape: list[int]) -> None:
+def test_negative_size_at_run_time(shape: list[int]) -> None:
     with pytest.raises(EvaluationError) as error:
         uniform(global_seed=1).evaluate(np.array(shape), *limits(0, 1))
     assert error.value == fault_with("shape", actual=shape, expected=mentions())

@@ -9,7 +9,7 @@ from ir_exec.errors import ElementTypeError, EvaluationError, InvalidAttributeEr
 from ir_exec.ops.generation.range import Range, Range1
 from ir_exec.types import UNBOUNDED, Dim, ElementType, Shape, TensorType
 from tests.helpers.facts import fault_with, mentions, naming
-from tests.helpers.values import between, known, scalar
+from tests.helpers.values import between, constant, scalar
 
 I64_MAX = 2**63 - 1
 
@@ -33,7 +33,7 @@ def test_numbers_that_make_no_range(start: float, stop: float, step: float, mess
     for layer in (Range1(), Range(output_type="f32")):
         numbers = [start, stop, step]
         with pytest.raises(ShapeError) as inferred:
-            layer.infer(*(known(number, "f32") for number in numbers))
+            layer.infer(*(constant(number, "f32") for number in numbers))
         assert (inferred.value.code, inferred.value.location.port, inferred.value) == ("IR505", port, message)
         with pytest.raises(EvaluationError) as evaluated:
             layer.evaluate(*(scalar(number, "f32") for number in numbers))
@@ -41,9 +41,9 @@ def test_numbers_that_make_no_range(start: float, stop: float, step: float, mess
         assert evaluated.value == message
 
 
-def test_a_step_whose_fraction_is_all_it_has() -> None:
+def test_fractional_step_truncates_to_zero() -> None:
     with pytest.raises(ShapeError, match=naming("step", 0)):
-        Range(output_type="i32").infer(known(1), known(5), known(0.5, "f32"))
+        Range(output_type="i32").infer(constant(1), constant(5), constant(0.5, "f32"))
     with pytest.raises(EvaluationError, match=naming("step", 0)):
         Range(output_type="i32").evaluate(scalar(1), scalar(5), scalar(0.5, "f32"))
 
@@ -62,7 +62,7 @@ def test_a_step_whose_fraction_is_all_it_has() -> None:
         (2**53, 2**53 + 3, 1, "i64", 3),
     ],
 )
-def test_the_length_is_exact_and_nothing_is_made_for_it(
+def test_length_is_exact_without_allocation(
     start: float, stop: float, step: float, element_type: str, length: int
 ) -> None:
     numbers = [TensorType.of(np.array(number, ElementType[element_type].dtype)) for number in (start, stop, step)]
@@ -81,15 +81,15 @@ def test_integers_beyond_doubles() -> None:
 @pytest.mark.parametrize(
     ("start", "stop", "step", "expected"),
     [
-        (known(0), between(2, 7), known(1), Dim(2, 7)),
-        (known(0), between(2, 7), known(3), Dim(1, 3)),
-        (between(0, 3), between(2, 7), known(1), Dim(0, 7)),
-        (known(10), between(2, 7), known(-2), Dim(2, 4)),
-        (known(0), known(12), between(2, 4), Dim(3, 6)),
-        (known(0), between(3, I64_MAX), known(1), Dim(3, UNBOUNDED)),
-        (known(0), between(0, I64_MAX), known(7), Dim.any()),
-        (known(0), known(5), between(-1, 1), Dim.any()),
-        (known(0), unknown(), known(1), Dim.any()),
+        (constant(0), between(2, 7), constant(1), Dim(2, 7)),
+        (constant(0), between(2, 7), constant(3), Dim(1, 3)),
+        (between(0, 3), between(2, 7), constant(1), Dim(0, 7)),
+        (constant(10), between(2, 7), constant(-2), Dim(2, 4)),
+        (constant(0), constant(12), between(2, 4), Dim(3, 6)),
+        (constant(0), between(3, I64_MAX), constant(1), Dim(3, UNBOUNDED)),
+        (constant(0), between(0, I64_MAX), constant(7), Dim.any()),
+        (constant(0), constant(5), between(-1, 1), Dim.any()),
+        (constant(0), unknown(), constant(1), Dim.any()),
     ],
 )
 def test_lengths_from_bounds(start: TensorType, stop: TensorType, step: TensorType, expected: Dim) -> None:
@@ -115,10 +115,10 @@ def test_range_attributes_and_types() -> None:
             Range.parse(attributes, raise_error)
         assert raised.value.code == code
     with pytest.raises(ElementTypeError) as mixed:
-        Range1().check_inputs([known(0), known(5, "i32"), known(1)], raise_error)
+        Range1().check_inputs([constant(0), constant(5, "i32"), constant(1)], raise_error)
     assert (mixed.value.code, mixed.value) == ("IR402", fault_with("stop", "start", actual="i32", expected="i64"))
     with pytest.raises(ShapeError) as ranked:
-        Range1().infer(known(0), TensorType.of(np.array([5])), known(1))
+        Range1().infer(constant(0), TensorType.of(np.array([5])), constant(1))
     assert (ranked.value.code, ranked.value) == ("IR501", fault_with("stop", "[1]", actual=1, expected=0))
     nothing = TensorType(ElementType.dynamic, Shape([]))
     assert Range1().infer(nothing, nothing, nothing) == TensorType(ElementType.dynamic, Shape([None]))

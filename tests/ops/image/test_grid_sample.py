@@ -14,14 +14,14 @@ from ir_exec.types import Array, TensorType
 from tests.helpers.chunks import in_chunks
 from tests.helpers.facts import facts, fault_with
 from tests.helpers.operators import evaluate
-from tests.helpers.values import typed
+from tests.helpers.values import make_type
 
 
 @pytest.mark.parametrize(
     ("operator", "inputs", "expected"),
     [
-        (GridSample(), (typed("2..3,4,5,6", "i8"), typed("1..2,?,8,2")), "i8[2,4,?,8]"),
-        (GridSample(), (typed("..."), typed("...")), "f32[?,?,?,?]"),
+        (GridSample(), (make_type("2..3,4,5,6", "i8"), make_type("1..2,?,8,2")), "i8[2,4,?,8]"),
+        (GridSample(), (make_type("..."), make_type("...")), "f32[?,?,?,?]"),
     ],
 )
 def test_shapes_from_bounds(operator: Op, inputs: tuple[TensorType, ...], expected: str) -> None:
@@ -31,11 +31,11 @@ def test_shapes_from_bounds(operator: Op, inputs: tuple[TensorType, ...], expect
 @pytest.mark.parametrize(
     ("operator", "inputs", "code", "fault"),
     [
-        (GridSample(), (typed("1,2,3,4"), typed("1,2,3,3")), "IR502",
+        (GridSample(), (make_type("1,2,3,4"), make_type("1,2,3,3")), "IR502",
          fault_with("axis", "grid", 2, actual="3 and 2", expected="equal dims")),
-        (GridSample(), (typed("1,2,3,4"), typed("2,2,3,2")), "IR502",
+        (GridSample(), (make_type("1,2,3,4"), make_type("2,2,3,2")), "IR502",
          fault_with("data", "grid", actual="1 and 2", expected="equal dims")),
-        (GridSample(), (typed("1,2,3"), typed("2,2,3,2")), "IR501",
+        (GridSample(), (make_type("1,2,3"), make_type("2,2,3,2")), "IR501",
          fault_with("data", "[1,2,3]", actual=3, expected=4)),
     ],
 )  # fmt: skip

@@ -12,7 +12,7 @@ from tests.helpers.network_text import NetworkText, tied_input, tied_output
 
 
 def growing(times: int, axis: int) -> NetworkText:
-    """Runs so often, each time with one more axis before the others; what comes out is concatenated."""
+    """Runs so often, each time with one more axis before the others; the outputs are concatenated."""
     net = NetworkText()
     start = net.parameter("...")
     inputs = (net.const(np.array(times)), net.const(np.array(True)), start)

@@ -1,4 +1,4 @@
-"""Einsum: the grammar of equations, errors, dynamic shapes, and a plain loop beside it."""
+"""Einsum: the grammar of equations, errors, dynamic shapes, and a comparison with a plain loop."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ir_exec.ops.matrix import einsum
 from ir_exec.ops.matrix.einsum import Einsum
 from ir_exec.types import Array, Shape, TensorType
 from tests.helpers.facts import fault_with, mentions
-from tests.helpers.values import typed
+from tests.helpers.values import make_type
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_the_equation_must_be_there() -> None:
 
 def test_one_input_for_each_subscript() -> None:
     with pytest.raises(GraphError) as error:
-        Einsum(equation="ij,jk").infer(typed("2,3"))
+        Einsum(equation="ij,jk").infer(make_type("2,3"))
     fault = fault_with("equation", "ij,jk", actual=2, expected=1)
     assert (error.value.code, error.value) == ("IR106", fault)
 
@@ -69,7 +69,7 @@ def test_one_input_for_each_subscript() -> None:
 )
 def test_shapes_that_do_not_fit(equation: str, shapes: list[str], code: str, fault: fault_with) -> None:
     with pytest.raises(ShapeError) as error:
-        Einsum(equation=equation).infer(*map(typed, shapes))
+        Einsum(equation=equation).infer(*map(make_type, shapes))
     assert (error.value.code, error.value) == (code, fault)
 
 
@@ -90,7 +90,7 @@ def test_shapes_that_do_not_fit(equation: str, shapes: list[str], code: str, fau
     ],
 )
 def test_dynamic_shapes(equation: str, shapes: list[str], expected: str) -> None:
-    assert Einsum(equation=equation).infer(*map(typed, shapes)).shape == Shape.parse(expected)
+    assert Einsum(equation=equation).infer(*map(make_type, shapes)).shape == Shape.parse(expected)
 
 
 @pytest.mark.parametrize(("equation", "expected"), [("ii", 15.0), ("iij", [15.0, 0.0]), ("jii", [15.0, 0.0])])
@@ -145,7 +145,7 @@ def test_the_order_of_products_keeps_intermediates_small() -> None:
     assert result == 1e10
 
 
-def test_the_order_of_many_products_is_found_in_a_time_that_grows_with_their_number(
+def test_product_order_search_time_is_bounded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A chain of 160 matrices; pairing all of them again for each product would look at 700,000 pairs."""
@@ -165,7 +165,7 @@ def test_the_order_of_many_products_is_found_in_a_time_that_grows_with_their_num
     assert len(looked_at) < (50 + 160) * einsum.MOST_PAIRED**2 / 2
 
 
-def test_what_a_product_takes_is_counted_before_it_is_made() -> None:
+def test_product_memory_is_counted_in_advance() -> None:
     vectors = [np.ones(1000, np.float32)] * 3
     token = LIMITS.set(Limits(Budget(10**6)))
     try:

@@ -11,7 +11,7 @@ from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.ops.matrix.linear_algebra import GroupedMatMul, Inverse
 from ir_exec.types import Array, TensorType
 from tests.helpers.facts import fault_with, mentions
-from tests.helpers.values import typed
+from tests.helpers.values import make_type
 
 
 @pytest.mark.parametrize(
@@ -24,13 +24,13 @@ from tests.helpers.values import typed
 )
 def test_errors_of_inverse(text: str, code: str, fault: fault_with) -> None:
     with pytest.raises(ShapeError) as error:
-        Inverse().infer(typed(text))
+        Inverse().infer(make_type(text))
     assert (error.value.code, error.value) == (code, fault)
 
 
 def test_both_sides_of_a_matrix_tell_its_size() -> None:
-    assert Inverse().infer(typed("?,2..5,3..")) == typed("?,3..5,3..5")
-    assert Inverse().infer(typed("...")) == typed("...")
+    assert Inverse().infer(make_type("?,2..5,3..")) == make_type("?,3..5,3..5")
+    assert Inverse().infer(make_type("...")) == make_type("...")
 
 
 @settings(max_examples=30)
@@ -70,14 +70,14 @@ def test_a_matrix_without_inverse_spoils_no_other() -> None:
 )
 def test_errors_of_grouped_products(types: tuple[str, ...], code: str, fault: fault_with) -> None:
     with pytest.raises(ShapeError) as error:
-        GroupedMatMul().infer(*[typed(text) for text in types])
+        GroupedMatMul().infer(*[make_type(text) for text in types])
     assert (error.value.code, error.value) == (code, fault)
 
 
 def test_partly_known_groups() -> None:
-    assert GroupedMatMul().infer(typed("?,3"), typed("?,2..4,?"), typed("?")) == typed("?,2..4")
-    assert GroupedMatMul().infer(typed("1..5,?,3"), typed("3..,4,?")) == typed("3..5,?,4")
-    assert GroupedMatMul().infer(typed("..."), typed("2,4,3")) == typed("...")
+    assert GroupedMatMul().infer(make_type("?,3"), make_type("?,2..4,?"), make_type("?")) == make_type("?,2..4")
+    assert GroupedMatMul().infer(make_type("1..5,?,3"), make_type("3..,4,?")) == make_type("3..5,?,4")
+    assert GroupedMatMul().infer(make_type("..."), make_type("2,4,3")) == make_type("...")
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_offsets_out_of_range(offsets: list[int], fault: fault_with) -> None:
     assert (error.value.code, error.value) == ("IR701", fault)
     types = (TensorType.of(a).without_values(), TensorType.of(b).without_values(), TensorType.of(np.array(offsets)))
     assert [(error.code, error) for error in GroupedMatMul().check_values(*types)] == [("IR701", fault)]
-    assert GroupedMatMul().check_values(typed("?,3"), *types[1:]) == []
+    assert GroupedMatMul().check_values(make_type("?,3"), *types[1:]) == []
 
 
 @settings(max_examples=30)

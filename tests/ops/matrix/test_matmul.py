@@ -13,7 +13,7 @@ from ir_exec.ops.matrix.matmul import MatMul
 from ir_exec.types import Array, ElementType, Shape, TensorType
 from tests.helpers.facts import fault_with
 from tests.helpers.network_text import NetworkText
-from tests.helpers.values import typed
+from tests.helpers.values import make_type
 
 
 @pytest.mark.parametrize(
@@ -54,13 +54,13 @@ from tests.helpers.values import typed
 )
 def test_errors(a: str, b: str, turns: tuple[bool, bool], code: str, fault: fault_with) -> None:
     with pytest.raises(ShapeError) as error:
-        MatMul(transpose_a=turns[0], transpose_b=turns[1]).infer(typed(a), typed(b))
+        MatMul(transpose_a=turns[0], transpose_b=turns[1]).infer(make_type(a), make_type(b))
     assert (error.value.code, error.value) == (code, fault)
 
 
 def test_both_inputs_share_one_element_type() -> None:
     with pytest.raises(ElementTypeError) as error:
-        MatMul().check_inputs([typed("2,3"), typed("3,4", ElementType.f16)], raise_error)
+        MatMul().check_inputs([make_type("2,3"), make_type("3,4", ElementType.f16)], raise_error)
     assert (error.value.code, error.value) == ("IR402", fault_with("b", actual="f16", expected="f32"))
 
 
@@ -85,12 +85,12 @@ def test_both_inputs_share_one_element_type() -> None:
     ],
 )
 def test_dynamic_shapes(a: str, b: str, expected: str) -> None:
-    assert MatMul().infer(typed(a), typed(b)).shape == Shape.parse(expected)
+    assert MatMul().infer(make_type(a), make_type(b)).shape == Shape.parse(expected)
 
 
-def test_the_known_element_type_is_the_output_s() -> None:
+def test_known_element_type_is_that_of_output() -> None:
     unknown = TensorType(ElementType.dynamic, Shape([2, 3]))
-    assert MatMul().infer(unknown, typed("3,4")).element_type is ElementType.f32
+    assert MatMul().infer(unknown, make_type("3,4")).element_type is ElementType.f32
 
 
 @st.composite

@@ -1,4 +1,4 @@
-"""The gather family against plain loops, and everything it says about wrong shapes and values."""
+"""The gather family against plain loops, and its errors for wrong shapes and values."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from ir_exec.ops import Op, resolve
 from ir_exec.types import Array, ElementType, Shape, TensorType
 from tests.helpers.drawing import INDEX_TYPES, draw_data, draw_indices, draw_shape, plain
 from tests.helpers.facts import facts, fault_with, naming
-from tests.helpers.operators import make, run, told
-from tests.helpers.values import known, typed
+from tests.helpers.operators import error_facts, make, run
+from tests.helpers.values import constant, make_type
 
 
 @st.composite
@@ -194,25 +194,25 @@ def test_messages_count_and_name_scalars() -> None:
 )  # fmt: skip
 def test_shapes_that_contradict(operator: Op, types: tuple[str, str], code: str, fault: fault_with) -> None:
     with pytest.raises(ShapeError) as caught:
-        operator.infer(typed(types[0]), typed(types[1], "i64"))
+        operator.infer(make_type(types[0]), make_type(types[1], "i64"))
     assert (caught.value.code, caught.value) == (code, fault)
 
 
 @pytest.mark.parametrize(
     ("batch", "types", "axis", "code", "fault"),
     [
-        (0, ("[2,3]", "[2]"), known([0, 1]), "IR502", fault_with("axis", actual="[2]", expected="one element")),
-        (0, ("[2,3]", "[2]"), known([[0]]), "IR501", fault_with("axis", "[1,1]", actual=2, expected="0 or 1")),
-        (0, ("[2,3]", "[2]"), known(2), "IR503", fault_with("axis", actual=2, expected="-2 to 1")),
-        (0, ("[]", "[2]"), known(0), "IR501", fault_with("data", actual=0, expected="1 or more")),
-        (1, ("[2,3]", "[2]"), known(0), "IR503", fault_with("batch_dims", "axis", actual=1, expected="at most 0")),
-        (2, ("[2,3]", "[2]"), known(1), "IR503",
+        (0, ("[2,3]", "[2]"), constant([0, 1]), "IR502", fault_with("axis", actual="[2]", expected="one element")),
+        (0, ("[2,3]", "[2]"), constant([[0]]), "IR501", fault_with("axis", "[1,1]", actual=2, expected="0 or 1")),
+        (0, ("[2,3]", "[2]"), constant(2), "IR503", fault_with("axis", actual=2, expected="-2 to 1")),
+        (0, ("[]", "[2]"), constant(0), "IR501", fault_with("data", actual=0, expected="1 or more")),
+        (1, ("[2,3]", "[2]"), constant(0), "IR503", fault_with("batch_dims", "axis", actual=1, expected="at most 0")),
+        (2, ("[2,3]", "[2]"), constant(1), "IR503",
          fault_with("batch_dims", "indices", 1, actual=2, expected="-1 to 1")),
-        (-2, ("[2,3]", "[2]"), known(1), "IR503",
+        (-2, ("[2,3]", "[2]"), constant(1), "IR503",
          fault_with("batch_dims", "indices", 1, actual=-2, expected="-1 to 1")),
-        (1, ("[2,3]", "[3]"), known(1), "IR502",
+        (1, ("[2,3]", "[3]"), constant(1), "IR502",
          fault_with("axis", 0, "data", "indices", actual="2 and 3", expected="equal dims")),
-        (2, ("[2,3]", "[2,3]"), typed("[]", "i64"), "IR503",
+        (2, ("[2,3]", "[2,3]"), make_type("[]", "i64"), "IR503",
          fault_with("batch_dims", "axis", actual=2, expected="at most 1")),
     ],
 )  # fmt: skip
@@ -220,11 +220,11 @@ def test_Gather_shapes_that_contradict(
     batch: int, types: tuple[str, str], axis: TensorType, code: str, fault: fault_with
 ) -> None:
     with pytest.raises(ShapeError) as caught:
-        make("Gather", 8, batch_dims=batch).infer(typed(types[0]), typed(types[1], "i64"), axis)
+        make("Gather", 8, batch_dims=batch).infer(make_type(types[0]), make_type(types[1], "i64"), axis)
     assert (caught.value.code, caught.value) == (code, fault)
 
 
-def test_an_axis_that_only_the_run_knows() -> None:
+def test_axis_known_at_run_time() -> None:
     with pytest.raises(EvaluationError) as caught:
         make("Gather", 8).evaluate(DATA, np.array([0]), np.array(2))
     assert (caught.value.code, caught.value.location.port) == ("IR704", "axis")
@@ -245,12 +245,12 @@ def test_attributes() -> None:
 @pytest.mark.parametrize(
     ("operator", "types", "expected"),
     [
-        (make("Gather", 8), ("[2..5,?,7]", "[?,3]", known(1)), "[2..5,?,3,7]"),
-        (make("Gather", 8), ("[2..5,?,7]", "[]", known(-1)), "[2..5,?]"),
-        (make("Gather", 8), ("[2,3]", "[4]", typed("[]", "i64")), "[?,?]"),
-        (make("Gather", 8, batch_dims=1), ("[2..5,3]", "[..4,6]", known(1)), "[2..4,6]"),
-        (make("Gather", 8), ("[...]", "[4]", known(0)), "[...]"),
-        (make("Gather", 8), ("[2]", "[...]", known(0)), "[...]"),
+        (make("Gather", 8), ("[2..5,?,7]", "[?,3]", constant(1)), "[2..5,?,3,7]"),
+        (make("Gather", 8), ("[2..5,?,7]", "[]", constant(-1)), "[2..5,?]"),
+        (make("Gather", 8), ("[2,3]", "[4]", make_type("[]", "i64")), "[?,?]"),
+        (make("Gather", 8, batch_dims=1), ("[2..5,3]", "[..4,6]", constant(1)), "[2..4,6]"),
+        (make("Gather", 8), ("[...]", "[4]", constant(0)), "[...]"),
+        (make("Gather", 8), ("[2]", "[...]", constant(0)), "[...]"),
         (make("GatherElements", 6, axis=0), ("[2,3]", "[...]"), "[?,3]"),
         (make("GatherElements", 6, axis=0), ("[...]", "[4,?]"), "[4,?]"),
         (make("GatherElements", 6, axis=-2), ("[9,?,2..]", "[?,3,..5]"), "[9,3,2..5]"),
@@ -262,14 +262,14 @@ def test_attributes() -> None:
 )
 def test_dynamic_shapes(operator: Op, types: tuple[str | TensorType, ...], expected: str) -> None:
     kinds = ("f32", "i64")
-    inputs = [type_ if isinstance(type_, TensorType) else typed(type_, kinds[i]) for i, type_ in enumerate(types)]
+    inputs = [type_ if isinstance(type_, TensorType) else make_type(type_, kinds[i]) for i, type_ in enumerate(types)]
     assert str(operator.infer(*inputs).shape) == expected
 
 
 def test_bounds_pass_through() -> None:
     lower, upper = np.array([1, 5, 0]), np.array([1, 9, 2**63 - 1])
-    data = typed("[3]", "i64").with_bounds(lower, upper)
-    inputs = [data, known([-1, 1]), known(0)]
+    data = make_type("[3]", "i64").with_bounds(lower, upper)
+    inputs = [data, constant([-1, 1]), constant(0)]
     operator = make("Gather", 8)
     (output,) = with_known_values(operator, inputs, [operator.infer(*inputs)])
     assert output.bounds is not None
@@ -278,31 +278,31 @@ def test_bounds_pass_through() -> None:
 
 def test_constant_indices_are_checked() -> None:
     error, warning = ("IR701", "error", "indices"), ("IR702", "warning", "indices")
-    data = typed("[2,3]")
+    data = make_type("[2,3]")
     for operator, indices, axis, expected in [
-        (make("Gather", 7), known([0, 3]), known(1), [error]),
-        (make("Gather", 7), known([0, -1]), known(1), [warning]),
-        (make("Gather", 7), known([0, 2]), known(-1), []),
-        (make("Gather", 1), known([-3]), known(0), [error]),
-        (make("Gather", 8), known([9, -9]), known(0), [("IR701", "warning", "indices")]),
-        (make("Gather", 8), known([1, -2]), known(0), []),
-        (make("Gather", 8, out_of_range="error"), known([9, -9]), known(0), [error]),
-        (make("Gather", 7), typed("[2]", "i64"), known(0), []),
-        (make("Gather", 7), known([5]), typed("[]", "i64"), []),
+        (make("Gather", 7), constant([0, 3]), constant(1), [error]),
+        (make("Gather", 7), constant([0, -1]), constant(1), [warning]),
+        (make("Gather", 7), constant([0, 2]), constant(-1), []),
+        (make("Gather", 1), constant([-3]), constant(0), [error]),
+        (make("Gather", 8), constant([9, -9]), constant(0), [("IR701", "warning", "indices")]),
+        (make("Gather", 8), constant([1, -2]), constant(0), []),
+        (make("Gather", 8, out_of_range="error"), constant([9, -9]), constant(0), [error]),
+        (make("Gather", 7), make_type("[2]", "i64"), constant(0), []),
+        (make("Gather", 7), constant([5]), make_type("[]", "i64"), []),
     ]:
-        assert told(operator.check_values(data, indices, axis)) == expected
+        assert error_facts(operator.check_values(data, indices, axis)) == expected
     for operator, indices, expected in [
-        (make("GatherElements", 6, axis=-1), known([[0, 3], [1, 1]]), [error]),
-        (make("GatherElements", 6, axis=-1), known([[0, 2], [1, -1]]), [warning]),
-        (make("GatherElements", 6, axis=0), known([[0, 1, 1]]), []),
-        (make("GatherND", 5), known([[0, 3], [2, 0]]), [error, error]),
-        (make("GatherND", 5), known([[0, -1]]), [warning]),
-        (make("GatherND", 8), known([[0, -1]]), []),
-        (make("GatherND", 8), typed("[1,2]", "i64"), []),
+        (make("GatherElements", 6, axis=-1), constant([[0, 3], [1, 1]]), [error]),
+        (make("GatherElements", 6, axis=-1), constant([[0, 2], [1, -1]]), [warning]),
+        (make("GatherElements", 6, axis=0), constant([[0, 1, 1]]), []),
+        (make("GatherND", 5), constant([[0, 3], [2, 0]]), [error, error]),
+        (make("GatherND", 5), constant([[0, -1]]), [warning]),
+        (make("GatherND", 8), constant([[0, -1]]), []),
+        (make("GatherND", 8), make_type("[1,2]", "i64"), []),
     ]:
-        assert told(operator.check_values(data, indices)) == expected
-    assert make("GatherND", 8).check_values(typed("[...]"), known([[0]])) == []
-    assert told(make("GatherND", 8).check_values(typed("[?,3]"), known([[9, 0], [0, 9]]))) == [error]
+        assert error_facts(operator.check_values(data, indices)) == expected
+    assert make("GatherND", 8).check_values(make_type("[...]"), constant([[0]])) == []
+    assert error_facts(make("GatherND", 8).check_values(make_type("[?,3]"), constant([[9, 0], [0, 9]]))) == [error]
 
 
 def test_only_indices_are_decoded() -> None:
@@ -310,9 +310,9 @@ def test_only_indices_are_decoded() -> None:
         raise AssertionError("data was decoded")
 
     data = TensorType(ElementType.f32, Shape([2, 3]), refuse)
-    assert make("Gather", 7).check_values(data, known([0]), known(0)) == []
-    assert make("GatherElements", 6, axis=0).check_values(data, known([[0, 0, 0]])) == []
-    assert make("GatherND", 8).check_values(data, known([[0]])) == []
+    assert make("Gather", 7).check_values(data, constant([0]), constant(0)) == []
+    assert make("GatherElements", 6, axis=0).check_values(data, constant([[0, 0, 0]])) == []
+    assert make("GatherND", 8).check_values(data, constant([[0]])) == []
 
 
 def test_memory_follows_the_output() -> None:
@@ -334,7 +334,7 @@ def test_memory_follows_the_output() -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8])
-def test_short_indices_of_an_axis_that_is_longer_than_they_reach(dtype: type) -> None:
+def test_short_indices_on_a_longer_axis(dtype: type) -> None:
     """-56 as an unsigned number of 8 bits is 200, which must not be taken for one."""
     data = np.arange(230, dtype=np.float32)
     indices = np.array([-128, -56, -1, 0, 127] if dtype is np.int8 else [0, 127, 200, 255 - 26], dtype)
@@ -347,9 +347,9 @@ def test_short_indices_of_an_axis_that_is_longer_than_they_reach(dtype: type) ->
 
 
 @pytest.mark.parametrize("index", [0, 2, -1, -3])
-def test_one_slice_of_data_that_lies_in_another_order(index: int) -> None:
+def test_slice_of_data_in_another_order(index: int) -> None:
     data = np.arange(24, dtype=np.float32).reshape(4, 3, 2).transpose(1, 2, 0)
-    take = make("Gather", 8).kernel(typed("3,2,4"), known(index), known(0))
+    take = make("Gather", 8).kernel(make_type("3,2,4"), constant(index), constant(0))
     actual = take(data, np.array(index), np.array(0))
     np.testing.assert_array_equal(actual, data[index])
     assert actual.flags.c_contiguous
@@ -365,7 +365,7 @@ def test_one_element_of_a_vector_is_an_array(element_type: str, index: int) -> N
     data = np.arange(1, 6, dtype=np.uint8).view(dtype) if element_type == "nf4" else np.arange(1, 6).astype(dtype)
     expected = data[index] if -5 <= index < 5 else None
     operator = make("Gather", 8)
-    kernel = operator.kernel(typed("5", element_type), typed("", "i64"), known(0))
+    kernel = operator.kernel(make_type("5", element_type), make_type("", "i64"), constant(0))
     for take in (kernel, operator.evaluate):
         result = take(data, np.array(index), np.array(0))
         assert isinstance(result, np.ndarray)

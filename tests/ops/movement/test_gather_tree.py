@@ -1,4 +1,4 @@
-"""GatherTree against the pseudocode of its specification, and everything it says about wrong shapes and values."""
+"""GatherTree against the pseudocode of its specification, and its errors for wrong shapes and values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ir_exec.types import Array, ElementType
 from tests.helpers.chunks import in_chunks
 from tests.helpers.facts import facts, naming
 from tests.helpers.operators import make, run
-from tests.helpers.values import typed
+from tests.helpers.values import make_type
 
 
 @st.composite
@@ -54,7 +54,7 @@ def test_GatherTree_is_the_pseudocode_of_its_specification(case: tuple[Array, Ar
     assert np.array_equal(run(make("GatherTree", 1), step_ids, parent_ids, max_seq_len, end_token), expected)
 
 
-def test_parents_that_are_no_beams() -> None:
+def test_parents_without_beams() -> None:
     steps = np.zeros((3, 2, 2), np.int32)
     parents = np.zeros_like(steps)
     parents[1, 1, 0] = 2
@@ -67,7 +67,7 @@ def test_parents_that_are_no_beams() -> None:
     assert operator.evaluate(steps, parents, lengths, end)[:, 1].tolist() == [[0, 0], [9, 9], [9, 9]]
 
 
-def test_a_parent_that_is_no_number_is_no_beam() -> None:
+def test_nan_parent_is_no_beam() -> None:
     steps, lengths = np.zeros((3, 1, 2), np.float32), np.array([3], np.float32)
     parents = np.array([0, 0, np.nan, 0, 0, 0], np.float32).reshape(3, 1, 2)
     with pytest.raises(EvaluationError) as caught, np.errstate(all="ignore"):
@@ -108,5 +108,5 @@ def test_GatherTree_shapes_that_contradict() -> None:
         (("[4,2,3]", "[4,2,3]", "[2]", "[1]"), "end_token"),
     ]:
         with pytest.raises(ShapeError) as caught:
-            operator.infer(*(typed(shape, "i32") for shape in shapes))
+            operator.infer(*(make_type(shape, "i32") for shape in shapes))
         assert caught.value.location.port == port

@@ -1,4 +1,4 @@
-"""Concat and the splits: what is inferred where little is known, and what is said about parts that cannot be."""
+"""Concat and the splits: inference with little information, and errors for impossible parts."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from tests.conformance.oracle import Oracle, Refused
 from tests.helpers.drawing import draw_data, draw_shape, draw_wider
 from tests.helpers.facts import fault_with, mentions, naming
 from tests.helpers.network_text import NetworkText
-from tests.helpers.operators import assert_holds, inferred, make, outputs
-from tests.helpers.values import known, typed
+from tests.helpers.operators import assert_holds, infer_types, make, outputs
+from tests.helpers.values import constant, make_type
 
 SPLIT, VARIADIC_SPLIT = make("Split", 1, num_splits=2), make("VariadicSplit", 1)
 
 
 def shapes(operator: Op, *types: TensorType) -> str:
-    return " ".join(str(output.shape) for output in inferred(operator, *types))
+    return " ".join(str(output.shape) for output in infer_types(operator, *types))
 
 
 # What OpenVINO 2026.4.1 infers.
@@ -40,13 +40,13 @@ def shapes(operator: Op, *types: TensorType) -> str:
     ],
 )
 def test_Concat_of_dynamic_shapes(axis: int, inputs: list[str], expected: str) -> None:
-    assert shapes(make("Concat", 1, axis=axis), *[typed(shape) for shape in inputs]) == expected
+    assert shapes(make("Concat", 1, axis=axis), *[make_type(shape) for shape in inputs]) == expected
 
 
 def test_Concat_knows_bounds() -> None:
-    size = make("ShapeOf", 1).infer(typed("[2..5]"))
+    size = make("ShapeOf", 1).infer(make_type("[2..5]"))
     operator = make("Concat", 1, axis=0)
-    types = [size, known([7]), make("ShapeOf", 1).infer(typed("[?]"))]
+    types = [size, constant([7]), make("ShapeOf", 1).infer(make_type("[?]"))]
     (output,) = with_known_values(operator, types, [operator.infer(*types)])
     lower, upper = output.bounds
     assert lower.tolist() == [2, 7, 0]
@@ -55,30 +55,30 @@ def test_Concat_knows_bounds() -> None:
 
 def test_Concat_takes_the_known_element_type() -> None:
     unknown = TensorType(ElementType.dynamic, Shape([1]))
-    assert str(make("Concat", 1, axis=0).infer(unknown, typed("[2]", "f16"))) == "f16[3]"
+    assert str(make("Concat", 1, axis=0).infer(unknown, make_type("[2]", "f16"))) == "f16[3]"
 
 
 @pytest.mark.parametrize(
     ("operator", "types", "expected"),
     [
-        (SPLIT, ["[?,3]", known(0)], "[?,3] [?,3]"),
-        (SPLIT, ["[2,3]", typed("[]", "i64")], "[?,?] [?,?]"),
-        (SPLIT, ["[...]", known(0)], "[...] [...]"),
-        (VARIADIC_SPLIT, ["[?,2]", known(0), known([1, 2])], "[1,2] [2,2]"),
-        (VARIADIC_SPLIT, ["[3..8,2]", known(0), known([1, 2])], "[1,2] [2,2]"),
-        (VARIADIC_SPLIT, ["[6,2]", typed("[]", "i64"), known([1, 2])], "[?,?] [?,?]"),
-        (VARIADIC_SPLIT, ["[...]", known(0), known([1, 2])], "[...] [...]"),
+        (SPLIT, ["[?,3]", constant(0)], "[?,3] [?,3]"),
+        (SPLIT, ["[2,3]", make_type("[]", "i64")], "[?,?] [?,?]"),
+        (SPLIT, ["[...]", constant(0)], "[...] [...]"),
+        (VARIADIC_SPLIT, ["[?,2]", constant(0), constant([1, 2])], "[1,2] [2,2]"),
+        (VARIADIC_SPLIT, ["[3..8,2]", constant(0), constant([1, 2])], "[1,2] [2,2]"),
+        (VARIADIC_SPLIT, ["[6,2]", make_type("[]", "i64"), constant([1, 2])], "[?,?] [?,?]"),
+        (VARIADIC_SPLIT, ["[...]", constant(0), constant([1, 2])], "[...] [...]"),
         # Narrower than OpenVINO's 1..4, ?, ?.
-        (SPLIT, ["[3..9,3]", known(0)], "[2..4,3] [2..4,3]"),
-        (VARIADIC_SPLIT, ["[3..8,2]", known(0), known([1, -1])], "[1,2] [2..7,2]"),
-        (VARIADIC_SPLIT, ["[6,2]", known(0), typed("[2]", "i64")], "[..6,2] [..6,2]"),
+        (SPLIT, ["[3..9,3]", constant(0)], "[2..4,3] [2..4,3]"),
+        (VARIADIC_SPLIT, ["[3..8,2]", constant(0), constant([1, -1])], "[1,2] [2..7,2]"),
+        (VARIADIC_SPLIT, ["[6,2]", constant(0), make_type("[2]", "i64")], "[..6,2] [..6,2]"),
         # One type for as many outputs as there turn out to be.
-        (VARIADIC_SPLIT, ["[6,2]", known(0), typed("[?]", "i64")], "[..6,2]"),
-        (VARIADIC_SPLIT, ["[...]", known(0), typed("[...]", "i64")], "[...]"),
+        (VARIADIC_SPLIT, ["[6,2]", constant(0), make_type("[?]", "i64")], "[..6,2]"),
+        (VARIADIC_SPLIT, ["[...]", constant(0), make_type("[...]", "i64")], "[...]"),
     ],
 )
 def test_parts_of_dynamic_shapes(operator: Op, types: list[str | TensorType], expected: str) -> None:
-    assert shapes(operator, *[typed(type_) if isinstance(type_, str) else type_ for type_ in types]) == expected
+    assert shapes(operator, *[make_type(type_) if isinstance(type_, str) else type_ for type_ in types]) == expected
 
 
 @pytest.mark.parametrize(
@@ -103,56 +103,56 @@ def test_parts_of_dynamic_shapes(operator: Op, types: list[str | TensorType], ex
             "IR501",
             fault_with("inputs[2]", "[2]", "inputs[1]", actual=1, expected=2),
         ),
-        (SPLIT, ["[3,1]", known(0)], "IR505", fault_with("axis", 0, "data", actual=3, expected=mentions(2))),
-        (SPLIT, ["[1..1,3]", known(0)], "IR505", fault_with("axis", 0, "data", actual=1, expected=mentions(2))),
-        (SPLIT, ["[2,3]", known([0])], "IR501", fault_with("axis", "[1]", actual=1, expected=0)),
-        (SPLIT, ["[2,3]", known(-3)], "IR503", fault_with("axis", 2, actual=-3, expected="-2 to 1")),
+        (SPLIT, ["[3,1]", constant(0)], "IR505", fault_with("axis", 0, "data", actual=3, expected=mentions(2))),
+        (SPLIT, ["[1..1,3]", constant(0)], "IR505", fault_with("axis", 0, "data", actual=1, expected=mentions(2))),
+        (SPLIT, ["[2,3]", constant([0])], "IR501", fault_with("axis", "[1]", actual=1, expected=0)),
+        (SPLIT, ["[2,3]", constant(-3)], "IR503", fault_with("axis", 2, actual=-3, expected="-2 to 1")),
         (
             VARIADIC_SPLIT,
-            ["[6,2]", known(0), known([-1, -1])],
+            ["[6,2]", constant(0), constant([-1, -1])],
             "IR505",
             fault_with("split_lengths", actual="[-1, -1]", expected=mentions(-1)),
         ),
         (
             VARIADIC_SPLIT,
-            ["[6,2]", known(0), known([-2, 8])],
+            ["[6,2]", constant(0), constant([-2, 8])],
             "IR505",
             fault_with("split_lengths", actual="[-2, 8]", expected=mentions(-1)),
         ),
         (
             VARIADIC_SPLIT,
-            ["[6,2]", known(0), known([1, 2])],
+            ["[6,2]", constant(0), constant([1, 2])],
             "IR505",
             fault_with("split_lengths", "[1, 2]", "axis", actual=3, expected=6),
         ),
         # OpenVINO takes this for a part of any length.
         (
             VARIADIC_SPLIT,
-            ["[6,2]", known(0), known([-1, 7])],
+            ["[6,2]", constant(0), constant([-1, 7])],
             "IR505",
             fault_with("split_lengths", "[-1, 7]", "axis", actual=7, expected=6),
         ),
         (
             VARIADIC_SPLIT,
-            ["[3..8,2]", known(0), known([1, 1])],
+            ["[3..8,2]", constant(0), constant([1, 1])],
             "IR505",
             fault_with("split_lengths", "[1, 1]", "axis", actual=2, expected="3..8"),
         ),
         (
             VARIADIC_SPLIT,
-            ["[6,2]", known([0, 1]), known(6)],
+            ["[6,2]", constant([0, 1]), constant(6)],
             "IR501",
             fault_with("axis", actual="[2]", expected=mentions("[1]")),
         ),
         (
             VARIADIC_SPLIT,
-            ["[6,2]", known(0), typed("[70000]", "i64")],
+            ["[6,2]", constant(0), make_type("[70000]", "i64")],
             "IR505",
             fault_with(70000, 65536),
         ),
         (
             VARIADIC_SPLIT,
-            ["[6,2]", known(0), known(6)],
+            ["[6,2]", constant(0), constant(6)],
             "IR501",
             fault_with("split_lengths", "[]", actual=0, expected=1),
         ),
@@ -160,7 +160,7 @@ def test_parts_of_dynamic_shapes(operator: Op, types: list[str | TensorType], ex
 )
 def test_parts_that_cannot_be(operator: Op, types: list[str | TensorType], code: str, fault: fault_with) -> None:
     with pytest.raises(ShapeError) as caught:
-        operator.infer(*[typed(type_) if isinstance(type_, str) else type_ for type_ in types])
+        operator.infer(*[make_type(type_) if isinstance(type_, str) else type_ for type_ in types])
     assert (caught.value.code, caught.value) == (code, fault)
 
 
@@ -187,7 +187,7 @@ def test_attributes_and_types() -> None:
     with pytest.raises(InvalidAttributeError, match=naming("axis")):
         make("Concat", 1)
     with pytest.raises(ElementTypeError, match="f16"):
-        make("Concat", 1, axis=0).check_inputs([typed("[1]"), typed("[1]", "f16")], raise_error)
+        make("Concat", 1, axis=0).check_inputs([make_type("[1]"), make_type("[1]", "f16")], raise_error)
 
 
 @st.composite
@@ -228,13 +228,13 @@ def test_Split_makes_equal_parts(case: tuple[Array, int, list[int]], count: int,
     operator, arrays = make("Split", 1, num_splits=count), [array, np.array(axis)]
     for part, expected in zip(outputs(operator, *arrays), np.split(array, count, axis), strict=True):
         assert np.array_equal(part, expected)
-    along = data.draw(st.sampled_from([TensorType.of(arrays[1]), typed("[]", "i64")]))
+    along = data.draw(st.sampled_from([TensorType.of(arrays[1]), make_type("[]", "i64")]))
     assert_holds(operator, [TensorType(ElementType.i32, draw_wider(data.draw, array.shape)), along], arrays)
 
 
 @pytest.mark.parametrize(("ports", "count"), [(2, 3), (4, 3), (1, 2), (3, 2)])
 @pytest.mark.parametrize("shape", ["?", "static", "..."])
-def test_another_number_of_parts_than_outputs_is_an_error(ports: int, count: int, shape: str) -> None:
+def test_wrong_number_of_parts_is_an_error(ports: int, count: int, shape: str) -> None:
     net = NetworkText()
     lengths = net.parameter(str(count) if shape == "static" else shape, "i64")
     parts = net.outputs(ports, "VariadicSplit", net.parameter("?,6"), net.const(np.array(1)), lengths)
@@ -267,7 +267,7 @@ def test_the_number_of_parts_may_come_of_a_run(shape: str) -> None:
 
 
 @pytest.mark.parametrize("type", ["VariadicSplit", "Split"])
-def test_more_outputs_than_parts_are_refused_when_the_file_is_read(type: str) -> None:
+def test_surplus_outputs_are_refused_on_reading(type: str) -> None:
     net = NetworkText()
     lengths = [net.const(np.array([2, -1]))] if type == "VariadicSplit" else []
     attributes = {} if lengths else {"num_splits": 2}
@@ -280,7 +280,7 @@ def test_more_outputs_than_parts_are_refused_when_the_file_is_read(type: str) ->
     assert error.value.location.port == "output[2]"
 
 
-def test_parts_that_no_port_is_declared_for_are_left_out_as_in_openvino(oracle: Oracle) -> None:
+def test_undeclared_parts_are_dropped_like_openvino(oracle: Oracle) -> None:
     net = NetworkText()
     parts = net.outputs(2, "VariadicSplit", net.parameter("6"), net.const(np.array(0)), net.const(np.array([2, -1, 1])))
     for part in parts:
@@ -301,7 +301,7 @@ def test_no_parts_of_no_elements() -> None:
 
 
 @pytest.mark.parametrize("axis", [1, -1])
-def test_what_is_known_of_a_split_is_used_once(axis: int) -> None:
+def test_split_facts_are_used_once(axis: int) -> None:
     data = np.arange(24.0).reshape(4, 6)
     for operator, numbers in (
         (make("Split", 1, num_splits=3), [np.array(axis)]),

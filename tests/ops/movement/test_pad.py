@@ -13,7 +13,7 @@ from tests.conformance.compare import type_faults
 from tests.conformance.oracle import Oracle, Refused
 from tests.helpers.facts import fault_with
 from tests.helpers.network_text import NetworkText
-from tests.helpers.values import between, ints, known, typed
+from tests.helpers.values import between, constant, ints, make_type
 
 I64_MIN, I64_MAX = -(2**63), 2**63 - 1
 
@@ -21,25 +21,25 @@ I64_MIN, I64_MAX = -(2**63), 2**63 - 1
 @pytest.mark.parametrize(
     ("data", "begin", "end", "expected"),
     [
-        ("?,?", known([1, -1]), known([2, -5]), "3..,?"),
-        ("2..5,3..9", known([1, -1]), known([2, -5]), "5..8,..3"),
-        ("1..,..4", known([1, -1]), known([2, -5]), "4..,0"),
-        ("...", known([1, -1]), known([2, -5]), "..."),
-        ("3,4", TensorType(ElementType.i64, Shape([2])), known([0, 0]), "?,?"),
-        ("4", between([2], [5]), known([2]), "8..11"),
-        ("4", between([0], [I64_MAX]), known([2]), "6.."),
-        ("4", between([3], [I64_MAX]), known([2]), "9.."),
-        ("9..", known([0]), between([I64_MIN], [20]), "9.."),
-        ("9..", between([I64_MIN], [20]), known([-2]), "7.."),
+        ("?,?", constant([1, -1]), constant([2, -5]), "3..,?"),
+        ("2..5,3..9", constant([1, -1]), constant([2, -5]), "5..8,..3"),
+        ("1..,..4", constant([1, -1]), constant([2, -5]), "4..,0"),
+        ("...", constant([1, -1]), constant([2, -5]), "..."),
+        ("3,4", TensorType(ElementType.i64, Shape([2])), constant([0, 0]), "?,?"),
+        ("4", between([2], [5]), constant([2]), "8..11"),
+        ("4", between([0], [I64_MAX]), constant([2]), "6.."),
+        ("4", between([3], [I64_MAX]), constant([2]), "9.."),
+        ("9..", constant([0]), between([I64_MIN], [20]), "9.."),
+        ("9..", between([I64_MIN], [20]), constant([-2]), "7.."),
         ("4", between([I64_MIN], [20]), between([I64_MIN], [20]), "4..44"),
-        ("4", between([I64_MIN], [0]), known([0]), "..4"),
-        ("4", between([I64_MIN], [-3]), known([0]), "..1"),
-        ("3,4", known([-2, 0]), known([-2, 0]), "0,4"),
-        ("?", known([I64_MAX]), known([I64_MAX]), str(I64_MAX)),
+        ("4", between([I64_MIN], [0]), constant([0]), "..4"),
+        ("4", between([I64_MIN], [-3]), constant([0]), "..1"),
+        ("3,4", constant([-2, 0]), constant([-2, 0]), "0,4"),
+        ("?", constant([I64_MAX]), constant([I64_MAX]), str(I64_MAX)),
     ],
 )
 def test_shapes(data: str, begin: TensorType, end: TensorType, expected: str) -> None:
-    assert Pad(pad_mode="constant").infer(typed(data), begin, end) == typed(expected)
+    assert Pad(pad_mode="constant").infer(make_type(data), begin, end) == make_type(expected)
 
 
 @pytest.mark.parametrize(
@@ -72,26 +72,24 @@ def test_shapes(data: str, begin: TensorType, end: TensorType, expected: str) ->
         ),
     ],
 )
-def test_more_pads_than_there_are_elements_to_copy(
-    mode: str, size: int, begin: int, end: int, port: str, fault: fault_with
-) -> None:
+def test_more_pads_than_elements(mode: str, size: int, begin: int, end: int, port: str, fault: fault_with) -> None:
     layer = Pad.parse({"pad_mode": mode}, raise_error)
     assert layer is not None
     with pytest.raises(ShapeError) as inferred:
-        layer.infer(typed(f"..{size}"), known([begin]), known([end]))
+        layer.infer(make_type(f"..{size}"), constant([begin]), constant([end]))
     assert (inferred.value.code, inferred.value.location.port, inferred.value) == ("IR505", port, fault)
     with pytest.raises(EvaluationError) as evaluated:
         layer.evaluate(np.zeros(size, np.float32), ints(begin), ints(end))
     assert (evaluated.value.code, evaluated.value.location.port, evaluated.value) == ("IR704", port, fault)
     # Nothing is wrong where the axis may be longer.
-    layer.infer(typed("?"), known([begin]), known([end]))
+    layer.infer(make_type("?"), constant([begin]), constant([end]))
 
 
 @pytest.mark.parametrize("mode", ["edge", "reflect", "symmetric"])
 def test_empty_axes_without_pads(mode: str) -> None:
     layer = Pad.parse({"pad_mode": mode}, raise_error)
     assert layer is not None
-    assert layer.infer(typed("0,3"), known([0, 1]), known([0, -1])) == typed("0,3")
+    assert layer.infer(make_type("0,3"), constant([0, 1]), constant([0, -1])) == make_type("0,3")
     assert layer.evaluate(np.zeros((0, 3), np.float32), ints(0, 1), ints(0, -1)).shape == (0, 3)
     assert layer.evaluate(np.zeros((0, 3), np.float32), ints(-1, 1), ints(-1, -1)).shape == (0, 3)
 
@@ -100,28 +98,28 @@ def test_empty_axes_without_pads(mode: str) -> None:
     ("inputs", "error", "code", "port", "fault"),
     [
         (
-            [typed("2,3"), known([0]), known([0, 0])],
+            [make_type("2,3"), constant([0]), constant([0, 0])],
             ShapeError,
             "IR502",
             "pads_begin",
             fault_with("data", "pads_begin", actual="2 and 1", expected="equal dims"),
         ),
         (
-            [typed("2"), known([0]), TensorType.of(np.array(0))],
+            [make_type("2"), constant([0]), TensorType.of(np.array(0))],
             ShapeError,
             "IR501",
             "pads_end",
             fault_with("pads_end", "[]", actual=0, expected=1),
         ),
         (
-            [typed("2"), known([0]), known([0]), typed("1")],
+            [make_type("2"), constant([0]), constant([0]), make_type("1")],
             ShapeError,
             "IR501",
             "pad_value",
             fault_with("pad_value", "[1]", actual=1, expected=0),
         ),
         (
-            [typed("2"), known([0]), known([0]), TensorType.of(np.array(1))],
+            [make_type("2"), constant([0]), constant([0]), TensorType.of(np.array(1))],
             ElementTypeError,
             "IR402",
             "pad_value",
@@ -143,13 +141,15 @@ def test_modes() -> None:
         assert raised.value.code == code
 
 
-def test_a_value_that_the_mode_has_no_use_for() -> None:
-    output_type = Pad(pad_mode="edge").infer(typed("2"), known([1]), known([0]), TensorType.of(np.array([1, 2])))
-    assert output_type == typed("3")
+def test_pad_value_unused_by_mode() -> None:
+    output_type = Pad(pad_mode="edge").infer(
+        make_type("2"), constant([1]), constant([0]), TensorType.of(np.array([1, 2]))
+    )
+    assert output_type == make_type("3")
 
 
 def test_nothing_between_is_larger_than_data_and_output() -> None:
-    # 100,000 by 100,000 elements would stand between, were the axis that grows the first.
+    # 100,000 by 100,000 elements would be needed in between, if the growing axis were the first.
     data = np.zeros((1, 100_000), np.uint8)
     result = Pad(pad_mode="edge").evaluate(data, ints(99_999, 0), ints(0, -99_999))
     assert result.shape == (100_000, 1)
@@ -170,7 +170,7 @@ def test_element_types_that_openvino_cannot_pad(name: str) -> None:
 
 @pytest.mark.parametrize("data", ["1,?,16", "1,9..,16", "1,3..7,16", "1,4,16"])
 @pytest.mark.parametrize("other", ["?", "9..", "..30", "3..7"])
-def test_pads_up_to_a_size_keep_the_lower_bound_of_data(data: str, other: str, oracle: Oracle) -> None:
+def test_pads_keep_lower_bound_of_data(data: str, other: str, oracle: Oracle) -> None:
     net = NetworkText()
     size = net.op("ShapeOf", net.parameter(other), opset=3, output_type="i64")
     zero = net.const(ints(0))
@@ -190,8 +190,8 @@ def test_pads_up_to_a_size_keep_the_lower_bound_of_data(data: str, other: str, o
 def test_known_pads_are_placed_once(begin: list[int], end: list[int]) -> None:
     operator, data, value = Pad(pad_mode="constant"), np.arange(6.0).reshape(2, 3), np.array(7.0)
     pads = ints(*begin), ints(*end)
-    kernel = operator.kernel(TensorType.of(data), known(begin), known(end), typed("", "f64"))
+    kernel = operator.kernel(TensorType.of(data), constant(begin), constant(end), make_type("", "f64"))
     assert kernel != operator.evaluate
     np.testing.assert_array_equal(kernel(data, *pads, value), operator.evaluate(data, *pads, value), strict=True)
     np.testing.assert_array_equal(kernel(data, *pads), operator.evaluate(data, *pads), strict=True)
-    assert operator.kernel(TensorType.of(data), known(begin), typed("2")) == operator.evaluate
+    assert operator.kernel(TensorType.of(data), constant(begin), make_type("2")) == operator.evaluate

@@ -22,23 +22,27 @@ from ir_exec.ops.movement.rearrange import (
 )
 from ir_exec.types import TensorType
 from tests.helpers.facts import fault_with, mentions
-from tests.helpers.values import known, typed
+from tests.helpers.values import constant, make_type
 
 
 @pytest.mark.parametrize(
     ("operator", "inputs", "expected"),
     [
-        (DepthToSpace(block_size=2, mode="blocks_first"), (typed("?,6..13,2..3,?"),), "f32[?,2..3,4..6,?]"),
-        (SpaceToDepth(block_size=2, mode="depth_first"), (typed("1,2..3,3..7,?"),), "f32[1,8..12,2..3,?]"),
-        (BatchToSpace(), (typed("3..9,2..4"), known([1, 2]), known([0, 1]), known([0, 0])), "f32[2..4,3..7]"),
-        (BatchToSpace(), (typed("8,?"), known([1, 2]), known([0, 1]), known([0, 0])), "f32[4,?]"),
-        (BatchToSpace(), (typed("8,3"), known([1, 2]), typed("2", "i64"), known([0, 0])), "f32[4,?]"),
-        (SpaceToBatch(), (typed("2..3,?"), known([1, 4]), known([0, 1]), known([0, 4])), "f32[8..12,2..]"),
-        (SpaceToBatch(), (typed("2,3"), typed("2", "i64"), known([0, 1]), known([0, 4])), "f32[?,?]"),
-        (ShuffleChannels(group=4), (typed("2,5..7"),), None),
-        (ShuffleChannels(group=4), (typed("2,5..8"),), "f32[2,5..8]"),
-        (Col2Im(), (typed("1..2,8,?"), known([3, 4]), known([2, 2])), "f32[1..2,2,3,4]"),
-        (Col2Im(), (typed("8,?"), typed("2", "i64"), known([2, 2])), "f32[2,?,?]"),
+        (DepthToSpace(block_size=2, mode="blocks_first"), (make_type("?,6..13,2..3,?"),), "f32[?,2..3,4..6,?]"),
+        (SpaceToDepth(block_size=2, mode="depth_first"), (make_type("1,2..3,3..7,?"),), "f32[1,8..12,2..3,?]"),
+        (
+            BatchToSpace(),
+            (make_type("3..9,2..4"), constant([1, 2]), constant([0, 1]), constant([0, 0])),
+            "f32[2..4,3..7]",
+        ),
+        (BatchToSpace(), (make_type("8,?"), constant([1, 2]), constant([0, 1]), constant([0, 0])), "f32[4,?]"),
+        (BatchToSpace(), (make_type("8,3"), constant([1, 2]), make_type("2", "i64"), constant([0, 0])), "f32[4,?]"),
+        (SpaceToBatch(), (make_type("2..3,?"), constant([1, 4]), constant([0, 1]), constant([0, 4])), "f32[8..12,2..]"),
+        (SpaceToBatch(), (make_type("2,3"), make_type("2", "i64"), constant([0, 1]), constant([0, 4])), "f32[?,?]"),
+        (ShuffleChannels(group=4), (make_type("2,5..7"),), None),
+        (ShuffleChannels(group=4), (make_type("2,5..8"),), "f32[2,5..8]"),
+        (Col2Im(), (make_type("1..2,8,?"), constant([3, 4]), constant([2, 2])), "f32[1..2,2,3,4]"),
+        (Col2Im(), (make_type("8,?"), make_type("2", "i64"), constant([2, 2])), "f32[2,?,?]"),
     ],
 )
 def test_shapes_from_bounds(operator: Op, inputs: tuple[TensorType, ...], expected: str | None) -> None:
@@ -52,7 +56,7 @@ def test_shapes_from_bounds(operator: Op, inputs: tuple[TensorType, ...], expect
 @pytest.mark.parametrize("pad", ["valid", "same_upper"])
 def test_patches_of_images_of_unknown_size(pad: str) -> None:
     operator = ExtractImagePatches(sizes=(3, 2), strides=(2, 2), rates=(1, 2), auto_pad=pad)
-    output_type = operator.infer(typed("1,2,2..7,?"))
+    output_type = operator.infer(make_type("1,2,2..7,?"))
     # 2 to 7 rows hold 0 to 3 patches of 3 rows at steps of 2; padded, 1 to 4 begin in them.
     assert str(output_type) == ("f32[1,12,..3,?]" if pad == "valid" else "f32[1,12,1..4,?]")
 
@@ -60,36 +64,36 @@ def test_patches_of_images_of_unknown_size(pad: str) -> None:
 @pytest.mark.parametrize(
     ("operator", "inputs", "code", "fault"),
     [
-        (DepthToSpace(block_size=2, mode="blocks_first"), (typed("1,6,2,2"),), "IR505",
+        (DepthToSpace(block_size=2, mode="blocks_first"), (make_type("1,6,2,2"),), "IR505",
          fault_with("data", actual=6, expected=mentions(4))),
-        (DepthToSpace(mode="blocks_first"), (typed("1,6"),), "IR501",
+        (DepthToSpace(mode="blocks_first"), (make_type("1,6"),), "IR501",
          fault_with("data", actual=2, expected="3 or more")),
-        (SpaceToDepth(block_size=2, mode="blocks_first"), (typed("1,6,2,3"),), "IR505",
+        (SpaceToDepth(block_size=2, mode="blocks_first"), (make_type("1,6,2,3"),), "IR505",
          fault_with("axis", "data", actual=3, expected=mentions(2))),
-        (ShuffleChannels(group=3, axis=-1), (typed("1,6,2"),), "IR505",
+        (ShuffleChannels(group=3, axis=-1), (make_type("1,6,2"),), "IR505",
          fault_with("axis", "data", actual=2, expected=mentions(3))),
-        (ShuffleChannels(axis=3), (typed("1,6"),), "IR503", fault_with("axis", 2, actual=3, expected="-2 to 1")),
-        (BatchToSpace(), (typed("4,2"), known([1, 3]), known([0, 0]), known([0, 0])), "IR505",
+        (ShuffleChannels(axis=3), (make_type("1,6"),), "IR503", fault_with("axis", 2, actual=3, expected="-2 to 1")),
+        (BatchToSpace(), (make_type("4,2"), constant([1, 3]), constant([0, 0]), constant([0, 0])), "IR505",
          fault_with("data", actual=4, expected=mentions(3))),
-        (BatchToSpace(), (typed("4,2"), known([1, 2]), known([0, 3]), known([0, 2])), "IR505",
+        (BatchToSpace(), (make_type("4,2"), constant([1, 2]), constant([0, 3]), constant([0, 2])), "IR505",
          fault_with("crops_begin", "crops_end", "axis", 1, actual=5, expected="at most 4")),
-        (BatchToSpace(), (typed("4,2"), known([2, 2]), known([0, 0]), known([0, 0])), "IR505",
+        (BatchToSpace(), (make_type("4,2"), constant([2, 2]), constant([0, 0]), constant([0, 0])), "IR505",
          fault_with("block_shape", actual="[2, 2]", expected=mentions(1))),
-        (BatchToSpace(), (typed("4,2"), known([1, 0]), known([0, 0]), known([0, 0])), "IR505",
+        (BatchToSpace(), (make_type("4,2"), constant([1, 0]), constant([0, 0]), constant([0, 0])), "IR505",
          fault_with("block_shape", actual="[1, 0]", expected="numbers of 1 or more")),
-        (BatchToSpace(), (typed("4"), known([1]), known([0]), known([0])), "IR501",
+        (BatchToSpace(), (make_type("4"), constant([1]), constant([0]), constant([0])), "IR501",
          fault_with("data", actual=1, expected="2 or more")),
-        (SpaceToBatch(), (typed("4,2"), known([1, 2]), known([0, -2]), known([0, 0])), "IR505",
+        (SpaceToBatch(), (make_type("4,2"), constant([1, 2]), constant([0, -2]), constant([0, 0])), "IR505",
          fault_with("pads_begin", actual="[0, -2]", expected="numbers of 0 or more")),
-        (SpaceToBatch(), (typed("4,2"), known([1, 2]), known([0, 0, 0]), known([0, 0])), "IR502",
+        (SpaceToBatch(), (make_type("4,2"), constant([1, 2]), constant([0, 0, 0]), constant([0, 0])), "IR502",
          fault_with("data", "block_shape", "pads_begin", "pads_end", actual="[2] and [3]", expected="equal shapes")),
-        (Col2Im(), (typed("8,6"), known([3, 4]), known([2, 0])), "IR505",
+        (Col2Im(), (make_type("8,6"), constant([3, 4]), constant([2, 0])), "IR505",
          fault_with("kernel_size", actual="[2, 0]", expected="positive numbers")),
-        (Col2Im(), (typed("6,6"), known([3, 4]), known([2, 2])), "IR505",
+        (Col2Im(), (make_type("6,6"), constant([3, 4]), constant([2, 2])), "IR505",
          fault_with("data", actual=6, expected=mentions(4))),
-        (Col2Im(), (typed("8,7"), known([3, 4]), known([2, 2])), "IR502",
+        (Col2Im(), (make_type("8,7"), constant([3, 4]), constant([2, 2])), "IR502",
          fault_with("data", "image", actual="7 and 6", expected="equal dims")),
-        (Col2Im(), (typed("8,7"), known([3, 4, 5]), known([2, 2])), "IR502",
+        (Col2Im(), (make_type("8,7"), constant([3, 4, 5]), constant([2, 2])), "IR502",
          fault_with("output_size", 2, actual="2 and 3", expected="equal dims")),
     ],
 )  # fmt: skip

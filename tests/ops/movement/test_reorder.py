@@ -13,7 +13,7 @@ from ir_exec.errors import ElementTypeError, EvaluationError, IRError, ShapeErro
 from ir_exec.ops.movement.reorder import Reverse, ReverseSequence, Roll
 from ir_exec.types import ElementType, Shape, TensorType
 from tests.helpers.facts import fault_with, mentions
-from tests.helpers.values import ints, known, typed
+from tests.helpers.values import constant, ints, make_type
 
 CUBE = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
@@ -29,84 +29,84 @@ ONE = TensorType.of(np.array(1))
     ("infer", "error", "code", "port", "fault"),
     [
         (
-            lambda: Roll().infer(typed("2,3"), known([1]), ONE),
+            lambda: Roll().infer(make_type("2,3"), constant([1]), ONE),
             ShapeError,
             "IR501",
             "axes",
             fault_with("shift", actual="[1] and []", expected="equal shapes"),
         ),
         (
-            lambda: Roll().infer(typed("2,3"), known([1]), known([0, 1])),
+            lambda: Roll().infer(make_type("2,3"), constant([1]), constant([0, 1])),
             ShapeError,
             "IR502",
             "axes",
             fault_with("shift", actual="[1] and [2]", expected="equal shapes"),
         ),
         (
-            lambda: Roll().infer(typed("2,3"), typed("1,1"), known([0])),
+            lambda: Roll().infer(make_type("2,3"), make_type("1,1"), constant([0])),
             ShapeError,
             "IR501",
             "shift",
             fault_with("shift", "[1,1]", actual=2, expected="0 or 1"),
         ),
         (
-            lambda: Roll().infer(typed("2,3"), ONE, known([0, 2])),
+            lambda: Roll().infer(make_type("2,3"), ONE, constant([0, 2])),
             ShapeError,
             "IR503",
             None,
             fault_with(actual=2, expected="-2 to 1"),
         ),
         (
-            lambda: Reverse(mode="index").infer(typed("2,3"), known([-3])),
+            lambda: Reverse(mode="index").infer(make_type("2,3"), constant([-3])),
             ShapeError,
             "IR503",
             None,
             fault_with("axis", 2, actual=-3, expected="-2 to 1"),
         ),
         (
-            lambda: Reverse(mode="mask").infer(typed("2,3"), vector(3, ElementType.boolean)),
+            lambda: Reverse(mode="mask").infer(make_type("2,3"), vector(3, ElementType.boolean)),
             ShapeError,
             "IR502",
             "axis",
             fault_with("data", "axis", actual="2 and 3", expected="equal dims"),
         ),
         (
-            lambda: Reverse(mode="mask").infer(typed("2,3"), known([0, 1])),
+            lambda: Reverse(mode="mask").infer(make_type("2,3"), constant([0, 1])),
             ElementTypeError,
             "IR401",
             "axis",
             fault_with("axis", actual="i64", expected=mentions()),
         ),
         (
-            lambda: Reverse(mode="index").infer(typed("2,3"), vector(2, ElementType.boolean)),
+            lambda: Reverse(mode="index").infer(make_type("2,3"), vector(2, ElementType.boolean)),
             ElementTypeError,
             "IR401",
             "axis",
             fault_with("axis", actual="boolean", expected=mentions()),
         ),
         (
-            lambda: ReverseSequence().infer(typed("2"), known([1, 1])),
+            lambda: ReverseSequence().infer(make_type("2"), constant([1, 1])),
             ShapeError,
             "IR501",
             "data",
             fault_with("data", actual=1, expected="2 or more"),
         ),
         (
-            lambda: ReverseSequence().infer(typed("2,3"), known([1, 1, 1])),
+            lambda: ReverseSequence().infer(make_type("2,3"), constant([1, 1, 1])),
             ShapeError,
             "IR502",
             "seq_lengths",
             fault_with("batch_axis", "data", "seq_lengths", actual="2 and 3", expected="equal dims"),
         ),
         (
-            lambda: ReverseSequence(seq_axis=2).infer(typed("2,3"), known([1, 1])),
+            lambda: ReverseSequence(seq_axis=2).infer(make_type("2,3"), constant([1, 1])),
             ShapeError,
             "IR503",
             None,
             fault_with("seq_axis", actual=2, expected="-2 to 1"),
         ),
         (
-            lambda: ReverseSequence(batch_axis=-1).infer(typed("2,3"), known([1, 1, 1])),
+            lambda: ReverseSequence(batch_axis=-1).infer(make_type("2,3"), constant([1, 1, 1])),
             ShapeError,
             "IR503",
             None,
@@ -123,8 +123,8 @@ def test_errors(
 
 
 def test_the_length_of_the_sequences_tells_the_batch() -> None:
-    assert ReverseSequence().infer(typed("?,?"), vector(3)) == typed("3,?")
-    assert ReverseSequence().infer(typed("..."), vector(3)) == typed("...")
+    assert ReverseSequence().infer(make_type("?,?"), vector(3)) == make_type("3,?")
+    assert ReverseSequence().infer(make_type("..."), vector(3)) == make_type("...")
 
 
 def test_axes_that_come_at_run_time() -> None:
@@ -150,7 +150,7 @@ def test_reverse_is_a_view() -> None:
 
 
 @pytest.mark.parametrize("length", [-1, 4, float("nan"), float("inf"), -1.0, 4.0])
-def test_lengths_that_no_sequence_has(length: float) -> None:
+def test_impossible_sequence_lengths(length: float) -> None:
     data = np.zeros((2, 3), np.float32)
     with np.errstate(all="ignore"), pytest.raises(EvaluationError) as raised:
         ReverseSequence().evaluate(data, np.array([1, length]))

@@ -1,4 +1,4 @@
-"""The scatter family against plain loops, and everything it says about wrong shapes, element types and values."""
+"""The scatter family against plain loops, and its errors for wrong shapes, element types and values."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from ir_exec.ops import Op
 from ir_exec.types import Array, ElementType, Shape, TensorType
 from tests.helpers.drawing import INDEX_TYPES, draw_data, draw_indices, draw_shape, plain
 from tests.helpers.facts import facts, fault_with, naming
-from tests.helpers.operators import make, run, told
-from tests.helpers.values import known, typed
+from tests.helpers.operators import error_facts, make, run
+from tests.helpers.values import constant, make_type
 
 
 def reduce_exactly(reduction: str, values: list[int]) -> int:
@@ -41,7 +41,7 @@ def reduce_exactly(reduction: str, values: list[int]) -> int:
 
 
 @st.composite
-def updated(draw: st.DrawFn) -> tuple[Array, Array, Array, Array]:
+def elements_updates(draw: st.DrawFn) -> tuple[Array, Array, Array, Array]:
     shape = draw_shape(draw)
     axis = draw(st.integers(0, len(shape) - 1))
     indices_shape = draw_shape(draw, 0, 2) if shape[axis] else (0,)
@@ -51,7 +51,7 @@ def updated(draw: st.DrawFn) -> tuple[Array, Array, Array, Array]:
 
 
 @settings(max_examples=150)
-@given(updated())
+@given(elements_updates())
 def test_ScatterUpdate_is_a_loop(case: tuple[Array, Array, Array, Array]) -> None:
     data, indices, updates, axis = case
     position = int(axis) % data.ndim
@@ -63,7 +63,7 @@ def test_ScatterUpdate_is_a_loop(case: tuple[Array, Array, Array, Array]) -> Non
 
 
 @st.composite
-def scattered(draw: st.DrawFn) -> tuple[Array, Array, Array, Array]:
+def nd_updates(draw: st.DrawFn) -> tuple[Array, Array, Array, Array]:
     shape = draw_shape(draw)
     axis = draw(st.integers(0, len(shape) - 1))
     sizes = [draw(st.integers(0, size)) for size in shape]
@@ -79,7 +79,7 @@ def scattered(draw: st.DrawFn) -> tuple[Array, Array, Array, Array]:
 
 
 @settings(max_examples=200)
-@given(scattered(), st.sampled_from(["none", "sum", "prod", "min", "max", "mean"]), st.booleans())
+@given(nd_updates(), st.sampled_from(["none", "sum", "prod", "min", "max", "mean"]), st.booleans())
 def test_ScatterElementsUpdate_is_a_loop(
     case: tuple[Array, Array, Array, Array], reduction: str, use_init_val: bool
 ) -> None:
@@ -167,7 +167,7 @@ def test_slices_are_reduced_one_after_the_other(length: int, reduction: str) -> 
     assert np.array_equal(actual, expected)
 
 
-def test_elements_without_updates_stay_as_they_are() -> None:
+def test_elements_without_updates_are_unchanged() -> None:
     data = np.array([7, np.nan, -0.0, np.inf], np.float16)
     for reduction in ("none", "sum", "prod", "min", "max", "mean"):
         operator = make("ScatterElementsUpdate", 12, reduction=reduction, use_init_val=False)
@@ -177,7 +177,7 @@ def test_elements_without_updates_stay_as_they_are() -> None:
 
 
 def test_the_last_one_wins_however_indices_lie() -> None:
-    """NumPy goes through arrays in the order of memory where nobody minds."""
+    """NumPy iterates over arrays in the order of memory by default."""
     forward = np.tile([2, 0, 2, 1], 50)
     updates = np.arange(200, dtype=np.float32)
     expected = [197.0, 199.0, 198.0]
@@ -219,7 +219,7 @@ def test_no_index_is_too_far(index: int) -> None:
     assert not DATA.any()
 
 
-def test_negative_indices_where_the_specification_demands_an_error() -> None:
+def test_negative_indices_are_an_error_if_specified() -> None:
     for operator, indices, updates in [
         (make("ScatterUpdate", 3), np.array([-1]), DATA[:, :1]),
         (make("ScatterElementsUpdate", 3), np.array([[-1]], np.int8), DATA[:1, :1]),
@@ -236,89 +236,89 @@ def fault(operator: Op, *types: TensorType) -> tuple[str, IRError, str | None]:
 
 def test_ScatterUpdate_shapes_that_contradict() -> None:
     operator = make("ScatterUpdate", 3)
-    data, indices = typed("[2,3,4]"), typed("[5,6]", "i64")
-    assert fault(operator, data, indices, typed("[2,5,4]"), known(1)) == (
+    data, indices = make_type("[2,3,4]"), make_type("[5,6]", "i64")
+    assert fault(operator, data, indices, make_type("[2,5,4]"), constant(1)) == (
         "IR501",
         fault_with("updates", actual=3, expected="rank(indices) + rank(data) - 1 = 4"),
         "updates",
     )
-    assert fault(operator, data, indices, typed("[2,5,3,4]"), known(1)) == (
+    assert fault(operator, data, indices, make_type("[2,5,3,4]"), constant(1)) == (
         "IR502",
         fault_with(
             "updates", actual="[2,5,3,4]", expected="data.shape[:1] + indices.shape + data.shape[2:] = [2,5,6,4]"
         ),
         "updates",
     )
-    assert fault(operator, data, indices, typed("[...]"), known(3))[0] == "IR503"
-    assert fault(operator, data, indices, typed("[...]"), known([0, 1]))[0] == "IR502"
-    assert fault(operator, typed("[]"), indices, typed("[...]"), known(0))[0] == "IR501"
-    assert str(operator.infer(data, typed("[...]", "i64"), typed("[...]"), known(0)).shape) == "[2,3,4]"
-    assert str(operator.infer(typed("[?,3]"), indices, typed("[?,..9,6]"), known(1))) == "f32[?,3]"
+    assert fault(operator, data, indices, make_type("[...]"), constant(3))[0] == "IR503"
+    assert fault(operator, data, indices, make_type("[...]"), constant([0, 1]))[0] == "IR502"
+    assert fault(operator, make_type("[]"), indices, make_type("[...]"), constant(0))[0] == "IR501"
+    assert str(operator.infer(data, make_type("[...]", "i64"), make_type("[...]"), constant(0)).shape) == "[2,3,4]"
+    assert str(operator.infer(make_type("[?,3]"), indices, make_type("[?,..9,6]"), constant(1))) == "f32[?,3]"
 
 
 def test_ScatterElementsUpdate_shapes_that_contradict() -> None:
     operator = make("ScatterElementsUpdate", 12)
-    data = typed("[2,3]")
-    assert fault(operator, data, typed("[2,4]", "i64"), typed("[2,3]"), known(1)) == (
+    data = make_type("[2,3]")
+    assert fault(operator, data, make_type("[2,4]", "i64"), make_type("[2,3]"), constant(1)) == (
         "IR502",
         fault_with("indices", "updates", actual="[2,4] and [2,3]", expected="equal shapes"),
         "updates",
     )
-    assert fault(operator, data, typed("[2]", "i64"), typed("[2]"), known(1)) == (
+    assert fault(operator, data, make_type("[2]", "i64"), make_type("[2]"), constant(1)) == (
         "IR501",
         fault_with("indices", "[2]", "data", actual=1, expected=2),
         "indices",
     )
-    assert fault(operator, data, typed("[3,9]", "i64"), typed("[...]"), known(-1)) == (
+    assert fault(operator, data, make_type("[3,9]", "i64"), make_type("[...]"), constant(-1)) == (
         "IR502",
         fault_with("axis", 0, "indices", "data", actual=3, expected="at most 2"),
         "indices",
     )
-    assert fault(operator, data, typed("[...]", "i64"), typed("[4..,3]"), known(1))[0] == "IR502"
-    assert str(operator.infer(data, typed("[2,9]", "i64"), typed("[?,?]"), known(1))) == "f32[2,3]"
+    assert fault(operator, data, make_type("[...]", "i64"), make_type("[4..,3]"), constant(1))[0] == "IR502"
+    assert str(operator.infer(data, make_type("[2,9]", "i64"), make_type("[?,?]"), constant(1))) == "f32[2,3]"
 
 
 def test_ScatterNDUpdate_shapes_that_contradict() -> None:
     operator = make("ScatterNDUpdate", 15)
-    data = typed("[2,3]")
-    assert fault(operator, data, typed("[5,3]", "i64"), typed("[...]")) == (
+    data = make_type("[2,3]")
+    assert fault(operator, data, make_type("[5,3]", "i64"), make_type("[...]")) == (
         "IR505",
         fault_with("axis", "indices", actual=3, expected="at most rank(data) = 2"),
         "indices",
     )
-    assert fault(operator, data, typed("[5,1]", "i64"), typed("[5]")) == (
+    assert fault(operator, data, make_type("[5,1]", "i64"), make_type("[5]")) == (
         "IR501",
         fault_with("updates", "[5]", actual=1, expected="indices.shape[:-1] + data.shape[1:] = [5,3]"),
         "updates",
     )
-    assert fault(operator, data, typed("[5,1]", "i64"), typed("[4,3]")) == (
+    assert fault(operator, data, make_type("[5,1]", "i64"), make_type("[4,3]")) == (
         "IR502",
         fault_with("updates", actual="[4,3]", expected="indices.shape[:-1] + data.shape[1:] = [5,3]"),
         "updates",
     )
-    assert fault(operator, data, typed("[2]", "i64"), typed("[2]"))[0] == "IR501"
-    assert fault(operator, typed("[]"), typed("[2]", "i64"), typed("[...]"))[0] == "IR501"
-    assert fault(operator, data, typed("[]", "i64"), typed("[...]"))[2] == "indices"
+    assert fault(operator, data, make_type("[2]", "i64"), make_type("[2]"))[0] == "IR501"
+    assert fault(operator, make_type("[]"), make_type("[2]", "i64"), make_type("[...]"))[0] == "IR501"
+    assert fault(operator, data, make_type("[]", "i64"), make_type("[...]"))[2] == "indices"
     for updates in ("[]", "[1]", "[1,1]", "[?]", "[...]"):
-        assert str(operator.infer(data, typed("[2]", "i64"), typed(updates))) == "f32[2,3]"
-    assert str(operator.infer(data, typed("[5,?]", "i64"), typed("[7]"))) == "f32[2,3]"
+        assert str(operator.infer(data, make_type("[2]", "i64"), make_type(updates))) == "f32[2,3]"
+    assert str(operator.infer(data, make_type("[5,?]", "i64"), make_type("[7]"))) == "f32[2,3]"
 
 
 def test_element_types_that_no_reduction_takes() -> None:
     for name in ("string", "u1", "u3", "u6", "nf4"):
-        data, indices, updates = typed("[3]", name), typed("[2]", "i64"), typed("[2]", name)
-        error = fault(make("ScatterElementsUpdate", 12, reduction="sum"), data, indices, updates, known(0))
+        data, indices, updates = make_type("[3]", name), make_type("[2]", "i64"), make_type("[2]", name)
+        error = fault(make("ScatterElementsUpdate", 12, reduction="sum"), data, indices, updates, constant(0))
         assert error == ("IR401", fault_with("data", name, "reduction", "sum"), "data")
-        error = fault(make("ScatterNDUpdate", 15, reduction="min"), data, typed("[2,1]", "i64"), updates)
+        error = fault(make("ScatterNDUpdate", 15, reduction="min"), data, make_type("[2,1]", "i64"), updates)
         assert error == ("IR401", fault_with("data", name, "reduction", "min"), "data")
-        make("ScatterElementsUpdate", 12).infer(data, indices, updates, known(0))
+        make("ScatterElementsUpdate", 12).infer(data, indices, updates, constant(0))
     with pytest.raises(ElementTypeError, match=naming("data", "boolean", "reduction", "mean")):
         make("ScatterElementsUpdate", 12, reduction="mean").infer(
-            typed("[3]", "boolean"), typed("[2]", "i64"), typed("[2]", "boolean"), known(0)
+            make_type("[3]", "boolean"), make_type("[2]", "i64"), make_type("[2]", "boolean"), constant(0)
         )
 
 
-def test_an_axis_that_only_the_run_knows() -> None:
+def test_axis_known_at_run_time() -> None:
     axis, updates = np.array(0), np.zeros((1, 2), np.float32)
     with pytest.raises(EvaluationError) as caught:
         make("ScatterUpdate", 3).evaluate(DATA, np.array([0]), np.zeros((2, 1), np.float32), axis)
@@ -343,19 +343,19 @@ def test_attributes() -> None:
 
 
 def test_bounds_pass_through() -> None:
-    data = typed("[3]", "i64").with_bounds(np.array([1, 2, 3]), np.array([9, 2, 2**63 - 1]))
-    updates = typed("[1]", "i64").with_bounds(np.array([4]), np.array([5]))
+    data = make_type("[3]", "i64").with_bounds(np.array([1, 2, 3]), np.array([9, 2, 2**63 - 1]))
+    updates = make_type("[1]", "i64").with_bounds(np.array([4]), np.array([5]))
     for operator, others in [
-        (make("ScatterUpdate", 3), (known([1]), updates, known(0))),
-        (make("ScatterElementsUpdate", 12), (known([1]), updates, known(0))),
-        (make("ScatterNDUpdate", 15), (known([[1]]), updates)),
+        (make("ScatterUpdate", 3), (constant([1]), updates, constant(0))),
+        (make("ScatterElementsUpdate", 12), (constant([1]), updates, constant(0))),
+        (make("ScatterNDUpdate", 15), (constant([[1]]), updates)),
     ]:
         inputs = [data, *others]
         (output,) = with_known_values(operator, inputs, [operator.infer(*inputs)])
         assert output.bounds is not None
         assert [bound.tolist() for bound in output.bounds] == [[1, 4, 3], [9, 5, 2**63 - 1]]
     operator = make("ScatterNDUpdate", 15, reduction="sub")
-    inputs = [data, known([[1]]), updates]
+    inputs = [data, constant([[1]]), updates]
     (output,) = with_known_values(operator, inputs, [operator.infer(*inputs)])
     assert output.bounds is None
 
@@ -363,39 +363,41 @@ def test_bounds_pass_through() -> None:
 def test_constant_indices_are_checked() -> None:
     error, warning = ("IR701", "error", "indices"), ("IR702", "warning", "indices")
     info = ("IR703", "info", "indices")
-    data, updates = typed("[2,3]"), typed("[...]")
+    data, updates = make_type("[2,3]"), make_type("[...]")
     for operator, indices, axis, expected in [
-        (make("ScatterUpdate", 3), known([0, 3]), known(1), [error]),
-        (make("ScatterUpdate", 3), known([0, -1]), known(1), [error]),
-        (make("ScatterUpdate", 3), known([0, 2]), known(1), []),
-        (make("ScatterUpdate", 3), known([0, 2, 0]), known(1), [info]),
-        (make("ScatterUpdate", 3), typed("[3]", "i64"), known(1), []),
-        (make("ScatterUpdate", 3), known([7]), typed("[]", "i64"), []),
-        (make("ScatterElementsUpdate", 3), known([[-1]]), known(1), [error]),
-        (make("ScatterElementsUpdate", 3), known([[1, 1]]), known(1), [info]),
-        (make("ScatterElementsUpdate", 3), known([[1, 1]]), known(0), []),
-        (make("ScatterElementsUpdate", 12), known([[-1, 2]]), known(1), [info]),
-        (make("ScatterElementsUpdate", 12, reduction="sum"), known([[-1, 2]]), known(1), []),
-        (make("ScatterElementsUpdate", 12, reduction="sum"), known([[-4]]), known(1), [error]),
+        (make("ScatterUpdate", 3), constant([0, 3]), constant(1), [error]),
+        (make("ScatterUpdate", 3), constant([0, -1]), constant(1), [error]),
+        (make("ScatterUpdate", 3), constant([0, 2]), constant(1), []),
+        (make("ScatterUpdate", 3), constant([0, 2, 0]), constant(1), [info]),
+        (make("ScatterUpdate", 3), make_type("[3]", "i64"), constant(1), []),
+        (make("ScatterUpdate", 3), constant([7]), make_type("[]", "i64"), []),
+        (make("ScatterElementsUpdate", 3), constant([[-1]]), constant(1), [error]),
+        (make("ScatterElementsUpdate", 3), constant([[1, 1]]), constant(1), [info]),
+        (make("ScatterElementsUpdate", 3), constant([[1, 1]]), constant(0), []),
+        (make("ScatterElementsUpdate", 12), constant([[-1, 2]]), constant(1), [info]),
+        (make("ScatterElementsUpdate", 12, reduction="sum"), constant([[-1, 2]]), constant(1), []),
+        (make("ScatterElementsUpdate", 12, reduction="sum"), constant([[-4]]), constant(1), [error]),
     ]:
-        assert told(operator.check_values(data, indices, updates, axis)) == expected
+        assert error_facts(operator.check_values(data, indices, updates, axis)) == expected
     for operator, indices, expected in [
-        (make("ScatterNDUpdate", 4), known([[0, 3], [2, 0]]), [error, error]),
-        (make("ScatterNDUpdate", 4), known([[0, -1], [0, 2]]), [warning, info]),
-        (make("ScatterNDUpdate", 4), known([[0], [1]]), []),
-        (make("ScatterNDUpdate", 15), known([[0, -1], [0, 2]]), [info]),
-        (make("ScatterNDUpdate", 15, reduction="max"), known([[0, -1], [0, 2]]), []),
-        (make("ScatterNDUpdate", 15), typed("[4,2]", "i64"), []),
+        (make("ScatterNDUpdate", 4), constant([[0, 3], [2, 0]]), [error, error]),
+        (make("ScatterNDUpdate", 4), constant([[0, -1], [0, 2]]), [warning, info]),
+        (make("ScatterNDUpdate", 4), constant([[0], [1]]), []),
+        (make("ScatterNDUpdate", 15), constant([[0, -1], [0, 2]]), [info]),
+        (make("ScatterNDUpdate", 15, reduction="max"), constant([[0, -1], [0, 2]]), []),
+        (make("ScatterNDUpdate", 15), make_type("[4,2]", "i64"), []),
     ]:
-        assert told(operator.check_values(data, indices, updates)) == expected
-    dynamic = typed("[?,3]")
-    assert told(make("ScatterNDUpdate", 4).check_values(dynamic, known([[9, 0], [0, 9]]), updates)) == [error]
-    assert make("ScatterUpdate", 3).check_values(dynamic, known([9]), updates, known(0)) == []
-    assert make("ScatterNDUpdate", 4).check_values(typed("[...]"), known([[9]]), updates) == []
+        assert error_facts(operator.check_values(data, indices, updates)) == expected
+    dynamic = make_type("[?,3]")
+    assert error_facts(make("ScatterNDUpdate", 4).check_values(dynamic, constant([[9, 0], [0, 9]]), updates)) == [error]
+    assert make("ScatterUpdate", 3).check_values(dynamic, constant([9]), updates, constant(0)) == []
+    assert make("ScatterNDUpdate", 4).check_values(make_type("[...]"), constant([[9]]), updates) == []
 
 
 def test_messages_of_constant_indices() -> None:
-    (warning, info) = make("ScatterNDUpdate", 4).check_values(typed("[4]"), known([[0], [-1], [0], [3]]), typed("[4]"))
+    (warning, info) = make("ScatterNDUpdate", 4).check_values(
+        make_type("[4]"), constant([[0], [-1], [0], [3]]), make_type("[4]")
+    )
     assert facts(warning.message) == ["1", "4"]
     assert facts(info.message) == ["2", "4"]
 
@@ -405,9 +407,9 @@ def test_only_indices_are_decoded() -> None:
         raise AssertionError("a tensor was decoded that need not be")
 
     data, updates = TensorType(ElementType.f32, Shape([3]), refuse), TensorType(ElementType.f32, Shape([1]), refuse)
-    assert make("ScatterUpdate", 3).check_values(data, known([0]), updates, known(0)) == []
-    assert make("ScatterElementsUpdate", 12).check_values(data, known([0]), updates, known(0)) == []
-    assert make("ScatterNDUpdate", 4).check_values(data, known([[0]]), updates) == []
+    assert make("ScatterUpdate", 3).check_values(data, constant([0]), updates, constant(0)) == []
+    assert make("ScatterElementsUpdate", 12).check_values(data, constant([0]), updates, constant(0)) == []
+    assert make("ScatterNDUpdate", 4).check_values(data, constant([[0]]), updates) == []
 
 
 def test_memory_follows_the_output() -> None:
@@ -430,7 +432,7 @@ def test_memory_follows_the_output() -> None:
 
 @pytest.mark.parametrize("element_type", ["i32", "i64"])
 def test_negative_indices_of_either_type(element_type: str) -> None:
-    """Version 3 refuses them, as specified; from version 12 on they count from the end."""
+    """Version 3 refuses them, as specified; since version 12 they count from the end."""
     data, updates = np.zeros((3, 4), np.float32), np.arange(1, 7, dtype=np.float32).reshape(2, 3)
     indices, expected = np.array([[-1, 0, -3], [2, -2, -1]], element_type.replace("i", "int")), data.copy()
     for row, column in np.ndindex(indices.shape):
@@ -479,7 +481,7 @@ def test_reductions_of_many_rows(reduction: str, reduce: np.ufunc, width: int) -
 
 @pytest.mark.parametrize("size", [200, 230])
 def test_short_indices_are_not_taken_for_unsigned_ones(size: int) -> None:
-    """-100 as an unsigned number of 8 bits is 156, which would lie on the axis."""
+    """-100 as an unsigned number of 8 bits is 156, which would be on the axis."""
     data, updates = np.zeros(size, np.float32), np.ones(2, np.float32)
     with pytest.raises(EvaluationError, match=naming("indices[1]", -100, 0, size - 1)):
         make("ScatterUpdate", 3).evaluate(data, np.array([0, -100], np.int8), updates, np.array(0))
@@ -492,7 +494,7 @@ def test_one_slice_is_put_by_one_assignment(index: object, axis: int) -> None:
     operator = make("ScatterUpdate", 3)
     data, indices, position = np.arange(12.0).reshape(1, 3, 4), np.array(index, np.int32), np.array(axis)
     updates = -np.ones(data.shape[: axis % 3] + indices.shape + data.shape[axis % 3 + 1 :])
-    kernel = operator.kernel(*map(TensorType.of, (data, indices, updates)), known(axis))
+    kernel = operator.kernel(*map(TensorType.of, (data, indices, updates)), constant(axis))
     assert kernel != operator.evaluate
     expected = operator.evaluate(data, indices, updates, position)
     np.testing.assert_array_equal(kernel(data, indices, updates, position), expected)
@@ -513,7 +515,9 @@ def test_one_element_of_a_vector(version: int, element_type: str, index: int) ->
     data = np.array([1, 0, 1]).astype(ElementType[element_type].dtype)
     update = np.array([index % 2 == 1]).astype(data.dtype)
     operator = make("ScatterElementsUpdate", version)
-    put = operator.kernel(typed("3", element_type), typed("1", "i64"), typed("1", element_type), known(0))
+    put = operator.kernel(
+        make_type("3", element_type), make_type("1", "i64"), make_type("1", element_type), constant(0)
+    )
     assert put != operator.evaluate
     before = data.copy()
     if not (0 if version == 3 else -3) <= index < 3:

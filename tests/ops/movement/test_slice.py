@@ -15,7 +15,7 @@ from ir_exec.ops.base.dims import slice_length, sliced_dim
 from ir_exec.ops.movement.slice import Slice, SliceScatter, StridedSlice
 from ir_exec.types import Dim, ElementType, Shape, TensorType
 from tests.helpers.facts import facts, fault_with, mentions, naming
-from tests.helpers.values import between, ints, known, typed
+from tests.helpers.values import between, constant, ints, make_type
 
 CUBE = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 I64_MIN, I64_MAX = -(2**63), 2**63 - 1
@@ -25,7 +25,7 @@ def vector(length: int | None) -> TensorType:
     return TensorType(ElementType.i64, Shape([length]))
 
 
-def walked(size: int, start: int, stop: int, step: int) -> list[int]:
+def walk_positions(size: int, start: int, stop: int, step: int) -> list[int]:
     """The places that a slice takes, one step after the other."""
     start += size if start < 0 else 0
     stop += size if stop < 0 else 0
@@ -52,7 +52,7 @@ steps = st.integers(-4, 4).filter(bool)
 @example(size=0, start=0, stop=-1, step=-1)
 @example(size=5, start=-9, stop=-9, step=-1)
 def test_a_slice_takes_the_places_of_a_walk(size: int, start: int, stop: int, step: int) -> None:
-    places = walked(size, start, stop, step)
+    places = walk_positions(size, start, stop, step)
     assert slice_length(size, start, stop, step) == len(places)
     result = Slice().evaluate(np.arange(size), ints(start), ints(stop), ints(step))
     assert result.tolist() == places
@@ -69,11 +69,9 @@ def test_a_slice_takes_the_places_of_a_walk(size: int, start: int, stop: int, st
 )
 @example(sizes=[2, 8], start=[-3, -3], stop=[4, 4], step=1)
 @example(sizes=[2, 8], start=[8, 8], stop=[-3, -3], step=-1)
-def test_the_interval_is_the_least_that_holds_every_length(
-    sizes: list[int], start: list[int], stop: list[int], step: int
-) -> None:
+def test_length_interval_is_tight(sizes: list[int], start: list[int], stop: list[int], step: int) -> None:
     lengths = {
-        len(walked(size, first, end, step))
+        len(walk_positions(size, first, end, step))
         for size, first, end in product(*(range(low, high + 1) for low, high in (sizes, start, stop)))
     }
     interval = sliced_dim(Dim(*sizes), (start[0], start[1]), (stop[0], stop[1]), step)
@@ -103,18 +101,18 @@ def test_intervals_as_openvino_infers_them(
     dim: str, start: tuple[int, int], stop: tuple[int, int], step: int, expected: str
 ) -> None:
     output_type = Slice().infer(
-        typed(dim), between([start[0]], [start[1]]), between([stop[0]], [stop[1]]), known([step])
+        make_type(dim), between([start[0]], [start[1]]), between([stop[0]], [stop[1]]), constant([step])
     )
-    assert output_type == typed(expected)
+    assert output_type == make_type(expected)
     output_type = StridedSlice().infer(
-        typed(dim), between([start[0]], [start[1]]), between([stop[0]], [stop[1]]), known([step])
+        make_type(dim), between([start[0]], [start[1]]), between([stop[0]], [stop[1]]), constant([step])
     )
-    assert output_type == typed(expected)
+    assert output_type == make_type(expected)
 
 
-def test_the_end_of_i32_is_the_end_of_the_axis() -> None:
+def test_i32_maximum_is_end_of_axis() -> None:
     start, stop, step = (TensorType.of(np.array([value], np.int32)) for value in (0, 2**31 - 1, 1))
-    assert Slice().infer(typed("3.."), start, stop, step) == typed("3..")
+    assert Slice().infer(make_type("3.."), start, stop, step) == make_type("3..")
 
 
 @pytest.mark.parametrize(
@@ -123,62 +121,62 @@ def test_the_end_of_i32_is_the_end_of_the_axis() -> None:
         (1, None, "..2,3,4"),
         (None, None, "..2,..3,..4"),
         (1, vector(1), "..2,..3,..4"),
-        (2, known([-1, 0]), "..2,3,..4"),
+        (2, constant([-1, 0]), "..2,3,..4"),
     ],
 )
 def test_slice_with_unknown_bounds(count: int | None, axes: TensorType | None, expected: str) -> None:
     bounds = [vector(count)] * 3
-    assert Slice().infer(typed("2,3,4"), *bounds, *([] if axes is None else [axes])) == typed(expected)
-    assert Slice().infer(typed("..."), *bounds, *([] if axes is None else [axes])) == typed("...")
+    assert Slice().infer(make_type("2,3,4"), *bounds, *([] if axes is None else [axes])) == make_type(expected)
+    assert Slice().infer(make_type("..."), *bounds, *([] if axes is None else [axes])) == make_type("...")
 
 
 @pytest.mark.parametrize(
     ("inputs", "code", "port", "fault"),
     [
         (
-            [typed(""), known([0]), known([1]), known([1])],
+            [make_type(""), constant([0]), constant([1]), constant([1])],
             "IR501",
             "data",
             fault_with("data", actual=0, expected="1 or more"),
         ),
         (
-            [typed("2"), TensorType.of(np.array(0)), known([1]), known([1])],
+            [make_type("2"), TensorType.of(np.array(0)), constant([1]), constant([1])],
             "IR501",
             "start",
             fault_with("start", "[]", actual=0, expected=1),
         ),
         (
-            [typed("2,3"), known([0]), known([1, 1]), known([1])],
+            [make_type("2,3"), constant([0]), constant([1, 1]), constant([1])],
             "IR502",
             "stop",
             fault_with("start", "step", "stop", actual="1 and 2", expected="equal dims"),
         ),
         (
-            [typed("2,3"), known([0]), known([1]), known([1]), known([0, 1])],
+            [make_type("2,3"), constant([0]), constant([1]), constant([1]), constant([0, 1])],
             "IR502",
             "axes",
             fault_with("start", "stop", "step", actual="1 and 2", expected="equal dims"),
         ),
         (
-            [typed("2"), known([0, 0]), known([1, 1]), known([1, 1])],
+            [make_type("2"), constant([0, 0]), constant([1, 1]), constant([1, 1])],
             "IR502",
             "start",
             fault_with("start", 2, "data", 1),
         ),
         (
-            [typed("2"), vector(1), vector(1), known([0])],
+            [make_type("2"), vector(1), vector(1), constant([0])],
             "IR505",
             "step",
             fault_with("step", actual=0, expected=mentions()),
         ),
         (
-            [typed("2,3"), vector(1), vector(1), vector(1), known([2])],
+            [make_type("2,3"), vector(1), vector(1), vector(1), constant([2])],
             "IR503",
             None,
             fault_with(actual=2, expected="-2 to 1"),
         ),
         (
-            [typed("2,3"), vector(2), vector(2), vector(2), known([1, -1])],
+            [make_type("2,3"), vector(2), vector(2), vector(2), constant([1, -1])],
             "IR503",
             None,
             fault_with(actual="[1, 1]", expected="distinct axes"),
@@ -215,13 +213,13 @@ def test_axes_that_repeat_at_run_time() -> None:
 
 
 def test_scatter_refuses_updates_of_another_shape() -> None:
-    bounds = [known([0]), known([2]), known([1]), known([1])]
+    bounds = [constant([0]), constant([2]), constant([1]), constant([1])]
     with pytest.raises(ShapeError) as raised:
-        SliceScatter().infer(typed("2,3,4"), typed("2,3,4"), *bounds)
+        SliceScatter().infer(make_type("2,3,4"), make_type("2,3,4"), *bounds)
     assert (raised.value.code, raised.value.location.port) == ("IR502", "updates")
     assert facts(raised.value.message) == ["[2,2,4]", "[2,3,4]"]
     with pytest.raises(ShapeError) as raised:
-        SliceScatter().infer(typed("2,3,4"), typed("2,3"), *bounds)
+        SliceScatter().infer(make_type("2,3,4"), make_type("2,3"), *bounds)
     assert (raised.value.code, raised.value.location.port) == ("IR501", "updates")
     with pytest.raises(EvaluationError) as evaluated:
         # NumPy would broadcast these.
@@ -231,8 +229,8 @@ def test_scatter_refuses_updates_of_another_shape() -> None:
 
 
 def test_scatter_takes_the_rank_from_updates() -> None:
-    output_type = SliceScatter().infer(typed("..."), typed("2,3"), vector(1), vector(1), vector(1))
-    assert output_type == typed("?,?")
+    output_type = SliceScatter().infer(make_type("..."), make_type("2,3"), vector(1), vector(1), vector(1))
+    assert output_type == make_type("?,?")
 
 
 def parse(**masks: str) -> StridedSlice | None:
@@ -259,16 +257,16 @@ def test_masks_that_cannot_be(masks: dict[str, str], fault: fault_with) -> None:
 
 @pytest.mark.parametrize(("masks", "count"), [({}, 3), ({"new_axis_mask": (1,)}, 4), ({"ellipsis_mask": (0, 1)}, 4)])
 def test_positions_that_name_too_many_axes(masks: dict[str, Any], count: int) -> None:
-    positions = known([*[0] * count])
+    positions = constant([*[0] * count])
     with pytest.raises(ShapeError) as raised:
-        StridedSlice(**masks).infer(typed("2,3"), positions, positions, known([*[1] * count]))
+        StridedSlice(**masks).infer(make_type("2,3"), positions, positions, constant([*[1] * count]))
     assert (raised.value.code, raised.value.location.port) == ("IR501", "begin")
     assert facts(raised.value.message) == ["2", "3"]
 
 
 def test_strides_of_0() -> None:
     with pytest.raises(ShapeError, match=naming("0")):
-        StridedSlice().infer(typed("2"), vector(1), vector(1), known([0]))
+        StridedSlice().infer(make_type("2"), vector(1), vector(1), constant([0]))
     with pytest.raises(EvaluationError, match=naming("0")):
         StridedSlice().evaluate(CUBE, ints(0), ints(1), ints(0))
     # Where the axis goes or is new, the stride means nothing.
@@ -282,27 +280,27 @@ def test_a_single_index_must_lie_on_its_axis(begin: int) -> None:
     with pytest.raises(EvaluationError) as raised:
         layer.evaluate(CUBE, ints(begin), ints(0), ints(1))
     assert raised.value == fault
-    assert layer.check_values(typed("2,3,4"), known([begin]), known([0]), known([1])) == [fault]
-    assert layer.check_values(typed("4,3,4"), known([begin]), known([0]), known([1])) == []
-    assert layer.check_values(typed("?,3,4"), known([begin]), known([0]), known([1])) == []
+    assert layer.check_values(make_type("2,3,4"), constant([begin]), constant([0]), constant([1])) == [fault]
+    assert layer.check_values(make_type("4,3,4"), constant([begin]), constant([0]), constant([1])) == []
+    assert layer.check_values(make_type("?,3,4"), constant([begin]), constant([0]), constant([1])) == []
 
 
 @pytest.mark.parametrize(
     ("begin", "end", "stride", "masks", "expected"),
     [
-        (vector(2), vector(2), known([1, 1]), {}, "..2,..3,4"),
-        (vector(2), vector(2), known([1, 1]), {"begin_mask": (0, 1), "end_mask": (0, 1)}, "..2,3,4"),
-        (vector(2), vector(2), known([2, 1]), {"end_mask": (1,)}, "..1,..3,4"),
-        (known([0, 1]), known([2, 2]), vector(2), {}, "..2,..3,4"),
+        (vector(2), vector(2), constant([1, 1]), {}, "..2,..3,4"),
+        (vector(2), vector(2), constant([1, 1]), {"begin_mask": (0, 1), "end_mask": (0, 1)}, "..2,3,4"),
+        (vector(2), vector(2), constant([2, 1]), {"end_mask": (1,)}, "..1,..3,4"),
+        (constant([0, 1]), constant([2, 2]), vector(2), {}, "..2,..3,4"),
         (vector(None), vector(None), vector(None), {}, "..."),
         (vector(None), vector(2), vector(None), {"shrink_axis_mask": (1,)}, "..3,4"),
-        (vector(3), vector(3), known([1, 1, 1]), {"ellipsis_mask": (1,), "new_axis_mask": (0, 1)}, "2,3,1,..4"),
+        (vector(3), vector(3), constant([1, 1, 1]), {"ellipsis_mask": (1,), "new_axis_mask": (0, 1)}, "2,3,1,..4"),
     ],
 )
 def test_strided_slice_with_unknown_bounds(
     begin: TensorType, end: TensorType, stride: TensorType, masks: dict[str, Any], expected: str
 ) -> None:
-    assert StridedSlice(**masks).infer(typed("2,3,4"), begin, end, stride) == typed(expected)
+    assert StridedSlice(**masks).infer(make_type("2,3,4"), begin, end, stride) == make_type(expected)
 
 
 def test_slices_are_views_and_scatter_copies() -> None:
@@ -330,14 +328,14 @@ def test_element_types_that_openvino_cannot_slice(name: str) -> None:
 
 
 @pytest.mark.parametrize("operator", [Slice(), StridedSlice(shrink_axis_mask=(0, 1))])
-def test_what_is_known_of_a_slice_is_used_once(operator: Slice | StridedSlice) -> None:
+def test_slice_facts_are_used_once(operator: Slice | StridedSlice) -> None:
     bounds = [ints(0, 1), ints(2, 2), ints(1, 1)]
     kernel = operator.kernel(TensorType.of(CUBE), *map(TensorType.of, bounds))
     result = kernel(CUBE, *bounds)
     assert result.tolist() == operator.evaluate(CUBE, *bounds).tolist()
     assert np.shares_memory(result, CUBE)
     assert kernel != operator.evaluate
-    assert operator.kernel(TensorType.of(CUBE), typed("2"), *map(TensorType.of, bounds[1:])) == operator.evaluate
+    assert operator.kernel(TensorType.of(CUBE), make_type("2"), *map(TensorType.of, bounds[1:])) == operator.evaluate
 
 
 @pytest.mark.parametrize("axes", [[1], [-1], [0, 2], [2, -2, 0], None])
@@ -366,7 +364,7 @@ def test_views_for_bounds_of_any_value(axes: list[int] | None) -> None:
 
 def test_slices_without_views() -> None:
     operator = Slice()
-    two, unknown = known([2]), typed("1", "i64")
-    assert operator.view_kernel(typed("3,4"), unknown, unknown, two, known([0])) is None
-    assert operator.view_kernel(typed("3,4"), unknown, unknown, unknown, known([0])) is None
-    assert operator.view_kernel(typed("3,4"), unknown, unknown, known([1]), unknown) is None
+    two, unknown = constant([2]), make_type("1", "i64")
+    assert operator.view_kernel(make_type("3,4"), unknown, unknown, two, constant([0])) is None
+    assert operator.view_kernel(make_type("3,4"), unknown, unknown, unknown, constant([0])) is None
+    assert operator.view_kernel(make_type("3,4"), unknown, unknown, constant([1]), unknown) is None

@@ -13,7 +13,7 @@ from ir_exec.types import TensorType
 from tests.helpers.drawing import draw_data, draw_shape
 from tests.helpers.facts import fault_with, mentions
 from tests.helpers.operators import make, run
-from tests.helpers.values import known, typed
+from tests.helpers.values import constant, make_type
 
 TRANSPOSE = make("Transpose", 1)
 
@@ -22,28 +22,28 @@ TRANSPOSE = make("Transpose", 1)
 @pytest.mark.parametrize(
     ("operator", "shape", "value", "expected"),
     [
-        (TRANSPOSE, "[?,2..3]", known([1, 0]), "[2..3,?]"),
-        (TRANSPOSE, "[...]", known([1, 0]), "[?,?]"),
-        (TRANSPOSE, "[2,3,4]", typed("[?]", "i64"), "[?,?,?]"),
-        (TRANSPOSE, "[2,3]", typed("[0]", "i64"), "[?,?]"),
+        (TRANSPOSE, "[?,2..3]", constant([1, 0]), "[2..3,?]"),
+        (TRANSPOSE, "[...]", constant([1, 0]), "[?,?]"),
+        (TRANSPOSE, "[2,3,4]", make_type("[?]", "i64"), "[?,?,?]"),
+        (TRANSPOSE, "[2,3]", make_type("[0]", "i64"), "[?,?]"),
     ],
 )
 def test_what_OpenVINO_infers_too(operator: Op, shape: str, value: TensorType, expected: str) -> None:
-    assert str(operator.infer(typed(shape), value)) == f"f32{expected}"
+    assert str(operator.infer(make_type(shape), value)) == f"f32{expected}"
 
 
 @pytest.mark.parametrize(
     ("operator", "shape", "value", "expected"),
     [
-        # OpenVINO says 1.., as if a tensor of unknown rank could not be empty.
+        # OpenVINO infers 1.., as if a tensor of unknown rank could not be empty.
         # OpenVINO refuses what holds where the unknown dim is 0.
-        # OpenVINO says [], [...], [...].
-        (TRANSPOSE, "[...]", known(np.zeros(0)), "[...]"),
-        (TRANSPOSE, "[...]", typed("[3]", "i64"), "[?,?,?]"),
+        # OpenVINO infers [], [...], [...].
+        (TRANSPOSE, "[...]", constant(np.zeros(0)), "[...]"),
+        (TRANSPOSE, "[...]", make_type("[3]", "i64"), "[?,?,?]"),
     ],
 )
 def test_where_we_infer_other_than_OpenVINO(operator: Op, shape: str, value: TensorType, expected: str) -> None:
-    assert str(operator.infer(typed(shape), value)) == f"f32{expected}"
+    assert str(operator.infer(make_type(shape), value)) == f"f32{expected}"
 
 
 @pytest.mark.parametrize(
@@ -53,30 +53,30 @@ def test_where_we_infer_other_than_OpenVINO(operator: Op, shape: str, value: Ten
         (
             TRANSPOSE,
             "[2,3]",
-            known([0, 0]),
+            constant([0, 0]),
             "IR503",
             fault_with("input_order", actual="[0, 0]", expected=mentions(0, 1)),
         ),
         (
             TRANSPOSE,
             "[2,3]",
-            known([-1, 0]),
+            constant([-1, 0]),
             "IR503",
             fault_with("input_order", actual="[-1, 0]", expected=mentions(0, 1)),
         ),
         (
             TRANSPOSE,
             "[2,3]",
-            typed("[3..]", "i64"),
+            make_type("[3..]", "i64"),
             "IR503",
             fault_with("input_order", actual="3..", expected=mentions(2)),
         ),
-        (TRANSPOSE, "[2,3]", known(1), "IR501", fault_with("input_order", "[]", actual=0, expected=1)),
+        (TRANSPOSE, "[2,3]", constant(1), "IR501", fault_with("input_order", "[]", actual=0, expected=1)),
     ],
 )
 def test_shapes_that_cannot_be(operator: Op, shape: str, value: TensorType, code: str, fault: fault_with) -> None:
     with pytest.raises(ShapeError) as caught:
-        operator.infer(typed(shape), value)
+        operator.infer(make_type(shape), value)
     assert (caught.value.code, caught.value) == (code, fault)
 
 

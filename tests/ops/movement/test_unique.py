@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as arrays
 from ir_exec.errors import ShapeError
 from ir_exec.ops.movement.unique import Unique
 from ir_exec.types import Array, ElementType, Shape, TensorType
-from tests.helpers.values import known, typed
+from tests.helpers.values import constant, make_type
 
 ROWS = np.array([[1, 2], [3, 4], [1, 2]], np.float32)
 
@@ -19,7 +19,7 @@ small = arrays.arrays(np.int64, arrays.array_shapes(min_dims=1, max_dims=3, max_
 
 
 def i64(text: str) -> TensorType:
-    return typed(text, ElementType.i64)
+    return make_type(text, ElementType.i64)
 
 
 @pytest.mark.parametrize(
@@ -38,20 +38,20 @@ def i64(text: str) -> TensorType:
     ],
 )
 def test_unique_shapes(data: str, axis: int | None, expected: list[str]) -> None:
-    output_types = Unique().infer(*([typed(data)] if axis is None else [typed(data), known(axis)]))
+    output_types = Unique().infer(*([make_type(data)] if axis is None else [make_type(data), constant(axis)]))
     assert [str(output.shape) for output in output_types] == [str(Shape.parse(text)) for text in expected]
 
 
 def test_unique_of_known_values() -> None:
-    output_types = Unique(count_element_type="i32").infer(TensorType.of(ROWS), known(0))
-    assert output_types == (typed("2,2"), i64("2"), i64("3"), typed("2", ElementType.i32))
-    assert Unique().infer(TensorType.of(ROWS), i64("")) == (typed("1..3,1..2"), i64("?"), i64("?"), i64("?"))
+    output_types = Unique(count_element_type="i32").infer(TensorType.of(ROWS), constant(0))
+    assert output_types == (make_type("2,2"), i64("2"), i64("3"), make_type("2", ElementType.i32))
+    assert Unique().infer(TensorType.of(ROWS), i64("")) == (make_type("1..3,1..2"), i64("?"), i64("?"), i64("?"))
 
 
 def test_unique_errors() -> None:
     for data, axis, code in (("", 0, "IR501"), ("3,4", 2, "IR503"), ("3,4", [0, 1], "IR502")):
         with pytest.raises(ShapeError) as raised:
-            Unique().infer(typed(data), known(axis))
+            Unique().infer(make_type(data), constant(axis))
         assert raised.value.code == code
 
 

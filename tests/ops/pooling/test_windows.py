@@ -19,9 +19,9 @@ from ir_exec.types import Array, ElementType, TensorType
 from tests.helpers.chunks import in_chunks
 from tests.helpers.drawing import draw_wider
 from tests.helpers.facts import fault_with
-from tests.helpers.operators import assert_holds, refused
+from tests.helpers.operators import assert_holds, inference_error
 from tests.helpers.steps import steps_of
-from tests.helpers.values import typed
+from tests.helpers.values import make_type
 
 
 @st.composite
@@ -57,8 +57,8 @@ def fits(data: Array, attributes: dict[str, Any]) -> bool:
     )
 
 
-def counted(size: int, axis: int, attributes: dict[str, Any]) -> tuple[int, int, int]:
-    """How many windows an axis has, and its padding at both ends."""
+def count_windows(size: int, axis: int, attributes: dict[str, Any]) -> tuple[int, int, int]:
+    """The number of windows of an axis, and its padding at both ends."""
     kernel, stride, dilation, begin, end = [
         attributes[name][axis] for name in ("kernel_sizes", "strides", "dilations", "pads_begin", "pads_end")
     ]
@@ -95,7 +95,7 @@ def test_pooling_looks_at_every_window(
             MaxPool14(**attributes).infer(TensorType.of(data))
         assert error.value.code == "IR505"
         return
-    windows = [counted(size, i, attributes) for i, size in enumerate(data.shape[2:])]
+    windows = [count_windows(size, i, attributes) for i, size in enumerate(data.shape[2:])]
     counts = [count for count, _, _ in windows]
     padded = any(begin or end for _, begin, end in windows)
     volume = np.prod(attributes["kernel_sizes"])
@@ -135,7 +135,7 @@ def test_pooling_looks_at_every_window(
 
 
 @pytest.mark.parametrize("element_type", ["f16", "bf16", "f32", "f64"])
-def test_the_greatest_of_nothing_but_nan_is_the_lowest_finite_number(element_type: str) -> None:
+def test_maximum_of_nan_only_is_lowest_finite(element_type: str) -> None:
     dtype = ElementType[element_type].dtype
     data = np.array([[[np.nan, np.nan, -np.inf, 1]]], dtype)
     steps = {"strides": (2,), "kernel_sizes": (2,), "pads_begin": (0,), "pads_end": (0,)}
@@ -198,7 +198,7 @@ def test_the_greatest_of_nothing_but_nan_is_the_lowest_finite_number(element_typ
     ],
 )
 def test_pooling_refuses(operator: Any, data: str, code: str, fault: fault_with) -> None:
-    assert refused(operator, typed(data)) == (code, fault)
+    assert inference_error(operator, make_type(data)) == (code, fault)
 
 
 PLAIN = {"kernel": "2", "strides": "1", "exclude-pad": "true"}
@@ -252,9 +252,9 @@ FAR = 10**9
         AvgPool1(kernel_sizes=(FAR,), strides=(FAR,), pads_begin=(FAR - 1,), pads_end=(FAR,), exclude_pad=False),
     ],
 )
-def test_a_kernel_beyond_all_data_costs_few_steps_and_no_memory(operator: Op) -> None:
+def test_kernel_beyond_data_takes_few_steps_and_no_memory(operator: Op) -> None:
     data = np.array([[[1, 2, 5, 3]]], np.float32)
-    operator.evaluate(data)  # imports whatever it needs
+    operator.evaluate(data)  # imports its modules
     assert steps_of(lambda: operator.evaluate(data), limit=10_000) > 10
     tracemalloc.start()
     result = operator.evaluate(data)

@@ -13,11 +13,11 @@ from ir_exec.ops.sequence.attention import ScaledDotProductAttention
 from ir_exec.types import Array, ElementType, Shape, TensorType
 from tests.helpers.chunks import in_chunks
 from tests.helpers.facts import fault_with
-from tests.helpers.values import typed
+from tests.helpers.values import make_type
 
 
 def infer(*shapes: str, causal: bool = False) -> TensorType:
-    return ScaledDotProductAttention(causal=causal).infer(*map(typed, shapes))
+    return ScaledDotProductAttention(causal=causal).infer(*map(make_type, shapes))
 
 
 @pytest.mark.parametrize(
@@ -84,14 +84,14 @@ def test_shapes_that_do_not_fit(shapes: list[str], code: str, port: str | None, 
     assert (error.value.code, error.value.location.port, error.value) == (code, port, fault)
 
 
-def test_a_mask_is_boolean_or_of_the_type_of_query() -> None:
-    types = [typed("2,4,8"), typed("2,5,8"), typed("2,5,6")]
+def test_mask_is_boolean_or_query_type() -> None:
+    types = [make_type("2,4,8"), make_type("2,5,8"), make_type("2,5,6")]
     with pytest.raises(ElementTypeError) as error:
-        ScaledDotProductAttention(causal=True).infer(*types, typed("4,5", ElementType.f16))
+        ScaledDotProductAttention(causal=True).infer(*types, make_type("4,5", ElementType.f16))
     fault = fault_with("attention_mask", "query", actual="f16", expected="boolean or f32")
     assert (error.value.code, error.value) == ("IR402", fault)
-    output_type = ScaledDotProductAttention(causal=False).infer(*types, typed("4,5", ElementType.boolean))
-    assert output_type == typed("2,4,6")
+    output_type = ScaledDotProductAttention(causal=False).infer(*types, make_type("4,5", ElementType.boolean))
+    assert output_type == make_type("2,4,6")
 
 
 # What OpenVINO 2026.4.1 infers.
@@ -144,7 +144,7 @@ def test_pieces_change_nothing(
     assert np.allclose(actual, expected, rtol=1e-12, atol=1e-12)
 
 
-def test_a_sink_may_have_batches_that_only_the_value_has() -> None:
+def test_sink_may_have_batches_of_value_only() -> None:
     generator = np.random.default_rng(0)
     query, key, value = (generator.standard_normal((batch, size, 4)) for batch, size in ((1, 3), (1, 5), (2, 5)))
     sink, no_mask = generator.standard_normal((2, 1, 1)), np.zeros((3, 5))
@@ -153,7 +153,7 @@ def test_a_sink_may_have_batches_that_only_the_value_has() -> None:
     assert np.allclose(actual, expected, rtol=1e-12, atol=1e-12)
 
 
-def test_no_more_scores_than_allowed_are_held_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scores_in_memory_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = []
     exponentiate = attention.exponentiate
     in_chunks(monkeypatch, "WORKING_ELEMENTS", 1000)
@@ -202,7 +202,7 @@ def test_vectors_of_no_elements_attend_to_all_alike() -> None:
     assert result.tolist() == [[[2, 4]] * 3]
 
 
-def test_a_query_that_may_see_nothing_is_not_a_number() -> None:
+def test_fully_masked_query_gives_nan() -> None:
     query = np.ones((1, 2, 4), np.float32)
     with np.errstate(all="ignore"):
         result = ScaledDotProductAttention(causal=False).evaluate(
@@ -243,7 +243,7 @@ def test_scores_of_short_and_of_long_vectors(length: float, masking: str) -> Non
     if masking == "boolean":
         scores = np.where(allowed, scores, -np.inf)
     elif masking == "added":
-        # Beside the lowest f32 a score is nothing: a row of these alone is even.
+        # Compared with the lowest f32 a score is negligible: a row of these alone is even.
         scores = np.where(allowed, scores, -np.inf)
         scores[:, 3] = 0
     elif masking == "causal":
@@ -255,7 +255,7 @@ def test_scores_of_short_and_of_long_vectors(length: float, masking: str) -> Non
     np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=2e-5)
 
 
-def test_vectors_with_what_is_no_number() -> None:
+def test_vectors_with_nan() -> None:
     query = np.full((12, 40, 4), 0.5, np.float32)
     query[0, 7, 2] = np.nan
     result = ScaledDotProductAttention(causal=False).evaluate(query, np.full_like(query, 0.5), np.ones_like(query))
@@ -294,5 +294,5 @@ def test_a_scalar_mask_of_many_pieces(monkeypatch: pytest.MonkeyPatch, mask: np.
     vectors = [random.standard_normal((48, 20, 4)).astype(np.float32) for _ in range(3)]
     operator = ScaledDotProductAttention(causal=causal)
     result = operator.evaluate(*vectors, np.array(mask))
-    # The same is added to all scores of a query.
+    # One number is added to all scores of a query.
     np.testing.assert_allclose(result, operator.evaluate(*vectors), rtol=1e-5, atol=1e-6)

@@ -10,11 +10,11 @@ import pytest
 from ir_exec.errors import InvalidAttributeError, IRError, ShapeError, raise_error
 from ir_exec.ops.sequence.cells import GRUCell, LSTMCell1, LSTMCell4, RNNCell
 from tests.helpers.facts import fault_with, mentions
-from tests.helpers.values import typed
+from tests.helpers.values import make_type
 
 
 @pytest.mark.parametrize("cls", [RNNCell, GRUCell, LSTMCell4, LSTMCell1])
-def test_a_cell_without_biases_has_biases_of_zero(cls: Any) -> None:
+def test_missing_biases_are_zero(cls: Any) -> None:
     random = np.random.default_rng(0)
     gates, states = cls.gates, len(cls.inputs) - 4 - (cls is LSTMCell1)
     inputs = [random.uniform(-1, 1, shape) for shape in ((2, 3), *[(2, 4)] * states, (gates * 4, 3), (gates * 4, 4))]
@@ -42,7 +42,7 @@ def test_large_gates_neither_overflow_nor_warn() -> None:
 def lstm(
     x: str = "2,3", hidden: str = "2,4", cell: str = "2,4", w: str = "16,3", r: str = "16,4", b: str = "16"
 ) -> str:
-    types = LSTMCell4(hidden_size=4).infer(*(typed(text) for text in (x, hidden, cell, w, r, b)))
+    types = LSTMCell4(hidden_size=4).infer(*(make_type(text) for text in (x, hidden, cell, w, r, b)))
     return str(types[1].shape)
 
 
@@ -95,7 +95,7 @@ def test_shapes_that_contradict_each_other(shapes: dict[str, str], code: str, fa
         ),
     ],
 )
-def test_attributes_that_are_refused(attributes: dict[str, str], code: str, words: fault_with) -> None:
+def test_refused_attributes(attributes: dict[str, str], code: str, words: fault_with) -> None:
     with pytest.raises(InvalidAttributeError) as error:
         LSTMCell1.parse(attributes, raise_error)
     assert error.value.code == code
@@ -104,6 +104,6 @@ def test_attributes_that_are_refused(attributes: dict[str, str], code: str, word
 
 def test_element_types_are_shared() -> None:
     faults: list[IRError] = []
-    types = [typed("2,3"), typed("2,4", "f16"), typed("4,3"), typed("4,4"), typed("4")]
+    types = [make_type("2,3"), make_type("2,4", "f16"), make_type("4,3"), make_type("4,4"), make_type("4")]
     assert not RNNCell(hidden_size=4).check_inputs(types, faults.append)
     assert list(faults) == [fault_with("initial_hidden_state", "x", actual="f16", expected="f32")]

@@ -17,8 +17,8 @@ from tests.helpers.facts import fault_with, naming
 CLASSES = 3
 
 
-def decoded(path: list[int], blank: int, merge: bool) -> list[int]:
-    """As the specification words it: repeated classes become one, then blanks go."""
+def collapse_path(path: list[int], blank: int, merge: bool) -> list[int]:
+    """Collapse a path as specified: repeated classes become one, then blanks go."""
     if merge:
         path = [label for label, _ in groupby(path)]
     return [label for label in path if label != blank]
@@ -31,19 +31,17 @@ def decoded(path: list[int], blank: int, merge: bool) -> list[int]:
     merge=st.booleans(),
     data=st.data(),
 )
-def test_greedy_decoding_is_that_of_the_best_path(
-    path: list[int], blank: int, merge: bool, data: st.DataObject
-) -> None:
+def test_greedy_decoding_is_the_best_path(path: list[int], blank: int, merge: bool, data: st.DataObject) -> None:
     length = data.draw(st.integers(0, len(path)))
     scores = np.eye(CLASSES)[path][np.newaxis]
     actual, count = CTCGreedyDecoderSeqLen(merge_repeated=merge).evaluate(scores, np.array([length]), np.array(blank))
-    expected = decoded(path[:length], blank, merge)
+    expected = collapse_path(path[:length], blank, merge)
     assert count.tolist() == [len(expected)]
     assert actual[0].tolist() == expected + [-1] * (len(path) - len(expected))
     masked = CTCGreedyDecoder(ctc_merge_repeated=merge).evaluate(
         scores.swapaxes(0, 1), (np.arange(len(path)) < length).astype(float)[:, np.newaxis]
     )
-    expected = decoded(path[:length], CLASSES - 1, merge)
+    expected = collapse_path(path[:length], CLASSES - 1, merge)
     assert masked.ravel().tolist() == expected + [-1] * (len(path) - len(expected))
 
 
@@ -52,7 +50,7 @@ def loss_of_all_paths(logits: Array, target: list[int], blank: int, merge: bool)
     total = sum(
         np.prod([shares[time, label] for time, label in enumerate(path)])
         for path in product(range(CLASSES), repeat=len(logits))
-        if decoded(list(path), blank, merge) == target
+        if collapse_path(list(path), blank, merge) == target
     )
     return float(-np.log(total)) if total else float("inf")
 
@@ -80,7 +78,7 @@ def test_the_loss_counts_every_path(data: st.DataObject) -> None:
     np.testing.assert_allclose(actual, [expected], rtol=1e-9, atol=1e-12)
 
 
-def test_the_defaults_of_the_loss_are_those_of_the_specification() -> None:
+def test_loss_defaults_match_specification() -> None:
     assert CTCLoss() == CTCLoss(preprocess_collapse_repeated=False, ctc_merge_repeated=True, unique=False)
 
 
@@ -132,7 +130,7 @@ def test_labels_behind_the_end_may_be_anything() -> None:
     assert actual == expected
 
 
-def test_sequences_that_are_too_long() -> None:
+def test_too_long_sequences() -> None:
     with pytest.raises(EvaluationError) as error:
         CTCGreedyDecoderSeqLen().evaluate(LOGITS, np.array([4, 5]))
     message = "sequence_length[1] is 5, expected 0 to 4"

@@ -9,7 +9,7 @@ from ir_exec.errors import EvaluationError, InvalidAttributeError, IRError, rais
 from ir_exec.ops.sequence.one_hot import OneHot, OneHot1
 from ir_exec.types import ElementType, Shape, TensorType
 from tests.helpers.facts import fault_with, naming
-from tests.helpers.values import between, known, scalar
+from tests.helpers.values import between, constant, scalar
 
 I64_MAX = 2**63 - 1
 
@@ -18,7 +18,7 @@ def unknown(element_type: str = "i64") -> TensorType:
     return TensorType(ElementType[element_type], Shape([]))
 
 
-ON, OFF = known(1, "f32"), known(0, "f32")
+ON, OFF = constant(1, "f32"), constant(0, "f32")
 
 
 def indices(shape: str) -> TensorType:
@@ -31,9 +31,9 @@ def indices(shape: str) -> TensorType:
         ("2", unknown(), 0, "?,2"),
         ("2", between(2, 7), 0, "2..7,2"),
         ("2", between(3, I64_MAX), 0, "3..,2"),
-        ("2,?", known(3), -2, "2,3,?"),
-        ("", known(3), 0, "3"),
-        ("...", known(3), 9, "..."),
+        ("2,?", constant(3), -2, "2,3,?"),
+        ("", constant(3), 0, "3"),
+        ("...", constant(3), 9, "..."),
     ],
 )
 def test_one_hot_shapes(shape: str, depth: TensorType, axis: int, expected: str) -> None:
@@ -44,8 +44,8 @@ def test_one_hot_shapes(shape: str, depth: TensorType, axis: int, expected: str)
 @pytest.mark.parametrize(
     ("axis", "depth", "code", "fault"),
     [
-        (2, known(3), "IR503", fault_with("axis", actual=2, expected="-2 to 1")),
-        (0, known(-1), "IR505", fault_with(actual=-1, expected="0 or more")),
+        (2, constant(3), "IR503", fault_with("axis", actual=2, expected="-2 to 1")),
+        (0, constant(-1), "IR505", fault_with(actual=-1, expected="0 or more")),
         (0, TensorType.of(np.array([3])), "IR501", fault_with("[1]", actual=1, expected=0)),
     ],
 )
@@ -70,7 +70,7 @@ def test_negative_indices_mode() -> None:
 
 
 @pytest.mark.parametrize("name", ["u1", "u2", "u3", "u4", "u6", "i4", "nf4", "f4e2m1", "f8e8m0", "string"])
-def test_one_hot_of_types_that_openvino_cannot_fill(name: str) -> None:
+def test_one_hot_of_types_unsupported_by_openvino(name: str) -> None:
     element_type = ElementType[name]
     if name == "string":
         on, off = np.array("on", object), np.array("off", object)

@@ -20,7 +20,7 @@ from ir_exec.ops.sequence.sequences import GRUSequence, LSTMSequence, RNNSequenc
 from ir_exec.types import Array
 from tests.helpers.chunks import in_chunks
 from tests.helpers.facts import fault_with
-from tests.helpers.values import typed
+from tests.helpers.values import make_type
 
 CELLS: dict[str, Any] = {"RNN": RNNCell, "GRU": GRUCell, "LSTM": LSTMCell4}
 SEQUENCES: dict[str, Any] = {"RNN": RNNSequence, "GRU": GRUSequence, "LSTM": LSTMSequence}
@@ -64,7 +64,7 @@ def step_by_step(name: str, weights: Weights, lengths: list[int], backward: list
 @pytest.mark.parametrize("name", SEQUENCES)
 @settings(max_examples=25)
 @given(data=st.data())
-def test_a_sequence_is_its_cell_step_by_step(name: str, data: st.DataObject) -> None:
+def test_sequence_equals_its_cell_step_by_step(name: str, data: st.DataObject) -> None:
     steps, batch = data.draw(st.integers(1, 5)), data.draw(st.integers(1, 4))
     lengths = data.draw(st.lists(st.integers(0, steps), min_size=batch, max_size=batch))
     direction = data.draw(st.sampled_from(["forward", "reverse", "bidirectional"]))
@@ -77,9 +77,7 @@ def test_a_sequence_is_its_cell_step_by_step(name: str, data: st.DataObject) -> 
 
 
 @pytest.mark.parametrize("name", SEQUENCES)
-def test_the_directions_of_large_sequences_run_on_threads_of_their_own(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_directions_of_large_sequences_run_on_threads(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     weights, lengths = Weights(name, 2, 3, 4, 0), [4, 0, 3]
     in_chunks(monkeypatch, "CHUNK_NANOSECONDS", 0)
     in_chunks(monkeypatch, "SHARED_PRODUCT_NANOSECONDS", 1)
@@ -126,7 +124,7 @@ def test_sequences_without_steps_or_batch(steps: int, expected: tuple[int, int])
         ([4, 0], fault_with("seq_length", "x", actual=4, expected="0 to 3")),
     ],
 )
-def test_lengths_that_are_none(lengths: list[int], fault: fault_with) -> None:
+def test_invalid_lengths(lengths: list[int], fault: fault_with) -> None:
     weights = Weights("RNN", 1, 2, 3, 0)
     with pytest.raises(EvaluationError) as error:
         RNNSequence(hidden_size=2, direction="reverse").evaluate(
@@ -136,9 +134,16 @@ def test_lengths_that_are_none(lengths: list[int], fault: fault_with) -> None:
     assert error.value.location.port == "sequence_lengths"
 
 
-def test_the_number_of_directions_is_that_of_the_attribute() -> None:
+def test_directions_match_attribute() -> None:
     operator = GRUSequence(hidden_size=4, direction="bidirectional")
-    types = [typed("2,5,3"), typed("2,1,4"), typed("2", "i32"), typed("1,12,3"), typed("1,12,4"), typed("1,12")]
+    types = [
+        make_type("2,5,3"),
+        make_type("2,1,4"),
+        make_type("2", "i32"),
+        make_type("1,12,3"),
+        make_type("1,12,4"),
+        make_type("1,12"),
+    ]
     with pytest.raises(ShapeError) as error:
         operator.infer(*types)
     fault = fault_with("num_directions", "initial_hidden_state", actual="2 and 1", expected="equal dims")

@@ -10,7 +10,7 @@ from tests.helpers.facts import facts
 from tests.helpers.operators import make, run_all
 
 
-def test_roisnum_of_more_boxes_than_there_are() -> None:
+def test_roisnum_beyond_the_boxes() -> None:
     operator = make("MulticlassNms", 9)
     boxes, scores = np.zeros((2, 3, 4), np.float32), np.zeros((2, 3), np.float32)
     for counts in ([2, 2], [2**62, 2**62]):

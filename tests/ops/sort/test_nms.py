@@ -1,4 +1,4 @@
-"""Suppression against plain loops, and what it says about wrong inputs."""
+"""Suppression against plain loops, and its errors for wrong inputs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ir_exec.types import TensorType
 from tests.helpers.facts import naming
 from tests.helpers.network_text import NetworkText
 from tests.helpers.operators import make, run_all
-from tests.helpers.values import known, typed
+from tests.helpers.values import constant, make_type
 
 
 def plain_overlap(left: list[float], right: list[float]) -> float:
@@ -50,26 +50,26 @@ def test_NonMaxSuppression_is_a_loop(sizes: list[tuple[int, ...]], limit: float,
     assert count.tolist() == [len(selected)]
 
 
-def test_boxes_that_overlap_by_the_threshold_are_removed_as_openvino_does() -> None:
+def test_threshold_overlap_is_removed_like_openvino() -> None:
     boxes = np.array([[[0, 0, 1, 1], [0, 0, 1, 2], [0, 5, 1, 6]]], np.float32)
     scores = np.array([[[0.9, 0.8, 0.7]]], np.float32)
     numbers = (np.array(3, np.int64), np.array(0.5, np.float32), np.array(0, np.float32))
     assert run_all(make("NonMaxSuppression", 9), boxes, scores, *numbers)[0][:, 2].tolist() == [0, 2]
 
 
-def test_rows_up_to_version_4_are_those_of_boxes_that_are_kept() -> None:
+def test_rows_up_to_version_4_are_selected_boxes() -> None:
     boxes = np.array([[[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, 10, 1, 11]]], np.float32)
     scores = np.array([[[0.9, 0.75, 0.95]]], np.float32)
     numbers = (np.array(3, np.int64), np.array(0.5, np.float32), np.array(0, np.float32))
     for since in (1, 3, 4):
         operator = make("NonMaxSuppression", since)
-        # As OpenVINO 2026.4 does: a static type, and an output of the rows that are there.
+        # As OpenVINO 2026.4 does: a static type, and an output of the selected rows.
         assert operator.infer(*map(TensorType.of, (boxes, scores, *numbers))).shape == [3, 3]
         assert operator.evaluate(boxes, scores, *numbers).tolist() == [[0, 0, 2], [0, 0, 0]]
 
 
 @pytest.mark.parametrize(("since", "rows"), [(1, 4), (3, 4), (4, 8)])
-def test_rows_up_to_version_4_are_filled_up_to_a_known_number(since: int, rows: int) -> None:
+def test_rows_up_to_version_4_are_padded_to_known_count(since: int, rows: int) -> None:
     boxes = np.array([[[0, 0, 1, 1], [0, 0.05, 1, 1.05], [0, 10, 1, 11], [0, 20, 1, 21]]], np.float32)
     scores = np.array([[[0.9, 0.8, 0.7, 0.1], [0.1, 0.1, 0.6, 0.1]]], np.float32)
     net = NetworkText()
@@ -94,12 +94,12 @@ def test_no_row_of_version_1_is_dropped() -> None:
 
 
 def test_one_number_of_rows_for_each_version() -> None:
-    inputs = (typed("2,10,4"), typed("2,3,10"), known(4))
+    inputs = (make_type("2,10,4"), make_type("2,3,10"), constant(4))
     rows = {since: make("NonMaxSuppression", since).infer(*inputs) for since in (1, 3, 4)}
     assert [rows[since].shape for since in (1, 3, 4)] == [[10, 3], [10, 3], [24, 3]]
     indices, scores, count = make("NonMaxSuppression", 9).infer(*inputs)
     assert (str(indices), str(scores), str(count)) == ("i64[..24,3]", "f32[..24,3]", "i64[1]")
-    unknown = make("NonMaxSuppression", 9).infer(typed("2..5,?,4"), typed("?,3,10"), known(4))
+    unknown = make("NonMaxSuppression", 9).infer(make_type("2..5,?,4"), make_type("?,3,10"), constant(4))
     assert str(unknown[0]) == "i64[..60,3]"
 
 
@@ -113,16 +113,16 @@ def test_shapes_that_do_not_fit() -> None:
         ("1,6,4", "1,1,7", "IR502"),
     ):
         with pytest.raises(ShapeError) as caught:
-            nms.infer(typed(boxes), typed(scores))
+            nms.infer(make_type(boxes), make_type(scores))
         assert caught.value.code == code
     with pytest.raises(ShapeError, match=naming("0", "1", "2", "iou_threshold")):
-        nms.infer(typed("1,6,4"), typed("1,1,6"), known(3), typed("2"))
+        nms.infer(make_type("1,6,4"), make_type("1,1,6"), constant(3), make_type("2"))
     with pytest.raises(ShapeError, match=naming("0", "1", "[1]", "max_output_boxes_per_class")):
-        make("NonMaxSuppression", 4).infer(typed("1,6,4"), typed("1,1,6"), typed("1", "i64"))
+        make("NonMaxSuppression", 4).infer(make_type("1,6,4"), make_type("1,1,6"), make_type("1", "i64"))
 
 
 @pytest.mark.parametrize("since", [1, 3, 4, 5, 9])
-def test_a_score_equal_to_the_threshold_is_not_kept(since: int) -> None:
+def test_score_equal_to_threshold_is_dropped(since: int) -> None:
     boxes = np.array([[[0, 0, 1, 1], [0, 5, 1, 6], [0, 10, 1, 11]]], np.float32)
     scores = np.array([[[0.5, 0.25, 0.75]]], np.float32)
     numbers = (np.array(3), np.array(0.5, np.float32), np.array(0.5, np.float32))

@@ -13,7 +13,7 @@ from ir_exec.errors import ShapeError
 from ir_exec.ops.sort.search_sorted import SearchSorted
 from ir_exec.types import ElementType
 from tests.helpers.facts import fault_with
-from tests.helpers.values import typed
+from tests.helpers.values import make_type
 
 NUMBERS = st.integers(-5, 5)
 
@@ -43,7 +43,7 @@ def test_rows_are_searched_one_by_one(rows: list[tuple[list[int], int]], right: 
     ],
 )
 def test_the_output_has_the_shape_of_values(sequence: str, values: str, expected: str) -> None:
-    output_type = SearchSorted(output_type=ElementType.i32).infer(typed(sequence), typed(values))
+    output_type = SearchSorted(output_type=ElementType.i32).infer(make_type(sequence), make_type(values))
     assert str(output_type) == "i32" + expected
 
 
@@ -58,5 +58,5 @@ def test_the_output_has_the_shape_of_values(sequence: str, values: str, expected
 )
 def test_shapes_that_do_not_fit(sequence: str, values: str, code: str, fault: fault_with) -> None:
     with pytest.raises(ShapeError) as error:
-        SearchSorted().infer(typed(sequence), typed(values))
+        SearchSorted().infer(make_type(sequence), make_type(values))
     assert (error.value.code, error.value) == (code, fault)

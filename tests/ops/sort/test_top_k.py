@@ -15,7 +15,7 @@ from ir_exec.ops.sort.top_k import TopK, TopK1, TopK3
 from ir_exec.types import Array, ElementType, TensorType
 from tests.helpers.facts import fault_with
 from tests.helpers.operators import make, run
-from tests.helpers.values import between, known, typed
+from tests.helpers.values import between, constant, make_type
 
 I64_MAX = 2**63 - 1
 
@@ -23,7 +23,7 @@ small = arrays.arrays(np.int64, arrays.array_shapes(min_dims=1, max_dims=3, max_
 
 
 def i64(text: str) -> TensorType:
-    return typed(text, ElementType.i64)
+    return make_type(text, ElementType.i64)
 
 
 TOP = {"axis": -1, "mode": "max", "sort": "value"}
@@ -38,8 +38,8 @@ def top_k(**attributes: Any) -> TopK:
     [
         ("?", i64(""), "?"),
         ("3..8", i64(""), "..8"),
-        ("1..", known(2), "2"),
-        ("...", known(2), "..."),
+        ("1..", constant(2), "2"),
+        ("...", constant(2), "..."),
         ("3..8", between(2, 4), "2..4"),
         ("3..8", between(3, I64_MAX), "3..8"),
         ("?", between(3, I64_MAX), "3.."),
@@ -48,22 +48,22 @@ def top_k(**attributes: Any) -> TopK:
 )
 def test_top_k_shapes(data: str, k: TensorType, expected: str) -> None:
     for layer in (top_k(), TopK1(**TOP), TopK3(**TOP)):
-        assert layer.infer(typed(data), k) == (typed(expected), typed(expected, ElementType.i32))
+        assert layer.infer(make_type(data), k) == (make_type(expected), make_type(expected, ElementType.i32))
 
 
 @pytest.mark.parametrize(
     ("data", "k", "axis", "code", "fault"),
     [
-        ("3..8", known(9), 0, "IR505", fault_with("k", "axis", actual=9, expected="0 to 8")),
-        ("3", known(-1), 0, "IR505", fault_with("k", "axis", actual=-1, expected="0 to 3")),
-        ("3", known([1]), 0, "IR501", fault_with("k", "[1]", actual=1, expected=0)),
-        ("", known(1), 0, "IR501", fault_with("data", actual=0, expected="1 or more")),
-        ("3", known(1), 1, "IR503", fault_with("axis", actual=1, expected="-1 to 0")),
+        ("3..8", constant(9), 0, "IR505", fault_with("k", "axis", actual=9, expected="0 to 8")),
+        ("3", constant(-1), 0, "IR505", fault_with("k", "axis", actual=-1, expected="0 to 3")),
+        ("3", constant([1]), 0, "IR501", fault_with("k", "[1]", actual=1, expected=0)),
+        ("", constant(1), 0, "IR501", fault_with("data", actual=0, expected="1 or more")),
+        ("3", constant(1), 1, "IR503", fault_with("axis", actual=1, expected="-1 to 0")),
     ],
 )
 def test_top_k_errors(data: str, k: TensorType, axis: int, code: str, fault: fault_with) -> None:
     with pytest.raises(ShapeError) as raised:
-        top_k(axis=axis).infer(typed(data), k)
+        top_k(axis=axis).infer(make_type(data), k)
     assert (raised.value.code, raised.value) == (code, fault)
 
 

@@ -1,4 +1,4 @@
-"""What the tests of rewrites share: both plans of a network, and what the rewritten one has put together."""
+"""Shared parts of the tests of rewrites: both plans of a network, and the fused layers of the rewritten one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Both(NamedTuple):
 
     @property
     def types(self) -> list[str]:
-        """What the fused steps are."""
+        """The types of the fused steps."""
         return [step.op.type_name for step in self.fused]
 
     def assert_close(self, tolerance: float = 1e-5) -> None:

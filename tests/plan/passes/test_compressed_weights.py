@@ -16,7 +16,7 @@ from ir_exec.build.weight_formats import FORMATS
 from ir_exec.types import Array, ElementType
 from tests.conformance.build import IRFile
 from tests.conformance.networks import networks
-from tests.conformance.numbers import cut, mixed, replaced, whole
+from tests.conformance.numbers import cut, mix, replace_thresholds, without_cuts
 from tests.conformance.oracle import Oracle
 from tests.helpers.chunks import in_chunks
 from tests.helpers.network_text import NetworkText, Output
@@ -50,28 +50,28 @@ def numbers(shape: tuple[int, ...], element_type: str = "f16") -> Array:
 class Network(NetworkText):
     """x [..., COLUMNS] times weights, with what files put between constants and products."""
 
-    def converted(self, array: Array | Output, element_type: str = "f16") -> Output:
+    def convert(self, array: Array | Output, element_type: str = "f16") -> Output:
         source = array if isinstance(array, Output) else self.const(array)
         return self.op("Convert", source, destination_type=element_type)
 
-    def decompressed(self, data: Array, scale: Array | None, zero: Array | None, shape: tuple[int, ...] = ()) -> Output:
+    def decompress(self, data: Array, scale: Array | None, zero: Array | None, shape: tuple[int, ...] = ()) -> Output:
         if data.dtype == ElementType.bf16.dtype:
             # f16 does not hold every bf16.
             assert zero is None or zero.dtype == np.float16
-            values = self.converted(data, "f32")
-            factor = self.converted(scale, "f32") if scale is not None else None
+            values = self.convert(data, "f32")
+            factor = self.convert(scale, "f32") if scale is not None else None
             if zero is not None:
-                values = self.op("Subtract", values, self.converted(zero, "f32"))
+                values = self.op("Subtract", values, self.convert(zero, "f32"))
             values = values if factor is None else self.op("Multiply", values, factor)
             return self.op("Reshape", values, self.const(np.array(shape)), special_zero="false") if shape else values
-        values = self.converted(data)
+        values = self.convert(data)
         if zero is not None:
-            values = self.op("Subtract", values, self.converted(zero) if zero.dtype != np.float16 else self.const(zero))
+            values = self.op("Subtract", values, self.convert(zero) if zero.dtype != np.float16 else self.const(zero))
         if scale is not None:
             values = self.op("Multiply", values, self.const(scale))
         if shape:
             values = self.op("Reshape", values, self.const(np.array(shape)), special_zero="false")
-        return self.converted(values, "f32")
+        return self.convert(values, "f32")
 
     def product(self, weights: Output, *, transposed: bool, x: Array) -> IRFile:
         a = self.parameter(",".join(map(str, x.shape)))
@@ -79,18 +79,18 @@ class Network(NetworkText):
         return self.file(x)
 
 
-def given(*shape: int) -> Array:
+def random_array(*shape: int) -> Array:
     return np.random.default_rng(1).standard_normal(shape).astype(np.float32)
 
 
-X = given(3, 2, COLUMNS)
+X = random_array(3, 2, COLUMNS)
 
 
-def grouped(element_type: str, x: Array = X, *, zero: bool = True) -> IRFile:
+def grouped_weights(element_type: str, x: Array = X, *, zero: bool = True) -> IRFile:
     net, shape = Network(), (ROWS, COLUMNS // GROUP)
     stored = codes(element_type, (*shape, GROUP))
     zeros = codes(element_type, (*shape, 1)) if zero else None
-    weights = net.decompressed(stored, numbers((*shape, 1)), zeros, (ROWS, COLUMNS))
+    weights = net.decompress(stored, numbers((*shape, 1)), zeros, (ROWS, COLUMNS))
     return net.product(weights, transposed=True, x=x)
 
 
@@ -98,19 +98,19 @@ def by_channel(element_type: str, x: Array = X) -> IRFile:
     net = Network()
     zero = codes(element_type, (ROWS, 1)) if element_type in INTEGERS else None
     return net.product(
-        net.decompressed(codes(element_type, (ROWS, COLUMNS)), numbers((ROWS, 1)), zero), transposed=True, x=x
+        net.decompress(codes(element_type, (ROWS, COLUMNS)), numbers((ROWS, 1)), zero), transposed=True, x=x
     )
 
 
 def with_one_scale(element_type: str, x: Array = X) -> IRFile:
     net = Network()
-    weights = net.decompressed(codes(element_type, (ROWS, COLUMNS)), numbers(()), numbers((1, 1)))
+    weights = net.decompress(codes(element_type, (ROWS, COLUMNS)), numbers(()), numbers((1, 1)))
     return net.product(weights, transposed=True, x=x)
 
 
 def without_scale(element_type: str, x: Array = X) -> IRFile:
     net = Network()
-    weights = net.converted(codes(element_type, (ROWS, COLUMNS)), "f32")
+    weights = net.convert(codes(element_type, (ROWS, COLUMNS)), "f32")
     return net.product(weights, transposed=True, x=x)
 
 
@@ -118,7 +118,7 @@ def in_columns(element_type: str, x: Array = X) -> IRFile:
     net = Network()
     zero = codes(element_type, (1, ROWS)) if element_type in INTEGERS else None
     return net.product(
-        net.decompressed(codes(element_type, (COLUMNS, ROWS)), numbers((1, ROWS)), zero), transposed=False, x=x
+        net.decompress(codes(element_type, (COLUMNS, ROWS)), numbers((1, ROWS)), zero), transposed=False, x=x
     )
 
 
@@ -126,25 +126,25 @@ def grouped_in_columns(element_type: str, x: Array = X) -> IRFile:
     net, groups = Network(), COLUMNS // GROUP
     zero = codes(element_type, (groups, 1, ROWS)) if element_type in INTEGERS else None
     stored = codes(element_type, (groups, GROUP, ROWS))
-    weights = net.decompressed(stored, numbers((groups, 1, ROWS)), zero, (COLUMNS, ROWS))
+    weights = net.decompress(stored, numbers((groups, 1, ROWS)), zero, (COLUMNS, ROWS))
     return net.product(weights, transposed=False, x=x)
 
 
 def transposed_by_a_layer(element_type: str, x: Array = X) -> IRFile:
     net = Network()
-    weights = net.decompressed(codes(element_type, (ROWS, COLUMNS)), numbers((ROWS, 1)), None)
+    weights = net.decompress(codes(element_type, (ROWS, COLUMNS)), numbers((ROWS, 1)), None)
     return net.product(net.op("Transpose", weights, net.const(np.array([1, 0]))), transposed=False, x=x)
 
 
 def of_experts(element_type: str, x: Array = X) -> IRFile:
     """Three matrices, one for each of the three batches of x."""
     net, shape = Network(), (3, ROWS, COLUMNS // GROUP)
-    weights = net.decompressed(codes(element_type, (*shape, GROUP)), numbers((*shape, 1)), None, (3, ROWS, COLUMNS))
+    weights = net.decompress(codes(element_type, (*shape, GROUP)), numbers((*shape, 1)), None, (3, ROWS, COLUMNS))
     return net.product(weights, transposed=True, x=x)
 
 
 LAYOUTS: tuple[Callable[..., IRFile], ...] = (
-    grouped,
+    grouped_weights,
     by_channel,
     with_one_scale,
     without_scale,
@@ -158,23 +158,23 @@ ALL = [
     pytest.param(layout, element_type, id=f"{layout.__name__}-{element_type}")
     for layout in LAYOUTS
     for element_type in (*CODES, *FLOATS)
-    if not (layout is grouped and element_type not in INTEGERS)
+    if not (layout is grouped_weights and element_type not in INTEGERS)
 ]
 
 
-def compiled(file: IRFile, **options: Any) -> ir_exec.CompiledModel:
+def compile_file(file: IRFile, **options: Any) -> ir_exec.CompiledModel:
     return ir_exec.compile_model(ir_exec.read_model(file.xml, weights=file.weights), **options)
 
 
 def output(file: IRFile, **options: Any) -> Array:
-    result: Array = compiled(file, **options)(list(file.inputs))[0]
+    result: Array = compile_file(file, **options)(list(file.inputs))[0]
     return result
 
 
 def assert_not_expanded(file: IRFile) -> None:
     """The run takes less than the expanded matrix."""
-    assert compiled(file, weight_mode="keep").memory_plan().peak < 4 * ROWS * COLUMNS
-    assert compiled(file, weight_mode="keep").memory_plan().constants < ROWS * COLUMNS
+    assert compile_file(file, weight_mode="keep").memory_plan().peak < 4 * ROWS * COLUMNS
+    assert compile_file(file, weight_mode="keep").memory_plan().constants < ROWS * COLUMNS
 
 
 def assert_close(actual: Array, expected: Array, tolerance: float = 2e-6) -> None:
@@ -197,13 +197,11 @@ def test_products_are_those_of_expanded_weights(
 @pytest.mark.broad(keep=60)
 @pytest.mark.parametrize(("layout", "element_type"), ALL)
 @pytest.mark.parametrize("tokens", [1, 40])
-def test_products_do_not_depend_on_how_work_is_cut(
-    layout: Callable[..., IRFile], element_type: str, tokens: int
-) -> None:
-    file = layout(element_type, given(3, tokens, COLUMNS))
+def test_products_are_independent_of_chunks(layout: Callable[..., IRFile], element_type: str, tokens: int) -> None:
+    file = layout(element_type, random_array(3, tokens, COLUMNS))
     expected = output(file)
-    for chosen in (whole(), cut(3), mixed(f"{layout.__name__} {element_type} {tokens}")):
-        with replaced(chosen):
+    for chosen in (without_cuts(), cut(3), mix(f"{layout.__name__} {element_type} {tokens}")):
+        with replace_thresholds(chosen):
             serial, shared = [output(file, weight_mode="keep", threads=threads) for threads in (1, 3)]
         assert_close(serial, expected)
         assert np.array_equal(serial, shared), "the result depends on the number of threads"
@@ -221,13 +219,13 @@ def test_products_are_those_of_openvino(layout: Callable[..., IRFile], element_t
     assert_close(output(file, weight_mode="keep"), answer[0], 2e-3)
 
 
-@pytest.mark.parametrize("layout", [grouped, by_channel, without_scale, grouped_in_columns])
+@pytest.mark.parametrize("layout", [grouped_weights, by_channel, without_scale, grouped_in_columns])
 @pytest.mark.parametrize("element_type", ["u4", "i8", "f16"])
 @pytest.mark.parametrize(
     "shape", [(COLUMNS,), (1, COLUMNS), (2, 1, COLUMNS), (40, COLUMNS), (300, COLUMNS), (0, COLUMNS)]
 )
 def test_numbers_of_tokens(layout: Callable[..., IRFile], element_type: str, shape: tuple[int, ...]) -> None:
-    file = layout(element_type, given(*shape))
+    file = layout(element_type, random_array(*shape))
     compressed, expanded = output(file, weight_mode="keep"), output(file)
     assert compressed.shape == expanded.shape
     if compressed.size:
@@ -237,21 +235,21 @@ def test_numbers_of_tokens(layout: Callable[..., IRFile], element_type: str, sha
 @pytest.mark.parametrize("element_type", FLOATS)
 def test_a_row_of_an_odd_number_of_floats(element_type: str) -> None:
     net = Network()
-    file = net.product(net.converted(codes(element_type, (ROWS, 63)), "f32"), transposed=True, x=given(2, 63))
+    file = net.product(net.convert(codes(element_type, (ROWS, 63)), "f32"), transposed=True, x=random_array(2, 63))
     assert_not_expanded(file)
     assert_close(output(file, weight_mode="keep"), output(file))
 
 
-def test_f16_that_is_no_number_infinite_or_below_the_normal_ones() -> None:
+def test_f16_nan_infinite_and_subnormal_codes() -> None:
     weights = codes("f16", (ROWS, COLUMNS))
     weights[0, :3] = 6e-8, -6e-8, 3e-6
     weights[1, 0] = 65504
     plain = Network()
-    file = plain.product(plain.converted(weights, "f32"), transposed=True, x=X)
+    file = plain.product(plain.convert(weights, "f32"), transposed=True, x=X)
     assert_close(output(file, weight_mode="keep")[..., 0], output(file)[..., 0])
     weights[2, 0], weights[3, 0] = np.inf, np.nan
     odd = Network()
-    file = odd.product(odd.converted(weights, "f32"), transposed=True, x=X)
+    file = odd.product(odd.convert(weights, "f32"), transposed=True, x=X)
     compressed, expanded = output(file, weight_mode="keep"), output(file)
     assert np.isinf(compressed[..., 2]).all()
     assert np.isnan(compressed[..., 3]).all()
@@ -271,7 +269,7 @@ def test_f16_times_very_large_and_small_numbers(x: float) -> None:
 def test_rows_that_gather_takes(element_type: str, opset: int) -> None:
     net, shape = Network(), (ROWS, COLUMNS // GROUP)
     zero = codes(element_type, (*shape, 1)) if element_type in INTEGERS else None
-    table = net.decompressed(codes(element_type, (*shape, GROUP)), numbers((*shape, 1)), zero, (ROWS, COLUMNS))
+    table = net.decompress(codes(element_type, (*shape, GROUP)), numbers((*shape, 1)), zero, (ROWS, COLUMNS))
     places = np.array([[0, ROWS - 1], [5, -1]])
     if opset == 8:
         places[0, 0] = ROWS
@@ -281,9 +279,9 @@ def test_rows_that_gather_takes(element_type: str, opset: int) -> None:
     np.testing.assert_array_equal(output(file, weight_mode="keep"), output(file))
 
 
-def test_an_index_out_of_range_is_an_error_of_the_layer() -> None:
+def test_out_of_range_index_is_a_layer_error() -> None:
     net = Network()
-    table = net.converted(codes("f16", (ROWS, COLUMNS)), "f32")
+    table = net.convert(codes("f16", (ROWS, COLUMNS)), "f32")
     net.result(net.op("Gather", table, net.parameter("1", "i64"), net.const(np.array(0)), opset=7))
     with pytest.raises(ir_exec.IRError, match="Gather"):
         output(net.file(np.array([ROWS])), weight_mode="keep")
@@ -292,24 +290,29 @@ def test_an_index_out_of_range_is_an_error_of_the_layer() -> None:
 def test_results_do_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     in_chunks(monkeypatch, "WINDOW_ELEMENTS", 2**10)
     in_chunks(monkeypatch, "SHARED_PRODUCT_NANOSECONDS", 1)
-    for file in (grouped("u4"), grouped("u4", given(20, COLUMNS)), in_columns("i8"), without_scale("f16")):
+    for file in (
+        grouped_weights("u4"),
+        grouped_weights("u4", random_array(20, COLUMNS)),
+        in_columns("i8"),
+        without_scale("f16"),
+    ):
         np.testing.assert_array_equal(
             output(file, weight_mode="keep", threads=1), output(file, weight_mode="keep", threads=4)
         )
 
 
-def test_weights_that_are_read_otherwise_too_stay() -> None:
+def test_weights_with_other_readers_stay() -> None:
     net = Network()
-    weights = net.converted(codes("f16", (ROWS, COLUMNS)), "f32")
+    weights = net.convert(codes("f16", (ROWS, COLUMNS)), "f32")
     net.result(weights)
     file = net.product(weights, transposed=True, x=X)
-    compressed, expanded = (list(compiled(file, weight_mode=how)([X]).values()) for how in ("keep", "expand"))
+    compressed, expanded = (list(compile_file(file, weight_mode=how)([X]).values()) for how in ("keep", "expand"))
     np.testing.assert_array_equal(compressed[0], expanded[0])
     assert_close(compressed[1], expanded[1])
 
 
 def test_an_observer_sees_every_layer() -> None:
-    file = grouped("u4")
+    file = grouped_weights("u4")
     model = ir_exec.read_model(file.xml, weights=file.weights)
     run = ir_exec.compile_model(model, weight_mode="keep")
     seen: list[str] = []
@@ -317,16 +320,16 @@ def test_an_observer_sees_every_layer() -> None:
     assert seen.count("Multiply") == seen.count("Subtract") == seen.count("MatMul") == 1
 
 
-def test_scales_along_the_sum_are_not_taken_for_others() -> None:
+def test_scales_along_the_sum_are_distinguished() -> None:
     """(codes * scale [1, COLUMNS]) is no scale of rows: the layers run as they are."""
     net = Network()
-    weights = net.decompressed(codes("u8", (ROWS, COLUMNS)), numbers((1, COLUMNS)), None)
+    weights = net.decompress(codes("u8", (ROWS, COLUMNS)), numbers((1, COLUMNS)), None)
     file = net.product(weights, transposed=True, x=X)
     assert_close(output(file, weight_mode="keep"), output(file))
 
 
 def test_the_precision_of_the_file_rounds_every_layer() -> None:
-    file = grouped("u4")
+    file = grouped_weights("u4")
     compressed, expanded = (output(file, weight_mode=how, precision="file") for how in ("keep", "expand"))
     assert_close(compressed, expanded)
 
@@ -343,18 +346,18 @@ def test_exported_networks(name: str) -> None:
         np.testing.assert_allclose(actual, other, rtol=1e-3, atol=1e-4)
 
 
-def test_all_axes_of_more_than_two_turned_round_are_no_transposed_matrix() -> None:
+def test_reversed_axes_are_no_matrix_transpose() -> None:
     stored = codes("u8", (96, 64, 2))
     x = np.random.default_rng(1).normal(size=(2, 3, 64)).astype(np.float32)
     net = NetworkText()
     weights = net.op("Convert", net.const(stored), destination_type="f32")
     turned = net.op("Transpose", weights, net.const(np.zeros(0, np.int64)))
     net.result(net.op("MatMul", net.parameter("2,3,64"), turned, transpose_a="false", transpose_b="false"))
-    actual = compiled(net.file(), weight_mode="keep")([x])[0]
+    actual = compile_file(net.file(), weight_mode="keep")([x])[0]
     assert_close(actual, x @ stored.transpose().astype(np.float32))
 
 
-def test_numbers_that_a_conversion_rounds_are_no_compressed_weights() -> None:
+def test_rounded_numbers_are_no_compressed_weights() -> None:
     wide = np.random.default_rng(0).normal(size=(64, 96))
     x = np.random.default_rng(1).normal(size=(3, 64)).astype(np.float32)
     net = NetworkText()
@@ -362,7 +365,7 @@ def test_numbers_that_a_conversion_rounds_are_no_compressed_weights() -> None:
     for element_type in ("f16", "f32"):
         weights = net.op("Convert", weights, destination_type=element_type)
     net.result(net.op("MatMul", net.parameter("3,64"), weights, transpose_a="false", transpose_b="false"))
-    actual = compiled(net.file(), weight_mode="keep")([x])[0]
+    actual = compile_file(net.file(), weight_mode="keep")([x])[0]
     assert_close(actual, x @ wide.astype(np.float16).astype(np.float32))
 
 
@@ -370,12 +373,12 @@ def split_by_a_reshape(element_type: str, x: Array = X) -> IRFile:
     """The groups are an axis only between two Reshapes."""
     net, shape = Network(), (ROWS, COLUMNS // GROUP)
 
-    def reshaped(data: Output, *to: int) -> Output:
+    def reshape(data: Output, *to: int) -> Output:
         return net.op("Reshape", data, net.const(np.array(to)), special_zero="false")
 
-    split = net.converted(reshaped(net.const(codes(element_type, (ROWS, COLUMNS))), *shape, GROUP))
-    rows = reshaped(net.op("Multiply", split, net.const(numbers((*shape, 1)))), ROWS, COLUMNS)
-    return net.product(net.converted(rows, "f32"), transposed=True, x=x)
+    split = net.convert(reshape(net.const(codes(element_type, (ROWS, COLUMNS))), *shape, GROUP))
+    rows = reshape(net.op("Multiply", split, net.const(numbers((*shape, 1)))), ROWS, COLUMNS)
+    return net.product(net.convert(rows, "f32"), transposed=True, x=x)
 
 
 @pytest.mark.parametrize("element_type", [*INTEGERS, "nf4", "f8e4m3"])
@@ -387,22 +390,22 @@ def test_groups_that_a_reshape_of_codes_makes(element_type: str) -> None:
 
 def reason_layers(file: IRFile) -> list[str]:
     """The layers because of which weights are expanded in each run."""
-    passes = compiled(file, weight_mode="keep").explain().passes
+    passes = compile_file(file, weight_mode="keep").explain().passes
     return [near.layer for entry in passes if entry.name == "use_compressed_weights" for near in entry.skipped]
 
 
-def test_the_layer_because_of_which_a_weight_is_expanded() -> None:
-    assert reason_layers(grouped("u4")) == []
+def test_expanding_layer_is_named() -> None:
+    assert reason_layers(grouped_weights("u4")) == []
     net = Network()
-    halved = net.op("Divide", net.converted(codes("u8", (ROWS, COLUMNS)), "f32"), net.const(np.float32(2)))
+    halved = net.op("Divide", net.convert(codes("u8", (ROWS, COLUMNS)), "f32"), net.const(np.float32(2)))
     divided = net.product(halved, transposed=True, x=X)
     assert len(reason_layers(divided)) == 1
     net = Network()
-    weights = net.decompressed(codes("u8", (ROWS, COLUMNS)), numbers((1, COLUMNS)), None)
+    weights = net.decompress(codes("u8", (ROWS, COLUMNS)), numbers((1, COLUMNS)), None)
     assert len(reason_layers(net.product(weights, transposed=True, x=X))) == 1
 
 
-def test_codes_that_no_kernel_decodes_are_the_reason() -> None:
+def test_codes_without_kernel_are_the_reason() -> None:
     x = build.parameter([3, COLUMNS], "f32", name="x")
     stored = build.constant(np.ones((ROWS, COLUMNS), np.int64), "u2", name="codes")
     weights = build.multiply(build.convert(stored, "f32"), np.float32(0.5))
@@ -411,7 +414,7 @@ def test_codes_that_no_kernel_decodes_are_the_reason() -> None:
     assert [near.layer for step in passes for near in step.skipped] == ["codes"]
 
 
-def test_a_product_of_two_inputs_has_no_reason() -> None:
+def test_product_of_two_inputs_has_no_reason() -> None:
     net = NetworkText()
     data = net.parameter("3,64")
     net.result(net.op("MatMul", data, net.parameter("64,5"), transpose_a="false", transpose_b="false"))
@@ -422,21 +425,21 @@ def test_a_product_of_two_inputs_has_no_reason() -> None:
 def test_every_format_of_the_quantizer(name: str) -> None:
     """Powers of two as scales are f32 in the run."""
     x = build.parameter([3, COLUMNS], "f32", name="x")
-    weight = build.constant(given(ROWS, COLUMNS), name="weight")
+    weight = build.constant(random_array(ROWS, COLUMNS), name="weight")
     model = build.model(build.result(build.matmul(x, weight, transpose_b=True), name="y"))
     compressed, _ = compress_weights(model, Compression(name, GROUP, all_layers=True))
     compact, expanded = (ir_exec.compile_model(compressed, weight_mode=mode) for mode in ("keep", "expand"))
     (product,) = [layer for layer in compact.explain().layers if layer.type == "MatMul"]
     assert product.made_by == "use_compressed_weights"
-    data = given(3, COLUMNS)
+    data = random_array(3, COLUMNS)
     assert_close(compact([data])[0], expanded([data])[0])
 
 
 @pytest.mark.parametrize("element_type", ["f4e2m1", "u4"])
 def test_scales_of_scales(element_type: str) -> None:
     net, shape = Network(), (ROWS, COLUMNS // GROUP)
-    scales = net.op("Multiply", net.converted(codes("f8e4m3", (*shape, 1)), "f32"), net.const(np.float32(0.37)))
-    weights = net.op("Multiply", net.converted(codes(element_type, (*shape, GROUP)), "f32"), scales)
+    scales = net.op("Multiply", net.convert(codes("f8e4m3", (*shape, 1)), "f32"), net.const(np.float32(0.37)))
+    weights = net.op("Multiply", net.convert(codes(element_type, (*shape, GROUP)), "f32"), scales)
     rows = net.op("Reshape", weights, net.const(np.array((ROWS, COLUMNS))), special_zero="false")
     file = net.product(rows, transposed=True, x=X)
     assert_not_expanded(file)
@@ -444,11 +447,11 @@ def test_scales_of_scales(element_type: str) -> None:
     assert_close(output(file, weight_mode="keep"), output(file))
 
 
-def test_computed_scales_that_are_larger_than_the_codes() -> None:
+def test_computed_scales_larger_than_codes() -> None:
     net = Network()
-    scales = net.op("Multiply", net.converted(numbers((ROWS, 4, 1)), "f32"), net.const(np.float32(0.37)))
-    weights = net.op("Multiply", net.converted(codes("u4", (ROWS, 4, 4)), "f32"), scales)
+    scales = net.op("Multiply", net.convert(numbers((ROWS, 4, 1)), "f32"), net.const(np.float32(0.37)))
+    weights = net.op("Multiply", net.convert(codes("u4", (ROWS, 4, 4)), "f32"), scales)
     rows = net.op("Reshape", weights, net.const(np.array((ROWS, 16))), special_zero="false")
-    file = net.product(rows, transposed=True, x=given(3, 16))
+    file = net.product(rows, transposed=True, x=random_array(3, 16))
     assert len(reason_layers(file)) == 1
     assert_close(output(file, weight_mode="keep"), output(file))

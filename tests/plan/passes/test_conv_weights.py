@@ -23,7 +23,7 @@ PADS = [(1, 1), (1, 1)]
 WANTED = sums(IMAGES, FILTERS[np.newaxis], PADS)
 
 
-def transformed(compiled: ir_exec.CompiledModel, *inputs: Array) -> tuple[list[Array], int]:
+def run_transformed(compiled: ir_exec.CompiledModel, *inputs: Array) -> tuple[list[Array], int]:
     """The outputs, and how many steps have their filters transformed."""
     outputs = [np.array(array) for array in compiled(list(inputs)).values()]
     plan = compiled.executor.plan([(array.dtype, array.shape) for array in inputs])
@@ -43,14 +43,14 @@ def assert_right(actual: Array, expected: Array) -> None:
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_convolution(threads: int) -> None:
-    outputs, count = transformed(ir_exec.compile_model(convolution(), threads=threads), IMAGES)
+    outputs, count = run_transformed(ir_exec.compile_model(convolution(), threads=threads), IMAGES)
     assert count == 1
     assert_right(outputs[0], WANTED)
 
 
 @pytest.mark.parametrize("mode", ["same_upper", "same_lower", "valid"])
 def test_padding_by_rule(mode: str) -> None:
-    outputs, count = transformed(ir_exec.compile_model(convolution(auto_pad=mode)), IMAGES)
+    outputs, count = run_transformed(ir_exec.compile_model(convolution(auto_pad=mode)), IMAGES)
     assert count == 1
     assert_right(outputs[0], WANTED[:, :, 1:-1, 1:-1] if mode == "valid" else WANTED)
 
@@ -59,7 +59,7 @@ def test_groups() -> None:
     filters = np.stack([FILTERS, FILTERS[::-1]])
     images = np.concatenate([IMAGES, -IMAGES], 1)
     model = convolution(filters, list(images.shape), "group_convolution")
-    outputs, count = transformed(ir_exec.compile_model(model), images)
+    outputs, count = run_transformed(ir_exec.compile_model(model), images)
     assert count == 1
     assert_right(outputs[0], sums(images, filters, PADS))
 
@@ -68,7 +68,7 @@ def test_three_axes() -> None:
     filters = RANDOM.standard_normal((32, 40, 3, 3, 3), np.float32)
     images = RANDOM.standard_normal((1, 40, 6, 10, 14), np.float32)
     steps = {name: [*values, values[0]] for name, values in STEPS.items()}
-    outputs, count = transformed(ir_exec.compile_model(convolution(filters, list(images.shape), **steps)), images)
+    outputs, count = run_transformed(ir_exec.compile_model(convolution(filters, list(images.shape), **steps)), images)
     assert count == 1
     assert_right(outputs[0], sums(images, filters[np.newaxis], [*PADS, (1, 1)]))
 
@@ -82,34 +82,34 @@ def test_three_axes() -> None:
         (FILTERS[:16], {}),
     ],
 )
-def test_what_is_not_transformed(filters: Array, attributes: dict[str, list[int]]) -> None:
+def test_untransformed_filters(filters: Array, attributes: dict[str, list[int]]) -> None:
     model = convolution(filters, **attributes)
-    outputs, count = transformed(ir_exec.compile_model(model), IMAGES)
+    outputs, count = run_transformed(ir_exec.compile_model(model), IMAGES)
     assert count == 0
     assert_array_equal(outputs[0], ir_exec.compile_model(model, optimize=False)([IMAGES])[0])
 
 
 def test_small_images_are_convolved_as_written() -> None:
-    assert transformed(ir_exec.compile_model(convolution(shape=[1, 48, 7, 7])), IMAGES[:, :, :7, :7])[1] == 0
+    assert run_transformed(ir_exec.compile_model(convolution(shape=[1, 48, 7, 7])), IMAGES[:, :, :7, :7])[1] == 0
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, -3e38])
-def test_filters_that_are_no_usual_numbers_stay(value: float) -> None:
+def test_unusual_filter_values_stay(value: float) -> None:
     filters = FILTERS.copy()
     filters[0, 0, 1, 1] = value
-    outputs, count = transformed(ir_exec.compile_model(convolution(filters)), IMAGES)
+    outputs, count = run_transformed(ir_exec.compile_model(convolution(filters)), IMAGES)
     assert count == 0
     assert_right(outputs[0][:, 1:], WANTED[:, 1:])
 
 
-def test_filters_that_are_no_constant_stay() -> None:
+def test_non_constant_filters_stay() -> None:
     data, filters = build.parameter(list(IMAGES.shape), "f32"), build.parameter(list(FILTERS.shape), "f32")
     model = build.model(build.convolution(data, filters, **STEPS))
-    assert transformed(ir_exec.compile_model(model), IMAGES, FILTERS)[1] == 0
+    assert run_transformed(ir_exec.compile_model(model), IMAGES, FILTERS)[1] == 0
 
 
 @pytest.mark.parametrize("reader", ["another layer", "another stride", "an output"])
-def test_filters_that_are_read_otherwise_stay(reader: str) -> None:
+def test_filters_with_other_readers_stay(reader: str) -> None:
     data, filters = build.parameter(list(IMAGES.shape), "f32"), build.constant(FILTERS)
     value = build.convolution(data, filters, **STEPS)
     other = {
@@ -117,7 +117,7 @@ def test_filters_that_are_read_otherwise_stay(reader: str) -> None:
         "another stride": lambda: build.convolution(data, filters, **STEPS | {"strides": [2, 2]}),
         "an output": lambda: filters,
     }
-    outputs, count = transformed(ir_exec.compile_model(build.model([value, other[reader]()])), IMAGES)
+    outputs, count = run_transformed(ir_exec.compile_model(build.model([value, other[reader]()])), IMAGES)
     assert count == 0
     assert_right(outputs[0], WANTED)
 
@@ -126,20 +126,20 @@ def test_convolutions_share_their_filters() -> None:
     data, filters = build.parameter(list(IMAGES.shape), "f32"), build.constant(FILTERS)
     both = build.add(build.convolution(data, filters, **STEPS), build.convolution(build.relu(data), filters, **STEPS))
     compiled = ir_exec.compile_model(build.model(both))
-    outputs, count = transformed(compiled, IMAGES)
+    outputs, count = run_transformed(compiled, IMAGES)
     assert count == 2
     (filters,) = compiled.executor.compiler.constants.packed
     assert len(filters.values) == 1
     assert_right(outputs[0], WANTED + sums(np.maximum(IMAGES, 0), FILTERS[np.newaxis], PADS))
 
 
-def test_filters_that_are_computed_from_weights() -> None:
+def test_filters_computed_from_weights() -> None:
     half = FILTERS.astype(np.float16)
     data = build.parameter(list(IMAGES.shape), "f32")
     compiled = ir_exec.compile_model(
         build.model(build.convolution(data, build.convert(build.constant(half), "f32"), **STEPS))
     )
-    outputs, count = transformed(compiled, IMAGES)
+    outputs, count = run_transformed(compiled, IMAGES)
     assert count == 1
     assert_right(outputs[0], sums(IMAGES, half[np.newaxis], PADS))
     assert compiled.memory_plan().constants == FILTERS.nbytes * 16 // 9
@@ -150,11 +150,11 @@ def test_filters_that_are_computed_from_weights() -> None:
 
 
 def test_plain_and_observed_plans_read_the_file() -> None:
-    assert transformed(ir_exec.compile_model(convolution(), optimize=False), IMAGES)[1] == 0
+    assert run_transformed(ir_exec.compile_model(convolution(), optimize=False), IMAGES)[1] == 0
     compiled = ir_exec.compile_model(convolution())
     observed = compiled([IMAGES], observe=lambda *_: None)
     assert_array_equal(observed[0], ir_exec.compile_model(convolution(), optimize=False)([IMAGES])[0])
-    assert transformed(compiled, IMAGES)[1] == 1
+    assert run_transformed(compiled, IMAGES)[1] == 1
 
 
 def test_images_of_unknown_sizes() -> None:
@@ -162,7 +162,7 @@ def test_images_of_unknown_sizes() -> None:
     compiled = ir_exec.compile_model(model)
     for height, width in ((28, 30), (5, 7), (1, 1), (15, 30), (6, 8)):
         images = np.concatenate([IMAGES[:, :, :height, :width]] * 2)
-        outputs, count = transformed(compiled, images)
+        outputs, count = run_transformed(compiled, images)
         assert count == 1
         assert_right(outputs[0], sums(images, FILTERS[np.newaxis], PADS))
         if height * width < 100:
@@ -170,11 +170,11 @@ def test_images_of_unknown_sizes() -> None:
 
 
 @pytest.mark.parametrize("sizes", [[28, 30], [-1, -1]])
-def test_filters_that_the_process_holds_are_counted(sizes: list[int]) -> None:
+def test_filters_of_the_process_are_counted(sizes: list[int]) -> None:
     half = build.convert(build.constant(FILTERS.astype(np.float16)), "f32")
     data = build.parameter([1, 48, *sizes], "f32")
     compiled = ir_exec.compile_model(build.model(build.convolution(data, half, **STEPS)))
-    assert transformed(compiled, IMAGES)[1] == 1
+    assert run_transformed(compiled, IMAGES)[1] == 1
     both = FILTERS.nbytes * 16 // 9 + (FILTERS.nbytes if -1 in sizes else 0)
     assert compiled.memory_plan({0: IMAGES.shape}).constants == both
 
@@ -182,7 +182,7 @@ def test_filters_that_the_process_holds_are_counted(sizes: list[int]) -> None:
 def test_infinite_data_runs_as_written() -> None:
     images = IMAGES.copy()
     images[0, 3, 4, 5] = np.inf
-    outputs, count = transformed(ir_exec.compile_model(convolution()), images)
+    outputs, count = run_transformed(ir_exec.compile_model(convolution()), images)
     assert count == 1
     expected = ir_exec.compile_model(convolution(), optimize=False)([images])[0]
     assert np.isinf(expected).sum() == 9 * 40
@@ -201,7 +201,7 @@ def test_pages_of_a_file_are_let_go(on_disk: Path, monkeypatch: pytest.MonkeyPat
     forgotten = []
     monkeypatch.setattr(type(model.weights), "forget", lambda self, array: forgotten.append(array.nbytes))
     compiled = ir_exec.compile_model(model, optimize="full")
-    assert transformed(compiled, np.ones((1, 320, 12, 12), np.float32))[1] == 1
+    assert run_transformed(compiled, np.ones((1, 320, 12, 12), np.float32))[1] == 1
     assert forgotten == [4 * 320 * 320 * 9]
     assert compiled.memory_plan().constants == 4 * 320 * 320 * 16
 
@@ -210,4 +210,4 @@ def test_pages_of_a_file_are_let_go(on_disk: Path, monkeypatch: pytest.MonkeyPat
 def test_filters_of_a_file_stay_there(on_disk: Path, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packing_of_weights, "COPIED_ALWAYS", 0)
     compiled = ir_exec.compile_model(on_disk, **options)
-    assert transformed(compiled, np.ones((1, 320, 12, 12), np.float32))[1] == 0
+    assert run_transformed(compiled, np.ones((1, 320, 12, 12), np.float32))[1] == 0

@@ -1,4 +1,4 @@
-"""Filters that hold the scale of the normalization behind them, and that nothing else about a network changes."""
+"""Filters that hold the scale of the normalization after them, without any other change of a network."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def vectors(channels: int) -> list[Array]:
     return [*floats(3, channels), RANDOM.uniform(0.5, 2, channels).astype(np.float32)]
 
 
-def normalized(value: Value, constants: list[Array]) -> Value:
+def batch_norm(value: Value, constants: list[Array]) -> Value:
     return build.batch_norm_inference(value, *map(build.constant, constants), epsilon=EPSILON)
 
 
@@ -38,7 +38,7 @@ def steps(axes: int) -> dict[str, list[int]]:
     }
 
 
-def convolved(data: Value, filters: Array, **attributes: Any) -> Value:
+def convolve(data: Value, filters: Array, **attributes: Any) -> Value:
     return build.convolution(data, build.constant(filters), **steps(filters.ndim - 2) | attributes)
 
 
@@ -70,71 +70,71 @@ def assert_folded(model: ir_exec.Model, *inputs: Array) -> None:
 @pytest.mark.parametrize("is_dynamic", [False, True])
 def test_convolutions(image: tuple[int, ...], filters: tuple[int, ...], *, is_dynamic: bool) -> None:
     data = build.parameter([-1 if is_dynamic else size for size in image], "f32")
-    assert_folded(build.model(normalized(convolved(data, floats(*filters)), vectors(filters[0]))), floats(*image))
+    assert_folded(build.model(batch_norm(convolve(data, floats(*filters)), vectors(filters[0]))), floats(*image))
 
 
 @pytest.mark.parametrize("filters", [(6, 1, 1, 3, 3), (2, 4, 3, 3, 3), (3, 1, 2, 1, 1)])
 def test_groups(filters: tuple[int, ...]) -> None:
     data = build.parameter([1, 6, 7, 8], "f32")
     value = build.group_convolution(data, build.constant(floats(*filters)), **steps(2))
-    assert_folded(build.model(normalized(value, vectors(filters[0] * filters[1]))), floats(1, 6, 7, 8))
+    assert_folded(build.model(batch_norm(value, vectors(filters[0] * filters[1]))), floats(1, 6, 7, 8))
 
 
 @pytest.mark.parametrize("shape", [(1, 5, 1, 1), (5, 1, 1)])
 @pytest.mark.parametrize("is_first", [False, True])
 def test_a_bias_between_them(shape: tuple[int, ...], *, is_first: bool) -> None:
-    value, bias = convolved(build.parameter([1, 3, 9, 8], "f32"), floats(5, 3, 3, 3)), build.constant(floats(*shape))
+    value, bias = convolve(build.parameter([1, 3, 9, 8], "f32"), floats(5, 3, 3, 3)), build.constant(floats(*shape))
     value = build.add(bias, value) if is_first else build.add(value, bias)
-    assert_folded(build.model(normalized(value, vectors(5))), floats(1, 3, 9, 8))
+    assert_folded(build.model(batch_norm(value, vectors(5))), floats(1, 3, 9, 8))
 
 
 def test_filters_of_f16() -> None:
     filters = build.convert(build.constant(floats(5, 3, 3, 3).astype(np.float16)), "f32")
     value = build.convolution(build.parameter([1, 3, 9, 8], "f32"), filters, **steps(2))
-    assert_folded(build.model(normalized(value, vectors(5))), floats(1, 3, 9, 8))
+    assert_folded(build.model(batch_norm(value, vectors(5))), floats(1, 3, 9, 8))
 
 
 def test_the_first_version_of_the_operator() -> None:
-    value = convolved(build.parameter([1, 3, 9, 8], "f32"), floats(5, 3, 3, 3))
+    value = convolve(build.parameter([1, 3, 9, 8], "f32"), floats(5, 3, 3, 3))
     gamma, beta, mean, variance = map(build.constant, vectors(5))
     norm = build.op("BatchNormInference", gamma, beta, value, mean, variance, opset=1, epsilon=EPSILON)
     assert_folded(build.model(norm), floats(1, 3, 9, 8))
 
 
 def test_one_after_the_other() -> None:
-    value = normalized(convolved(build.parameter([1, 3, 9, 8], "f32"), floats(4, 3, 3, 3)), vectors(4))
-    model = build.model(normalized(convolved(build.relu(value), floats(5, 4, 1, 1)), vectors(5)))
+    value = batch_norm(convolve(build.parameter([1, 3, 9, 8], "f32"), floats(4, 3, 3, 3)), vectors(4))
+    model = build.model(batch_norm(convolve(build.relu(value), floats(5, 4, 1, 1)), vectors(5)))
     actual, plain, types = both(model, floats(1, 3, 9, 8))
     assert types == ["PackedConvolution", "ReLU", "PackedConvolution"]
     assert_allclose(actual, plain, atol=3e-6 * abs(plain).max())
 
 
 def of_two_readers(value: Value) -> list[Value]:
-    return [normalized(value, vectors(5)), build.relu(value)]
+    return [batch_norm(value, vectors(5)), build.relu(value)]
 
 
 def of_an_output(value: Value) -> list[Value]:
-    return [normalized(value, vectors(5)), value]
+    return [batch_norm(value, vectors(5)), value]
 
 
 def with_a_bias_of_elements(value: Value) -> list[Value]:
-    return [normalized(build.add(value, build.constant(floats(5, 9, 8))), vectors(5))]
+    return [batch_norm(build.add(value, build.constant(floats(5, 9, 8))), vectors(5))]
 
 
 def with_a_bias_of_columns(value: Value) -> list[Value]:
-    return [normalized(build.add(value, build.constant(floats(8))), vectors(5))]
+    return [batch_norm(build.add(value, build.constant(floats(8))), vectors(5))]
 
 
 def added_to_itself(value: Value) -> list[Value]:
-    return [normalized(build.add(value, value), vectors(5))]
+    return [batch_norm(build.add(value, value), vectors(5))]
 
 
 def with_a_huge_scale(value: Value) -> list[Value]:
-    return [normalized(value, [np.full(5, 1e30, np.float32), *vectors(5)[1:]])]
+    return [batch_norm(value, [np.full(5, 1e30, np.float32), *vectors(5)[1:]])]
 
 
 def with_another_between(value: Value) -> list[Value]:
-    return [normalized(build.relu(value), vectors(5))]
+    return [batch_norm(build.relu(value), vectors(5))]
 
 
 @pytest.mark.parametrize(
@@ -149,8 +149,8 @@ def with_another_between(value: Value) -> list[Value]:
         with_another_between,
     ],
 )
-def test_what_stays_as_it_is(outputs: Any) -> None:
-    value = convolved(build.parameter([1, 3, 9, 8], "f32"), floats(5, 3, 3, 3))
+def test_unmatched_convolutions_are_unchanged(outputs: Any) -> None:
+    value = convolve(build.parameter([1, 3, 9, 8], "f32"), floats(5, 3, 3, 3))
     actual, plain, types = both(build.model(outputs(value)), floats(1, 3, 9, 8))
     assert "PackedConvolution" not in types
     assert_allclose(actual, plain, atol=3e-6 * abs(plain).max())
@@ -159,13 +159,13 @@ def test_what_stays_as_it_is(outputs: Any) -> None:
 def test_filters_that_two_convolutions_read_stay() -> None:
     data, filters = build.parameter([1, 3, 9, 8], "f32"), build.constant(floats(5, 3, 3, 3))
     first, other = (build.convolution(value, filters, **steps(2)) for value in (data, build.relu(data)))
-    actual, plain, types = both(build.model(build.add(normalized(first, vectors(5)), other)), floats(1, 3, 9, 8))
+    actual, plain, types = both(build.model(build.add(batch_norm(first, vectors(5)), other)), floats(1, 3, 9, 8))
     assert "PackedConvolution" not in types
     assert_allclose(actual, plain, atol=3e-6 * abs(plain).max())
 
 
-def test_vectors_that_are_not_known_stay() -> None:
-    value, gamma = convolved(build.parameter([1, 3, 9, 8], "f32"), floats(5, 3, 3, 3)), build.parameter([5], "f32")
+def test_unknown_vectors_stay() -> None:
+    value, gamma = convolve(build.parameter([1, 3, 9, 8], "f32"), floats(5, 3, 3, 3)), build.parameter([5], "f32")
     norm = build.batch_norm_inference(value, gamma, *map(build.constant, vectors(5)[1:]), epsilon=EPSILON)
     actual, plain, types = both(build.model(norm), floats(1, 3, 9, 8), vectors(5)[0])
     assert types == ["Convolution", "BatchNormInference5"]
@@ -173,7 +173,7 @@ def test_vectors_that_are_not_known_stay() -> None:
 
 
 def two_layers() -> ir_exec.Model:
-    return build.model(normalized(convolved(build.parameter([1, 3, 9, 8], "f32"), floats(5, 3, 3, 3)), vectors(5)))
+    return build.model(batch_norm(convolve(build.parameter([1, 3, 9, 8], "f32"), floats(5, 3, 3, 3)), vectors(5)))
 
 
 def test_an_observer_sees_both_layers_of_the_file() -> None:
@@ -198,7 +198,7 @@ def test_a_copy_gives_the_same() -> None:
 
 def test_results_do_not_depend_on_the_threads() -> None:
     data = build.parameter([2, 16, 120, 110], "f32")
-    model = build.model(normalized(convolved(data, floats(24, 16, 3, 3)), vectors(24)))
+    model = build.model(batch_norm(convolve(data, floats(24, 16, 3, 3)), vectors(24)))
     image = floats(2, 16, 120, 110)
     assert_array_equal(*[both(model, image, threads=threads)[0] for threads in (1, 3)])
 

@@ -15,12 +15,12 @@ from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.types import Array
 from tests.conformance.networks import COPIES, arrays
-from tests.plan.passes.test_conv_weights_normalized import assert_folded, both, floats, normalized, steps, vectors
+from tests.plan.passes.test_conv_weights_normalized import assert_folded, batch_norm, both, floats, steps, vectors
 
 IMAGE = (2, 6, 9, 8)
 
 
-def convolved(data: Value, *filters: int, pads: int = 0, **attributes: Any) -> Value:
+def convolve(data: Value, *filters: int, pads: int = 0, **attributes: Any) -> Value:
     """By filters of this shape: three axes and more before the spatial ones are groups."""
     convolution = build.group_convolution if len(filters) == 5 else build.convolution
     attributes = steps(2) | {"pads_begin": [pads] * 2, "pads_end": [pads] * 2} | attributes
@@ -31,65 +31,65 @@ def by_channel(value: Value, channels: int = 6) -> Value:
     return build.multiply(value, build.constant(floats(1, channels, 1, 1)))
 
 
-def biased(value: Value, channels: int = 6) -> Value:
+def add_bias(value: Value, channels: int = 6) -> Value:
     return build.add(build.constant(floats(channels, 1, 1)), value)
 
 
 def two_sizes(x: Value) -> Value:
-    return build.add(convolved(x, 5, 6, 3, 3, pads=1), convolved(x, 5, 6, 1, 1))
+    return build.add(convolve(x, 5, 6, 3, 3, pads=1), convolve(x, 5, 6, 1, 1))
 
 
 def the_wide_one_last(x: Value) -> Value:
-    return build.subtract(convolved(x, 5, 6, 1, 1), convolved(x, 5, 6, 3, 3, pads=1))
+    return build.subtract(convolve(x, 5, 6, 1, 1), convolve(x, 5, 6, 3, 3, pads=1))
 
 
 def with_strides(x: Value) -> Value:
     steps = {"strides": [2, 1]}
-    return build.add(convolved(x, 4, 6, 5, 5, pads=2, **steps), convolved(x, 4, 6, 3, 3, pads=1, **steps))
+    return build.add(convolve(x, 4, 6, 5, 5, pads=2, **steps), convolve(x, 4, 6, 3, 3, pads=1, **steps))
 
 
 def of_uneven_padding(x: Value) -> Value:
-    wide = convolved(x, 4, 6, 3, 2, pads_begin=[2, 0], pads_end=[1, 1])
-    return build.add(wide, convolved(x, 4, 6, 1, 1, pads_begin=[0, 0], pads_end=[1, 0]))
+    wide = convolve(x, 4, 6, 3, 2, pads_begin=[2, 0], pads_end=[1, 1])
+    return build.add(wide, convolve(x, 4, 6, 1, 1, pads_begin=[0, 0], pads_end=[1, 0]))
 
 
 def of_many_branches(x: Value) -> Value:
-    value = biased(convolved(x, 6, 6, 1, 1))
+    value = add_bias(convolve(x, 6, 6, 1, 1))
     for _ in range(3):
-        value = build.add(value, biased(convolved(x, 6, 6, 3, 3, pads=1)))
-    return build.add(value, biased(by_channel(x)))
+        value = build.add(value, add_bias(convolve(x, 6, 6, 3, 3, pads=1)))
+    return build.add(value, add_bias(by_channel(x)))
 
 
 def of_channels(x: Value) -> Value:
-    return build.add(biased(convolved(x, 6, 1, 1, 3, 3, pads=1)), build.add(by_channel(x), convolved(x, 6, 1, 1, 1, 1)))
+    return build.add(add_bias(convolve(x, 6, 1, 1, 3, 3, pads=1)), build.add(by_channel(x), convolve(x, 6, 1, 1, 1, 1)))
 
 
 def of_groups(x: Value) -> Value:
-    return build.add(build.add(convolved(x, 2, 3, 3, 3, 3, pads=1), x), convolved(x, 2, 3, 3, 1, 1))
+    return build.add(build.add(convolve(x, 2, 3, 3, 3, 3, pads=1), x), convolve(x, 2, 3, 3, 1, 1))
 
 
 def the_input_as_it_is(x: Value) -> Value:
-    return build.add(x, convolved(x, 6, 1, 1, 3, 3, pads=1))
+    return build.add(x, convolve(x, 6, 1, 1, 3, 3, pads=1))
 
 
 def that_is_read_twice_within(x: Value) -> Value:
-    norm = normalized(x, vectors(6))
-    mixed = build.subtract(build.add(convolved(x, 6, 1, 1, 3, 3, pads=1), norm), norm)
+    norm = batch_norm(x, vectors(6))
+    mixed = build.subtract(build.add(convolve(x, 6, 1, 1, 3, 3, pads=1), norm), norm)
     return build.add(x, by_channel(mixed))
 
 
 def of_normalizations(x: Value) -> Value:
-    branches = [normalized(convolved(x, 6, 6, size, size, pads=size // 2), vectors(6)) for size in (1, 3)]
-    return build.add(build.add(*branches), normalized(x, vectors(6)))
+    branches = [batch_norm(convolve(x, 6, 6, size, size, pads=size // 2), vectors(6)) for size in (1, 3)]
+    return build.add(build.add(*branches), batch_norm(x, vectors(6)))
 
 
 def taken_from_numbers(x: Value) -> Value:
     numbers = build.constant(floats(1, 6, 1, 1))
-    return build.subtract(numbers, build.add(convolved(x, 6, 6, 1, 1), build.multiply(build.constant(floats(1, 1)), x)))
+    return build.subtract(numbers, build.add(convolve(x, 6, 6, 1, 1), build.multiply(build.constant(floats(1, 1)), x)))
 
 
 def by_winograd(x: Value) -> Value:
-    return build.add(convolved(x, 40, 48, 3, 3, pads=1), convolved(x, 40, 48, 1, 1))
+    return build.add(convolve(x, 40, 48, 3, 3, pads=1), convolve(x, 40, 48, 1, 1))
 
 
 SUMS = [
@@ -127,7 +127,7 @@ def test_one_and_three_axes() -> None:
         assert_folded(build.model(build.add(build.add(wide, narrow), x)), floats(1, 4, *[7] * axes))
 
 
-def test_a_sum_stands_where_its_last_layer_did() -> None:
+def test_sum_is_placed_at_its_last_layer() -> None:
     x = build.parameter(list(IMAGE), "f32")
     first = build.relu(of_many_branches(x))
     model = build.model(build.add(build.relu(of_channels(first)), first))
@@ -137,67 +137,67 @@ def test_a_sum_stands_where_its_last_layer_did() -> None:
 
 
 def of_other_strides(x: Value) -> Value:
-    return build.add(convolved(x, 6, 6, 9, 8, strides=[2, 2]), convolved(x, 6, 6, 9, 8))
+    return build.add(convolve(x, 6, 6, 9, 8, strides=[2, 2]), convolve(x, 6, 6, 9, 8))
 
 
 def of_other_places(x: Value) -> Value:
-    first = convolved(x, 6, 6, 3, 3, pads_begin=[2, 1], pads_end=[0, 1])
-    return build.add(first, convolved(x, 6, 6, 3, 3, pads=1))
+    first = convolve(x, 6, 6, 3, 3, pads_begin=[2, 1], pads_end=[0, 1])
+    return build.add(first, convolve(x, 6, 6, 3, 3, pads=1))
 
 
 def beyond_the_widest(x: Value) -> Value:
-    first = convolved(x, 6, 6, 3, 3, pads_begin=[0, 1], pads_end=[2, 1])
-    return build.add(first, convolved(x, 6, 6, 1, 1, pads_begin=[1, 0], pads_end=[-1, 0]))
+    first = convolve(x, 6, 6, 3, 3, pads_begin=[0, 1], pads_end=[2, 1])
+    return build.add(first, convolve(x, 6, 6, 1, 1, pads_begin=[1, 0], pads_end=[-1, 0]))
 
 
 def of_other_dilations(x: Value) -> Value:
-    return build.add(convolved(x, 6, 6, 3, 3, pads=2, dilations=[2, 2]), convolved(x, 6, 6, 3, 3, pads=1))
+    return build.add(convolve(x, 6, 6, 3, 3, pads=2, dilations=[2, 2]), convolve(x, 6, 6, 3, 3, pads=1))
 
 
 def of_an_image_and_a_window(x: Value) -> Value:
-    return build.add(convolved(x, 6, 6, 9, 8), convolved(x, 6, 6, 1, 1))
+    return build.add(convolve(x, 6, 6, 9, 8), convolve(x, 6, 6, 1, 1))
 
 
 def padded_by_rule(x: Value) -> Value:
-    return build.add(convolved(x, 6, 6, 3, 3, auto_pad="same_upper"), convolved(x, 6, 6, 1, 1))
+    return build.add(convolve(x, 6, 6, 3, 3, auto_pad="same_upper"), convolve(x, 6, 6, 1, 1))
 
 
 def of_two_inputs(x: Value) -> Value:
-    return build.add(convolved(build.relu(x), 6, 6, 1, 1), convolved(x, 6, 6, 1, 1))
+    return build.add(convolve(build.relu(x), 6, 6, 1, 1), convolve(x, 6, 6, 1, 1))
 
 
 def of_groups_and_all(x: Value) -> Value:
-    return build.add(convolved(x, 6, 1, 1, 1, 1), convolved(x, 6, 6, 1, 1))
+    return build.add(convolve(x, 6, 1, 1, 1, 1), convolve(x, 6, 6, 1, 1))
 
 
 def one_channel_for_all(x: Value) -> Value:
-    return build.add(convolved(x, 1, 6, 1, 1), convolved(x, 6, 6, 1, 1))
+    return build.add(convolve(x, 1, 6, 1, 1), convolve(x, 6, 6, 1, 1))
 
 
 def one_channel_and_a_vector(x: Value) -> Value:
-    return normalized(by_channel(convolved(x, 1, 6, 1, 1)), vectors(6))
+    return batch_norm(by_channel(convolve(x, 1, 6, 1, 1)), vectors(6))
 
 
 def with_all_inputs_as_they_are(x: Value) -> Value:
-    return build.add(convolved(x, 1, 6, 1, 1), x)
+    return build.add(convolve(x, 1, 6, 1, 1), x)
 
 
 def with_numbers_for_places(x: Value) -> Value:
-    return build.add(build.multiply(convolved(x, 6, 6, 1, 1), build.constant(floats(9, 8))), convolved(x, 6, 6, 1, 1))
+    return build.add(build.multiply(convolve(x, 6, 6, 1, 1), build.constant(floats(9, 8))), convolve(x, 6, 6, 1, 1))
 
 
 def with_a_huge_number(x: Value) -> Value:
     huge = build.constant(np.full((1, 6, 1, 1), 1e30, np.float32))
-    return build.add(build.multiply(convolved(x, 6, 6, 1, 1), huge), convolved(x, 6, 6, 1, 1))
+    return build.add(build.multiply(convolve(x, 6, 6, 1, 1), huge), convolve(x, 6, 6, 1, 1))
 
 
 def with_no_number(x: Value) -> Value:
     nothing = build.constant(np.full((1, 6, 1, 1), np.nan, np.float32))
-    return build.add(build.multiply(convolved(x, 6, 6, 1, 1), nothing), convolved(x, 6, 6, 1, 1))
+    return build.add(build.multiply(convolve(x, 6, 6, 1, 1), nothing), convolve(x, 6, 6, 1, 1))
 
 
 def with_a_shift_alone(x: Value) -> Value:
-    return biased(biased(convolved(x, 6, 6, 1, 1)))
+    return add_bias(add_bias(convolve(x, 6, 6, 1, 1)))
 
 
 @pytest.mark.parametrize(
@@ -220,26 +220,26 @@ def with_a_shift_alone(x: Value) -> Value:
         with_a_shift_alone,
     ],
 )
-def test_what_is_none(network: Callable[[Value], Value]) -> None:
+def test_no_match(network: Callable[[Value], Value]) -> None:
     actual, plain, types = both(build.model(network(build.parameter(list(IMAGE), "f32"))), floats(*IMAGE))
     assert "PackedConvolution" not in types
     assert_allclose(actual, plain, atol=3e-6 * abs(np.nan_to_num(plain)).max())
 
 
-def test_parts_that_are_read_elsewhere_stay() -> None:
+def test_parts_with_other_readers_stay() -> None:
     x = build.parameter(list(IMAGE), "f32")
-    part = convolved(x, 6, 6, 1, 1)
+    part = convolve(x, 6, 6, 1, 1)
     for other in (build.relu(part), part):
-        actual, plain, types = both(build.model([build.add(part, convolved(x, 6, 6, 1, 1)), other]), floats(*IMAGE))
+        actual, plain, types = both(build.model([build.add(part, convolve(x, 6, 6, 1, 1)), other]), floats(*IMAGE))
         assert "PackedConvolution" not in types
         assert_allclose(actual, plain, atol=3e-6 * abs(plain).max())
 
 
-def test_filters_that_a_sum_and_another_layer_read_stay() -> None:
+def test_filters_read_by_sum_and_another_layer_stay() -> None:
     x, filters = build.parameter(list(IMAGE), "f32"), build.constant(floats(6, 6, 1, 1))
     pads = {"pads_begin": [0, 0], "pads_end": [0, 0]}
     first = build.convolution(x, filters, **steps(2) | pads)
-    model = build.model([build.add(first, convolved(x, 6, 6, 1, 1)), build.relu(filters)])
+    model = build.model([build.add(first, convolve(x, 6, 6, 1, 1)), build.relu(filters)])
     actual, plain, types = both(model, floats(*IMAGE))
     assert "PackedConvolution" not in types
     assert_allclose(actual, plain, atol=3e-6 * abs(plain).max())
@@ -252,7 +252,7 @@ def test_long_chains_end() -> None:
         lambda value: build.add(value, build.multiply(value, build.constant(np.float32([[0.5]])))),
         by_channel,
     ):
-        value = build.add(convolved(x, 6, 6, 1, 1), x)
+        value = build.add(convolve(x, 6, 6, 1, 1), x)
         for _ in range(20 if step is not by_channel else 1000):
             value = step(value)
         actual, plain, _ = both(build.model(build.tanh(value)), floats(*IMAGE))
@@ -271,7 +271,7 @@ def test_an_observer_sees_all_layers_of_the_file() -> None:
     assert_array_equal(compiled([data])[0], summed)
 
 
-def test_infinities_and_nan_stay_where_they_were() -> None:
+def test_infinities_and_nan_stay_in_place() -> None:
     data = floats(*IMAGE)
     data[0, 1, 2, 3], data[1, 2, 3, 4] = np.inf, np.nan
     for network in (two_sizes, of_many_branches, of_channels):
@@ -292,12 +292,12 @@ def test_files(tmp_path: Path, weight_mode: Any) -> None:
 def test_results_do_not_depend_on_the_threads() -> None:
     shape = (2, 16, 120, 110)
     x = build.parameter(list(shape), "f32")
-    model = build.model(build.add(convolved(x, 24, 16, 3, 3, pads=1), convolved(x, 24, 16, 1, 1)))
+    model = build.model(build.add(convolve(x, 24, 16, 3, 3, pads=1), convolve(x, 24, 16, 1, 1)))
     data: Array = floats(*shape)
     assert_array_equal(*[both(model, data, threads=threads)[0] for threads in (1, 3)])
 
 
-def test_an_exported_network_is_a_chain_of_convolutions() -> None:
+def test_exported_network_is_a_chain_of_convolutions() -> None:
     path = COPIES / "branches.xml"
     actual, plain, types = both(ir_exec.read_model(path), *(arrays(path, "inputs") or []))
     packed, other = "PackedConvolution", ["PackedConvolution", "ReLU"]

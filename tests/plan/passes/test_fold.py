@@ -25,11 +25,11 @@ def run(path: Path, monkeypatch: pytest.MonkeyPatch, *results: Value) -> tuple[l
     forgotten: list[int] = []
     forget = type(model.weights).forget
 
-    def watched(self: object, array: Array) -> None:
+    def watch_forget(self: object, array: Array) -> None:
         forgotten.append(array.nbytes)
         forget(self, array)
 
-    monkeypatch.setattr(type(model.weights), "forget", watched)
+    monkeypatch.setattr(type(model.weights), "forget", watch_forget)
     compiled = ir_exec.compile_model(model, passes="-prepack_weights")
     outputs = [np.array(array) for array in compiled([ROWS]).values()]
     for first, other in zip(outputs, compiled([ROWS]).values(), strict=True):
@@ -37,7 +37,7 @@ def run(path: Path, monkeypatch: pytest.MonkeyPatch, *results: Value) -> tuple[l
     return outputs, forgotten
 
 
-def test_weights_of_16_bits_are_released_once_they_are_f32(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_of_16_bits_are_released_after_conversion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     weights = build.convert(build.constant(HALVES), "f32")
     (result,), forgotten = run(tmp_path, monkeypatch, build.matmul(build.parameter([3, 1200]), weights))
     assert forgotten == [HALVES.nbytes]

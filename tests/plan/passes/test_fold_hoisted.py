@@ -1,4 +1,4 @@
-"""What does not change between the iterations of a loop is computed once."""
+"""Values that do not change between the iterations of a loop are computed once."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def looping(body_of: Body, x: str = "2,3", fixed: str = "5,2,3") -> NetworkText:
 
 
 def runs(net: NetworkText, *inputs: Array, max_memory: int | None = None) -> tuple[Counter[str], Array]:
-    """How often a layer of each type runs, and the output, which is that of a plain run but for rounding."""
+    """The number of runs of each type of layer, and the output, equal to that of a plain run but for rounding."""
     file, counts = net.file(), Counter[str]()
     model = ir_exec.read_model(file.xml, weights=file.weights)
 
-    def counted(step: Step) -> Step:
+    def count_calls(step: Step) -> Step:
         evaluate, operator_type = step.evaluate, step.node.type
 
         def call(*arrays: Array, **further: object) -> object:
@@ -54,7 +54,7 @@ def runs(net: NetworkText, *inputs: Array, max_memory: int | None = None) -> tup
         return step
 
     limit = {} if max_memory is None else {"max_memory": max_memory}
-    compiled = CompiledModel(model, instrument=counted, **limit)
+    compiled = CompiledModel(model, instrument=count_calls, **limit)
     for _ in range(2):
         counts.clear()
         output = compiled(list(inputs))[0]
@@ -78,13 +78,13 @@ def test_layers_of_fixed_inputs_run_once() -> None:
     np.testing.assert_allclose(output, X + TRIPS * np.exp(FIXED).sum(0), rtol=1e-5)
 
 
-def test_so_they_do_where_the_state_changes_its_shape() -> None:
+def test_fixed_layers_run_once_with_changing_state_shape() -> None:
     counts, output = runs(looping(grown, fixed="2,3"), X, FIXED[0])
     assert (counts["Exp"], counts["Concat"]) == (1, TRIPS)
     np.testing.assert_allclose(output, np.concatenate([X, *[np.exp(FIXED[0])] * TRIPS]), rtol=1e-6)
 
 
-def test_what_is_kept_is_not_written_over() -> None:
+def test_hoisted_values_are_not_overwritten() -> None:
     """It is large enough that the next layer would take its memory, and it becomes the state."""
 
     def body_of(body: NetworkText, state: Output, same: Output, count: Output) -> Output:
@@ -98,7 +98,7 @@ def test_what_is_kept_is_not_written_over() -> None:
     np.testing.assert_allclose(output, large + TRIPS * np.sqrt(np.exp(large)), rtol=1e-5)
 
 
-def test_what_is_kept_counts() -> None:
+def test_hoisted_values_count() -> None:
     def body_of(body: NetworkText, state: Output, same: Output, count: Output) -> Output:
         many = body.op("Tile", same, body.const(np.array([1000, 1])))
         return body.op("Add", state, body.op("ReduceMax", many, body.const(np.array([0])), keep_dims="false"))
@@ -110,7 +110,7 @@ def test_what_is_kept_counts() -> None:
     assert runs(net, *inputs, max_memory=1_000_000)[0]["Tile"] == 1
 
 
-def test_an_error_in_it_names_the_layer() -> None:
+def test_error_in_hoisted_layer_names_it() -> None:
     def body_of(body: NetworkText, state: Output, same: Output, count: Output) -> Output:
         index = body.op("Convert", same, destination_type="i64")
         values = body.op("Gather", body.const(np.ones(3, np.float32)), index, body.const(np.array(0)), opset=7)
@@ -124,7 +124,7 @@ def test_an_error_in_it_names_the_layer() -> None:
     assert error.value.location.layer_type == "Gather"
 
 
-def taken(axis: int, **attributes: object) -> Body:
+def matmul_of_part(axis: int, **attributes: object) -> Body:
     """The state plus the product of a matrix and what the iteration's number chooses of the fixed input."""
 
     def body_of(body: NetworkText, state: Output, same: Output, count: Output) -> Output:
@@ -140,7 +140,7 @@ def test_products_of_parts_are_one_product(fixed: tuple[int, ...], axis: int, at
     operand = RANDOM.random(fixed).astype(np.float32)
     x = np.zeros([size for position, size in enumerate(fixed) if position != axis % len(fixed)], np.float32)
     sizes = [",".join(map(str, array.shape)) for array in (x, operand)]
-    counts, output = runs(looping(taken(axis, **attributes), *sizes), x, operand)
+    counts, output = runs(looping(matmul_of_part(axis, **attributes), *sizes), x, operand)
     assert (counts["MatMul"], counts["Gather"]) == (1, TRIPS)
     matrix = MATRIX.T if attributes else MATRIX
     first = np.take(operand, range(TRIPS), axis).sum(axis)
@@ -175,7 +175,7 @@ def read_twice(body: NetworkText, state: Output, same: Output, count: Output) ->
         (of_the_state, (2, 3), (5, 2, 3)),
         (by_a_matrix_of_the_run, (3, 3), (5, 3, 3)),
         (read_twice, (2, 3), (5, 2, 3)),
-        (taken(0, transpose_a="true"), (2, 3), (5, 3, 2)),
+        (matmul_of_part(0, transpose_a="true"), (2, 3), (5, 3, 2)),
     ],
 )
 def test_other_products_stay(body_of: Body, x: tuple[int, ...], fixed: tuple[int, ...]) -> None:
@@ -184,7 +184,7 @@ def test_other_products_stay(body_of: Body, x: tuple[int, ...], fixed: tuple[int
     assert runs(net, *arrays)[0]["MatMul"] == TRIPS
 
 
-def test_a_product_of_all_parts_stays_where_it_is_too_large() -> None:
+def test_too_large_product_is_not_hoisted() -> None:
     operand = RANDOM.random((400, 2, 3)).astype(np.float32)
-    net = looping(taken(0), "2,3", "400,2,3")
+    net = looping(matmul_of_part(0), "2,3", "400,2,3")
     assert runs(net, X, operand, max_memory=20_000)[0]["MatMul"] == TRIPS

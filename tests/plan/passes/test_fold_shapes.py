@@ -1,4 +1,4 @@
-"""What follows from the shapes of inputs is computed once for each plan, and nothing else changes."""
+"""Values that follow from the shapes of inputs are computed once for each plan, without any other change."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def row_numbers(data: build.Value, first: int = 0) -> build.Value:
     return build.range(first, build.add(size_of(data), first), 1, output_type="i64")
 
 
-def biased(*, first: int = 0) -> ir_exec.Model:
+def add_bias(*, first: int = 0) -> ir_exec.Model:
     """Rows to which an exponential is added that follows from their number; it has too many elements for inference.
 
     first: the number of the first row. There are 64.
@@ -51,9 +51,9 @@ def layers_of(compiled: ir_exec.CompiledModel, *inputs: Array) -> list[str]:
     return [step.node.type for step in plan_of(compiled, *inputs).steps]
 
 
-def test_what_follows_from_shapes_is_in_no_plan() -> None:
+def test_shape_dependent_values_are_in_no_plan() -> None:
     data = rows_of(40)
-    fast, plain = ir_exec.compile_model(biased()), ir_exec.compile_model(biased(), optimize=False)
+    fast, plain = ir_exec.compile_model(add_bias()), ir_exec.compile_model(add_bias(), optimize=False)
     for _ in range(2):
         assert_array_equal(fast([data])[0], plain([data])[0])
     assert layers_of(fast, data) == ["Add"]
@@ -61,35 +61,35 @@ def test_what_follows_from_shapes_is_in_no_plan() -> None:
 
 
 def test_an_observer_sees_every_layer() -> None:
-    compiled, seen = ir_exec.compile_model(biased()), []
+    compiled, seen = ir_exec.compile_model(add_bias()), []
     compiled([rows_of(40)])
     compiled([rows_of(40)], observe=lambda node, inputs, outputs: seen.append(node.type))
     assert {"ShapeOf", "GatherND", "Exp", "Add"} <= set(seen)
 
 
 def test_other_shapes_have_their_own_values() -> None:
-    compiled = ir_exec.compile_model(biased())
+    compiled = ir_exec.compile_model(add_bias())
     for count in (40, 50, 60, 50, 60, 40):
         data = rows_of(count)
-        assert_array_equal(compiled([data])[0], ir_exec.compile_model(biased(), optimize=False)([data])[0])
+        assert_array_equal(compiled([data])[0], ir_exec.compile_model(add_bias(), optimize=False)([data])[0])
     assert layers_of(compiled, rows_of(50)) == ["Add"]
 
 
-def test_what_is_larger_than_the_room_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_value_beyond_the_room_is_computed_in_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     data = rows_of(40)
     monkeypatch.setattr(packed, "PRECOMPUTED_SHARE", 10**9)
     monkeypatch.setattr(packed, "PRECOMPUTED_ALWAYS", data.nbytes - 1)
-    compiled = ir_exec.compile_model(biased())
-    assert_array_equal(compiled([data])[0], ir_exec.compile_model(biased(), optimize=False)([data])[0])
+    compiled = ir_exec.compile_model(add_bias())
+    assert_array_equal(compiled([data])[0], ir_exec.compile_model(add_bias(), optimize=False)([data])[0])
     assert layers_of(compiled, data)[-2:] == ["Exp", "Add"]
 
 
 @pytest.mark.broad
-def test_plans_share_the_room_until_they_are_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plans_share_the_room_during_their_lifetime(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packed, "PRECOMPUTED_SHARE", 10**9)
     monkeypatch.setattr(packed, "PRECOMPUTED_ALWAYS", rows_of(60).nbytes)
     monkeypatch.setattr(plans, "MAX_PLANS", 2)
-    compiled = ir_exec.compile_model(biased())
+    compiled = ir_exec.compile_model(add_bias())
     assert layers_of(compiled, rows_of(40)) == ["Add"]
     assert "Exp" in layers_of(compiled, rows_of(50))
     assert "Exp" in layers_of(compiled, rows_of(51))
@@ -97,17 +97,17 @@ def test_plans_share_the_room_until_they_are_gone(monkeypatch: pytest.MonkeyPatc
     assert layers_of(compiled, rows_of(52)) == ["Add"]
 
 
-def test_a_run_counts_what_its_plan_keeps() -> None:
+def test_run_counts_values_of_its_plan() -> None:
     data = rows_of(40)
-    fast, plain = ir_exec.compile_model(biased()), ir_exec.compile_model(biased(), optimize=False)
+    fast, plain = ir_exec.compile_model(add_bias()), ir_exec.compile_model(add_bias(), optimize=False)
     shapes = {"data": data.shape}
     assert fast.memory_plan(shapes).peak == 2 * data.nbytes
     assert fast.memory_plan(shapes).constants == plain.memory_plan(shapes).constants
 
 
-def test_where_there_is_no_memory_to_keep_anything_layers_run() -> None:
+def test_layers_run_without_cache_memory() -> None:
     data = build.parameter([-1, 30], "f32", name="data")
-    # The peak comes before the exponentials are there.
+    # The peak precedes the exponentials.
     sums = build.reduce_sum(build.tile(data, [1, 500]), 1, keep_dims=True)
     model = build.model(build.add(sums, build.exp(build.gather(build.constant(TABLE), row_numbers(data), 0))))
     rows = rows_of(40)
@@ -119,10 +119,12 @@ def test_where_there_is_no_memory_to_keep_anything_layers_run() -> None:
     assert layers_of(ir_exec.compile_model(model), rows) == ["Tile", "ReduceSum", "Add"]
 
 
-def test_bodies_keep_what_follows_from_the_shapes_of_their_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bodies_cache_values_of_input_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
     computed: list[Array] = []
     chosen = Exp.kernel
-    monkeypatch.setattr(Exp, "kernel", lambda op, *types, **options: _noted(chosen(op, *types, **options), computed))
+    monkeypatch.setattr(
+        Exp, "kernel", lambda op, *types, **options: _note_calls(chosen(op, *types, **options), computed)
+    )
     data = build.parameter([-1, 30], "f32", name="data")
 
     def add_rows(_: build.Value, rows: build.Value) -> tuple[None, list[build.Value], list[build.Value]]:
@@ -137,18 +139,18 @@ def test_bodies_keep_what_follows_from_the_shapes_of_their_inputs(monkeypatch: p
     assert len(computed) == 1
 
 
-def _noted(kernel: Kernel, calls: list[Array]) -> Kernel:
-    def noted(data: Array, **options: Array) -> Array:
+def _note_calls(kernel: Kernel, calls: list[Array]) -> Kernel:
+    def call_noted(data: Array, **options: Array) -> Array:
         calls.append(data)
         return np.asarray(kernel(data, **options))
 
-    return noted
+    return call_noted
 
 
-def test_a_layer_that_fails_does_so_in_the_run() -> None:
+def test_failing_layer_fails_in_the_run() -> None:
     messages = []
     for optimize in (True, False):
-        compiled = ir_exec.compile_model(biased(first=30), optimize=optimize)
+        compiled = ir_exec.compile_model(add_bias(first=30), optimize=optimize)
         compiled.memory_plan({"data": (40, 30)})
         with pytest.raises(IRError) as caught:
             compiled([rows_of(40)])
@@ -171,7 +173,7 @@ def test_random_numbers_and_variables_are_not_kept() -> None:
     assert not (results[0][0] == results[0][1]).any(axis=(1, 2)).all()
 
 
-def test_weights_that_are_not_expanded_stay_so() -> None:
+def test_unexpanded_weights_stay() -> None:
     data = build.parameter([-1, 30], "f32", name="data")
     weights = build.convert(build.constant(np.resize(TABLE, (400, 30)).astype(np.float16)), destination_type="f32")
     model = build.model(build.add(build.concat([data, data], 0), weights))
@@ -211,7 +213,7 @@ def test_scattered_elements_are_put_side_by_side(is_constant: bool) -> None:
         (TABLE[:0].T, False),
     ],
 )
-def test_which_elements_are_scattered(array: Array, expected: bool) -> None:
+def test_scattered_elements(array: Array, expected: bool) -> None:
     assert is_scattered(np.asarray(array)) == expected
 
 

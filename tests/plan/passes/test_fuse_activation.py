@@ -14,7 +14,7 @@ from tests.plan.passes.helpers import of_network, of_text
 X = np.linspace(-6, 6, 48, dtype=np.float32).reshape(2, 3, 8)
 
 
-def test_they_are_found_in_a_real_network() -> None:
+def test_activations_are_matched_in_a_real_network() -> None:
     both = of_network("onnx/activations")
     assert sorted(both.types) == ["Gelu", "Gelu", "HSwish", "LayerNorm", "Swish", "Swish"]
     both.assert_close()
@@ -28,7 +28,7 @@ def times(net: NetworkText, x: Output, value: float) -> Output:
     return net.op("Multiply", x, scalar(net, value))
 
 
-def divided(net: NetworkText, x: Output, value: float) -> Output:
+def divide(net: NetworkText, x: Output, value: float) -> Output:
     return net.op("Divide", x, scalar(net, value, 1))
 
 
@@ -37,7 +37,7 @@ def one_more(net: NetworkText, x: Output) -> Output:
 
 
 def shifted_erf(net: NetworkText, x: Output) -> Output:
-    return one_more(net, net.op("Erf", divided(net, x, sqrt(2))))
+    return one_more(net, net.op("Erf", divide(net, x, sqrt(2))))
 
 
 def half_at_the_end(net: NetworkText, x: Output, factor: Output) -> Output:
@@ -49,7 +49,7 @@ def half_before_the_data(net: NetworkText, x: Output, factor: Output) -> Output:
 
 
 def half_of_the_data(net: NetworkText, x: Output, factor: Output) -> Output:
-    return net.op("Multiply", factor, divided(net, x, 2))
+    return net.op("Multiply", factor, divide(net, x, 2))
 
 
 HALVED = [half_at_the_end, half_before_the_data, half_of_the_data]
@@ -135,7 +135,7 @@ def test_hswish() -> None:
 
 
 @pytest.mark.parametrize("types", [["Maximum"], ["Minimum"], ["Maximum", "Minimum"], ["Minimum", "Maximum"]])
-def test_limits_that_are_numbers(types: list[str]) -> None:
+def test_numeric_limits(types: list[str]) -> None:
     net = NetworkText()
     value = net.parameter("2,3,8")
     for type in types:
@@ -174,7 +174,7 @@ def of_another_slope(net: NetworkText, x: Output) -> Output:
 
 
 def by_another_root(net: NetworkText, x: Output) -> Output:
-    return half_at_the_end(net, x, one_more(net, net.op("Erf", divided(net, x, 1.4))))
+    return half_at_the_end(net, x, one_more(net, net.op("Erf", divide(net, x, 1.4))))
 
 
 def without_a_half(net: NetworkText, x: Output) -> Output:
@@ -182,7 +182,7 @@ def without_a_half(net: NetworkText, x: Output) -> Output:
 
 
 def two_more(net: NetworkText, x: Output) -> Output:
-    return half_at_the_end(net, x, net.op("Add", net.op("Erf", divided(net, x, sqrt(2))), scalar(net, 2)))
+    return half_at_the_end(net, x, net.op("Add", net.op("Erf", divide(net, x, sqrt(2))), scalar(net, 2)))
 
 
 def of_another_cube(net: NetworkText, x: Output) -> Output:
@@ -231,7 +231,7 @@ def read_twice(net: NetworkText, x: Output) -> Output:
         read_twice,
     ],
 )
-def test_what_is_none_of_them_stays_as_it_is(written: Callable[[NetworkText, Output], Output]) -> None:
+def test_other_activations_are_unchanged(written: Callable[[NetworkText, Output], Output]) -> None:
     net = NetworkText()
     net.result(written(net, net.parameter("2,3,8")))
     both = of_text(net, X)

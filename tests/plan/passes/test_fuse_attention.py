@@ -22,7 +22,7 @@ MASK = np.where(np.arange(7) < 5, 0, -1e4).astype(np.float32).reshape(1, 1, 1, 7
 
 @pytest.fixture(autouse=True)
 def small_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Most scores of these tests would lie in a real one."""
+    """Most scores of these tests would fit into a real one."""
     in_chunks(monkeypatch, "INTERMEDIATE_ELEMENTS", 0)
 
 
@@ -34,7 +34,7 @@ def attention(query: Array, key: Array, value: Array, scale: float = 1.0, mask: 
 
 
 @pytest.mark.parametrize("name", ["activations", "bert", "gpt2_fused", "windows"])
-def test_it_is_found_in_real_networks(name: str) -> None:
+def test_attention_is_matched_in_real_networks(name: str) -> None:
     both = of_network(f"onnx/{name}")
     assert both.types.count("Attending") == 1
     both.assert_close()
@@ -69,7 +69,7 @@ def test_every_way_to_write_it(scaled: str, shape: str, *, has_mask: bool, by_co
     both.assert_close()
 
 
-def test_values_that_lie_by_columns_and_a_bias_for_each_score() -> None:
+def test_column_major_values_with_score_bias() -> None:
     net = NetworkText()
     query, key, value = (net.parameter(shape) for shape in ("2,3,5,8", "1,1,7,8", "2,3,4,7"))
     bias = RANDOM.normal(size=(1, 3, 5, 7)).astype(np.float32)
@@ -138,7 +138,7 @@ def that_shows_its_weights(net: NetworkText, query: Output, key: Output, value: 
         that_shows_its_weights,
     ],
 )
-def test_what_is_no_attention_stays_as_it_is(written: Callable[..., Output]) -> None:
+def test_other_graphs_are_no_attention(written: Callable[..., Output]) -> None:
     net = NetworkText()
     net.result(written(net, *(net.parameter(shape) for shape in ("2,3,5,8", "2,3,7,8", "2,3,7,4"))))
     both = of_text(net, QUERY, KEY, VALUE)

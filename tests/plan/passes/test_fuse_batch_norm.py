@@ -21,7 +21,7 @@ def expected(x: Array) -> Array:
     return np.asarray((x - vectors[2]) / np.sqrt(vectors[3] + 1e-3) * vectors[0] + vectors[1])
 
 
-def normalized(shape: str, element_type: str = "f32", opset: int = 5) -> NetworkText:
+def batch_norm_net(shape: str, element_type: str = "f32", opset: int = 5) -> NetworkText:
     net = NetworkText()
     x = net.parameter(shape, element_type)
     dtype = np.float64 if element_type == "f64" else np.float32
@@ -31,7 +31,7 @@ def normalized(shape: str, element_type: str = "f32", opset: int = 5) -> Network
     return net
 
 
-def test_it_is_found_in_a_real_network() -> None:
+def test_batch_norm_is_matched_in_a_real_network() -> None:
     both = of_network("onnx/unfolded")
     assert both.types == ["BatchNorm"]
     both.assert_close()
@@ -44,13 +44,13 @@ def test_it_is_found_in_a_real_network() -> None:
 def test_shapes_and_types(sizes: tuple[int, ...], element_type: str, opset: int, *, is_dynamic: bool) -> None:
     x = RANDOM.normal(2, 3, sizes).astype(np.float64 if element_type == "f64" else np.float32)
     shape = ",".join("?" if is_dynamic else str(size) for size in sizes)
-    both = of_text(normalized(shape, element_type, opset), x)
+    both = of_text(batch_norm_net(shape, element_type, opset), x)
     assert both.types == ["BatchNorm"]
     np.testing.assert_allclose(both.rewritten[0], expected(x), rtol=1e-4, atol=1e-5)
     np.testing.assert_array_equal(both.rewritten[0], both.plain[0])
 
 
-def test_vectors_that_are_not_known() -> None:
+def test_unknown_vectors() -> None:
     net = NetworkText()
     x, gamma = net.parameter("2,4"), net.parameter("4")
     others = (net.const(vector) for vector in (BETA, MEAN, VARIANCE))
@@ -61,15 +61,15 @@ def test_vectors_that_are_not_known() -> None:
 
 
 def test_results_do_not_depend_on_the_threads() -> None:
-    file = normalized("2,4,400,500").file()
+    file = batch_norm_net("2,4,400,500").file()
     model = ir_exec.read_model(file.xml, weights=file.weights)
     data = RANDOM.normal(size=(2, 4, 400, 500)).astype(np.float32)
     alone = ir_exec.compile_model(model, threads=1)([data])[0]
     np.testing.assert_array_equal(alone, ir_exec.compile_model(model, threads=3)([data])[0])
 
 
-def test_images_whose_channels_are_side_by_side() -> None:
-    """Behind a ReLU the normalization is no part of a sum with the convolution, whose result may lie so."""
+def test_channels_last_images() -> None:
+    """After a ReLU the normalization is no part of a sum with the convolution, whose result may have this layout."""
     taps = RANDOM.normal(size=(64, 1, 1, 3, 3)).astype(np.float32)
     vectors = [build.constant(RANDOM.uniform(0.5, 2, 64).astype(np.float32)) for _ in range(4)]
     steps = {"strides": [1, 1], "dilations": [1, 1], "pads_begin": [1, 1], "pads_end": [1, 1]}

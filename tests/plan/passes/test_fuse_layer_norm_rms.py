@@ -18,10 +18,11 @@ WEIGHT = RANDOM.normal(size=8).astype(np.float32)
 
 
 @pytest.mark.parametrize("name", ["llama_int4_asym", "llama_stateful"])
-def test_it_is_found_in_real_networks(name: str) -> None:
+def test_rms_norm_is_matched_in_real_networks(name: str) -> None:
     both = of_network(name)
-    assert both.types == ["RMSNorm"] * 5
-    assert {len(step.members) for step in both.fused} == {7}
+    normalized = [step for step in both.fused if step.made_by == "fuse_rms_norm"]
+    assert [step.op.type_name for step in normalized] == ["RMSNorm"] * 5
+    assert {len(step.members) for step in normalized} == {7}
     both.assert_close()
 
 
@@ -34,11 +35,11 @@ def mean_of(net: NetworkText, squares: Output, axis: int = -1) -> Output:
     return net.op("Add", net.op("ReduceMean", squares, axes, keep_dims="true"), scalar(net, 1e-3))
 
 
-def squared(net: NetworkText, x: Output) -> Output:
+def square_by_power(net: NetworkText, x: Output) -> Output:
     return net.op("Power", x, scalar(net, 2))
 
 
-def multiplied(net: NetworkText, x: Output) -> Output:
+def multiply_by_itself(net: NetworkText, x: Output) -> Output:
     return net.op("Multiply", x, x)
 
 
@@ -62,7 +63,7 @@ def by_two_powers(net: NetworkText, x: Output, mean: Output) -> Output:
 Written = Callable[[NetworkText, Output, Output], Output]
 
 
-@pytest.mark.parametrize("square", [squared, multiplied])
+@pytest.mark.parametrize("square", [square_by_power, multiply_by_itself])
 @pytest.mark.parametrize("divide", [by_reciprocal, by_quotient, by_power, by_two_powers])
 @pytest.mark.parametrize("weight", [None, WEIGHT, WEIGHT.reshape(1, 1, 8)])
 @pytest.mark.parametrize("shape", ["2,3,8", "?,?,8"])
@@ -83,10 +84,10 @@ def test_every_way_to_write_it(
     both.assert_close()
 
 
-def test_a_weight_that_is_no_vector_stays_a_layer() -> None:
+def test_non_vector_weight_stays_a_layer() -> None:
     net = NetworkText()
     x = net.parameter("2,3,8")
-    value = by_power(net, x, mean_of(net, squared(net, x)))
+    value = by_power(net, x, mean_of(net, square_by_power(net, x)))
     net.result(net.op("Multiply", value, net.const(np.ones((3, 1), np.float32))))
     both = of_text(net, X)
     assert [len(step.members) for step in both.fused] == [5]
@@ -94,7 +95,7 @@ def test_a_weight_that_is_no_vector_stays_a_layer() -> None:
 
 
 def another_axis(net: NetworkText, x: Output) -> Output:
-    return by_power(net, x, mean_of(net, squared(net, x), axis=1))
+    return by_power(net, x, mean_of(net, square_by_power(net, x), axis=1))
 
 
 def another_power(net: NetworkText, x: Output) -> Output:
@@ -102,28 +103,28 @@ def another_power(net: NetworkText, x: Output) -> Output:
 
 
 def another_root(net: NetworkText, x: Output) -> Output:
-    mean = mean_of(net, squared(net, x))
+    mean = mean_of(net, square_by_power(net, x))
     return net.op("Multiply", x, net.op("Power", mean, scalar(net, -0.25)))
 
 
 def another_data(net: NetworkText, x: Output) -> Output:
-    return by_power(net, net.op("Exp", x), mean_of(net, squared(net, x)))
+    return by_power(net, net.op("Exp", x), mean_of(net, square_by_power(net, x)))
 
 
 def mean_read_twice(net: NetworkText, x: Output) -> Output:
-    mean = mean_of(net, squared(net, x))
+    mean = mean_of(net, square_by_power(net, x))
     net.result(mean)
     return by_power(net, x, mean)
 
 
 def higher_rank(net: NetworkText, x: Output) -> Output:
     axes = net.const(np.array([-1], np.int64))
-    mean = net.op("ReduceMean", squared(net, x), axes, keep_dims="true")
+    mean = net.op("ReduceMean", square_by_power(net, x), axes, keep_dims="true")
     return by_power(net, x, net.op("Add", mean, net.const(np.ones((1, 1, 1, 1), np.float32))))
 
 
 def multiplied_by_itself(net: NetworkText, x: Output) -> Output:
-    inverse = net.op("Power", mean_of(net, squared(net, x)), scalar(net, -0.5))
+    inverse = net.op("Power", mean_of(net, square_by_power(net, x)), scalar(net, -0.5))
     return net.op("Multiply", inverse, inverse)
 
 
@@ -131,7 +132,7 @@ def multiplied_by_itself(net: NetworkText, x: Output) -> Output:
     "written",
     [another_axis, another_power, another_root, another_data, mean_read_twice, higher_rank, multiplied_by_itself],
 )
-def test_what_is_no_such_normalization_stays_as_it_is(written: Callable[[NetworkText, Output], Output]) -> None:
+def test_other_normalizations_are_unchanged(written: Callable[[NetworkText, Output], Output]) -> None:
     net = NetworkText()
     net.result(written(net, net.parameter("2,3,8")))
     both = of_text(net, X)
@@ -139,11 +140,11 @@ def test_what_is_no_such_normalization_stays_as_it_is(written: Callable[[Network
     both.assert_close()
 
 
-def test_a_weight_that_comes_later_is_found_too() -> None:
-    """What is computed together stands where its last layer stood, before which all of its inputs are there."""
+def test_later_weight_is_matched() -> None:
+    """The fused layer is placed at its last layer, after all of its inputs."""
     net = NetworkText()
     x, other = net.parameter("2,3,8"), net.parameter("8")
-    value = by_power(net, x, mean_of(net, squared(net, x)))
+    value = by_power(net, x, mean_of(net, square_by_power(net, x)))
     net.result(net.op("Multiply", value, net.op("Exp", net.op("Negative", other))))
     both = of_text(net, X, WEIGHT)
     assert [len(step.members) for step in both.fused] == [6]
@@ -171,7 +172,7 @@ def test_results_do_not_depend_on_the_threads(shape: tuple[int, ...], dtype: typ
     np.testing.assert_allclose(alone, plain, rtol=1e-5 if dtype is np.float32 else 1e-12)
 
 
-def test_memory_is_that_of_the_steps() -> None:
+def test_memory_equals_that_of_the_steps() -> None:
     model, data = large((700, 501), np.float32)
     compiled, plain = ir_exec.compile_model(model), ir_exec.compile_model(model, optimize=False)
     assert compiled.memory_plan().peak == data.nbytes

@@ -18,7 +18,7 @@ FILTERS = RANDOM.standard_normal((4, 6, 3, 3), np.float32)
 STEPS: dict[str, Any] = {"strides": [2, 1], "dilations": [1, 1], "pads_begin": [0, 0], "pads_end": [0, 0]}
 
 
-def padded(
+def pad_image(
     image: Value,
     begins: tuple[int, ...] = (0, 0, 1, 0),
     ends: tuple[int, ...] = (0, 0, 2, 1),
@@ -28,7 +28,7 @@ def padded(
     return build.pad(image, build.constant([*begins]), build.constant([*ends]), value, pad_mode=mode)
 
 
-def convolved(image: Value, filters: Array = FILTERS, **attributes: Any) -> Value:
+def convolve(image: Value, filters: Array = FILTERS, **attributes: Any) -> Value:
     convolution = build.group_convolution if filters.ndim == 5 else build.convolution
     return convolution(image, build.constant(filters), **STEPS | attributes)
 
@@ -54,7 +54,7 @@ def run(result: Value | list[Value], image: Array = IMAGE) -> Both:
     ],
 )
 def test_with_the_padding_of_the_convolution(attributes: dict[str, Any], windows: tuple[int, ...]) -> None:
-    both = run(convolved(padded(image_of()), **attributes))
+    both = run(convolve(pad_image(image_of()), **attributes))
     assert both.types == ["Convolution"]
     assert [member.type for member in both.fused[0].members] == ["Pad", "Convolution"]
     assert both.rewritten[0].shape[2:] == windows
@@ -62,20 +62,20 @@ def test_with_the_padding_of_the_convolution(attributes: dict[str, Any], windows
 
 @pytest.mark.parametrize("value", [None, 0.0, -0.0])
 def test_groups_and_values(value: float | None) -> None:
-    both = run(convolved(padded(image_of(), value=value), FILTERS.reshape(2, 4, 3, 3, 3)))
+    both = run(convolve(pad_image(image_of(), value=value), FILTERS.reshape(2, 4, 3, 3, 3)))
     assert both.types == ["GroupConvolution"]
 
 
 def test_unknown_sizes() -> None:
-    assert run(convolved(padded(image_of(-1, 6, -1, -1)))).types == ["Convolution"]
+    assert run(convolve(pad_image(image_of(-1, 6, -1, -1)))).types == ["Convolution"]
 
 
 def test_pads_that_follow_from_the_shapes() -> None:
-    """As converters write what TensorFlow calls the same padding."""
+    """The form that converters write for TensorFlow's padding "same"."""
     image = image_of(-1, 6, -1, -1)
     # Of seven rows and eight columns.
     more = build.floor_mod(build.shape_of(image), build.constant([1, 1, 4, 7]))
-    both = run(convolved(build.pad(image, build.constant([0, 0, 0, 0]), more, pad_mode="constant")))
+    both = run(convolve(build.pad(image, build.constant([0, 0, 0, 0]), more, pad_mode="constant")))
     assert both.types == ["Convolution"]
 
 
@@ -90,42 +90,42 @@ def test_pads_that_follow_from_the_shapes() -> None:
     ],
 )
 def test_what_adds_anything_else(arguments: dict[str, Any]) -> None:
-    assert run(convolved(padded(image_of(), **arguments))).types == []
+    assert run(convolve(pad_image(image_of(), **arguments))).types == []
 
 
-def test_channels_that_are_added() -> None:
+def test_added_channels() -> None:
     assert (
-        run(convolved(padded(image_of(), (0, 1, 0, 0), (0, 2, 0, 0)), RANDOM.random((4, 9, 3, 3), np.float32))).types
+        run(convolve(pad_image(image_of(), (0, 1, 0, 0), (0, 2, 0, 0)), RANDOM.random((4, 9, 3, 3), np.float32))).types
         == []
     )
 
 
 def test_other_readers() -> None:
-    image = padded(image_of())
-    assert run([convolved(image), build.relu(image)]).types == []
-    assert run([convolved(image), image]).types == []
-    assert run([convolved(image), convolved(image, FILTERS + 1)]).types == []
+    image = pad_image(image_of())
+    assert run([convolve(image), build.relu(image)]).types == []
+    assert run([convolve(image), image]).types == []
+    assert run([convolve(image), convolve(image, FILTERS + 1)]).types == []
 
 
 @pytest.mark.parametrize("mode", ["same_upper", "same_lower"])
 def test_padding_by_rule(mode: str) -> None:
-    assert run(convolved(padded(image_of()), auto_pad=mode)).types == []
+    assert run(convolve(pad_image(image_of()), auto_pad=mode)).types == []
 
 
-def test_filters_that_are_not_finite_or_not_known() -> None:
+def test_non_finite_or_unknown_filters() -> None:
     """Zero times infinity is no zero."""
     filters = FILTERS.copy()
     filters[0, 0, 0, 0] = np.inf
-    both = of_model(build.model(convolved(padded(image_of()), filters)), [IMAGE])
+    both = of_model(build.model(convolve(pad_image(image_of()), filters)), [IMAGE])
     assert both.types == []
     assert np.isnan(both.rewritten[0]).sum() == np.isnan(both.plain[0]).sum() > 0
     data, other = image_of(), build.parameter([*FILTERS.shape], "f32")
-    both = of_model(build.model(build.convolution(padded(data), other, **STEPS)), [IMAGE, FILTERS])
+    both = of_model(build.model(build.convolution(pad_image(data), other, **STEPS)), [IMAGE, FILTERS])
     assert both.types == []
     both.assert_close(0)
 
 
-def test_it_is_found_in_a_real_network() -> None:
+def test_padding_is_matched_in_a_real_network() -> None:
     both = of_network("same_padding")
     members = [[member.type for member in step.members] for step in both.fused]
     assert [types for types in members if "Pad" in types] == [

@@ -19,7 +19,7 @@ X[0, 0, :9] = [0, -0.0, np.nan, np.inf, -np.inf, 6, -6, 3e38, -3e38]
 TIES = (np.arange(600, dtype=np.float32).reshape(2, 5, 60) - 300) / 64
 
 
-def quantized(net: NetworkText, x: Output, *limits: float | list[float], levels: int = 256) -> Output:
+def fake_quantize(net: NetworkText, x: Output, *limits: float | list[float], levels: int = 256) -> Output:
     """limits: of the input, then of the output where they are others; lists have one for each channel."""
     arrays = [np.array(limit, np.float32) for limit in (limits if len(limits) == 4 else limits * 2)]
     constants = [net.const(array.reshape((1, -1, 1)) if array.ndim else array) for array in arrays]
@@ -29,13 +29,11 @@ def quantized(net: NetworkText, x: Output, *limits: float | list[float], levels:
 @pytest.mark.parametrize("data", [X, TIES], ids=["random", "ties"])
 @pytest.mark.parametrize("low", [0, 0.25, [0, 0.5, 0, 1, 0]])
 @pytest.mark.parametrize("high", [6, 127.5 / 32, [1, 2, 3, 4, 5]])
-def test_an_activation_that_the_limits_contain_is_left_out(
-    data: Array, low: float | list[float], high: float | list[float]
-) -> None:
+def test_activation_within_limits_is_dropped(data: Array, low: float | list[float], high: float | list[float]) -> None:
     for activation, attributes in ("ReLU", {}), ("Clamp", {"min": 0, "max": 6}):
         net = NetworkText()
         x = net.op(activation, net.parameter("2,5,60"), **attributes)
-        net.result(quantized(net, x, low, np.maximum(high, np.array(low) + 1).tolist()))
+        net.result(fake_quantize(net, x, low, np.maximum(high, np.array(low) + 1).tolist()))
         both = of_text(net, data)
         assert [(step.op.type_name, len(step.members)) for step in both.fused] == [("Quantized", 2)]
         np.testing.assert_array_equal(both.rewritten[0], both.plain[0])
@@ -44,9 +42,9 @@ def test_an_activation_that_the_limits_contain_is_left_out(
 @pytest.mark.parametrize(
     "limits", [(-1, 2), (-1.28, 1.27, 10, 20), (0, 1, 1, 0), ([-1, -2, 0, -4, 0.5], [1, 2, 3, 4, 5]), (0, 1, 0, 0)]
 )
-def test_what_is_quantized_alone_stays_as_it_is(limits: tuple[float | list[float], ...]) -> None:
+def test_single_quantization_is_unchanged(limits: tuple[float | list[float], ...]) -> None:
     net = NetworkText()
-    net.result(quantized(net, net.parameter("2,5,60"), *limits))
+    net.result(fake_quantize(net, net.parameter("2,5,60"), *limits))
     data = X.copy()
     both = of_text(net, data)
     assert both.types == ["Quantized"]
@@ -55,17 +53,17 @@ def test_what_is_quantized_alone_stays_as_it_is(limits: tuple[float | list[float
 
 
 def relu_below_the_limits(net: NetworkText, x: Output) -> Output:
-    return quantized(net, net.op("ReLU", x), -1, 2)
+    return fake_quantize(net, net.op("ReLU", x), -1, 2)
 
 
 def clamp_within_the_limits(net: NetworkText, x: Output) -> Output:
-    return quantized(net, net.op("Clamp", x, min=0, max=3), 0, [1, 2, 3, 4, 5])
+    return fake_quantize(net, net.op("Clamp", x, min=0, max=3), 0, [1, 2, 3, 4, 5])
 
 
 def relu_that_others_read(net: NetworkText, x: Output) -> Output:
     value = net.op("ReLU", x)
     net.result(value)
-    return quantized(net, value, 0, 2)
+    return fake_quantize(net, value, 0, 2)
 
 
 @pytest.mark.parametrize("written", [relu_below_the_limits, clamp_within_the_limits, relu_that_others_read])
@@ -79,7 +77,7 @@ def test_other_activations_stay(written: Callable[[NetworkText, Output], Output]
 
 
 def reversed_limits(net: NetworkText, x: Output) -> Output:
-    return quantized(net, net.op("ReLU", x), [0, 0, 1, 1, 3], [1, 2, 3, 0, 4])
+    return fake_quantize(net, net.op("ReLU", x), [0, 0, 1, 1, 3], [1, 2, 3, 0, 4])
 
 
 def limits_of_the_run(net: NetworkText, x: Output) -> Output:
@@ -88,7 +86,7 @@ def limits_of_the_run(net: NetworkText, x: Output) -> Output:
 
 
 def integers(net: NetworkText, x: Output) -> Output:
-    return quantized(net, net.op("Convert", net.op("Abs", x), destination_type="i32"), 0, 2)
+    return fake_quantize(net, net.op("Convert", net.op("Abs", x), destination_type="i32"), 0, 2)
 
 
 @pytest.mark.parametrize("written", [reversed_limits, limits_of_the_run, integers])
@@ -121,7 +119,7 @@ def test_large_data_is_quantized_in_parts(shape: tuple[int, ...], *, by_channel:
 
 @pytest.mark.parametrize("sizes", [(2, 40, 6, 5), (1, 40, 90, 80), (1, 40, 1, 1), (2, 40, 9)])
 @pytest.mark.parametrize("limits", ["one", "of channels", "reversed"])
-def test_images_whose_channels_are_side_by_side(sizes: tuple[int, ...], limits: str) -> None:
+def test_channels_last_images(sizes: tuple[int, ...], limits: str) -> None:
     rank = len(sizes)
     low, high = np.full((1,) * rank, -1, np.float32), np.full((1,) * rank, 2, np.float32)
     if limits != "one":

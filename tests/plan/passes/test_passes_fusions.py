@@ -1,4 +1,4 @@
-"""When a plan is rewritten."""
+"""Conditions under which a plan is rewritten."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_copies_keep_the_choice() -> None:
     np.testing.assert_array_equal(copied(inputs)[0], compiled(inputs)[0])
 
 
-def test_a_profile_shows_the_steps_as_they_run() -> None:
+def test_profile_shows_executed_steps() -> None:
     report = profile(LLAMA, llama_inputs(), repeat=1)
     together = [layer for layer in report.layers if layer.fused]
     assert [layer.type for layer in together] == ["RMSNorm"] * 5

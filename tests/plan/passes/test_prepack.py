@@ -25,12 +25,12 @@ LARGE = np.random.default_rng(1).standard_normal((720, 740), np.float32)
 
 @pytest.fixture(autouse=True)
 def packing() -> Iterator[None]:
-    """As on a processor with AVX-512."""
+    """Pack as on a processor with AVX-512."""
     with pretend(has_small_kernels=True):
         yield
 
 
-def packed(compiled: ir_exec.CompiledModel, *inputs: Array) -> tuple[list[Array], int]:
+def run_packed(compiled: ir_exec.CompiledModel, *inputs: Array) -> tuple[list[Array], int]:
     """The outputs, and how many steps have their matrix in panels."""
     outputs = [np.array(array) for array in compiled(list(inputs)).values()]
     plan = compiled.executor.plan([(array.dtype, array.shape) for array in inputs])
@@ -52,7 +52,7 @@ def product(a: Array = ROWS, b: Array = MATRIX, **attributes: bool) -> ir_exec.M
     ],
 )
 def test_every_way_to_multiply(a: Array, b: Array, attributes: dict[str, bool]) -> None:
-    outputs, count = packed(ir_exec.compile_model(product(a, b, **attributes)), a)
+    outputs, count = run_packed(ir_exec.compile_model(product(a, b, **attributes)), a)
     assert count == 1
     left = a.swapaxes(-1, -2) if "transpose_a" in attributes else a
     right = b.T if "transpose_b" in attributes else b
@@ -69,21 +69,21 @@ def test_every_way_to_multiply(a: Array, b: Array, attributes: dict[str, bool]) 
         (ROWS, np.stack([MATRIX, MATRIX])),
     ],
 )
-def test_what_is_not_packed(a: Array, b: Array) -> None:
-    outputs, count = packed(ir_exec.compile_model(product(a, b)), a)
+def test_unpacked_matrices(a: Array, b: Array) -> None:
+    outputs, count = run_packed(ir_exec.compile_model(product(a, b)), a)
     assert count == 0
     assert_allclose(outputs[0], np.matmul(a, b, dtype=np.float64), rtol=1e-4, atol=1e-4)
 
 
-def test_a_matrix_that_another_layer_reads_is_not_packed() -> None:
+def test_matrix_with_another_reader_is_not_packed() -> None:
     rows, constant = build.parameter([2, 30, 320], "f32"), build.constant(MATRIX)
     model = build.model([build.matmul(rows, constant), build.abs(constant)])
-    assert packed(ir_exec.compile_model(model), ROWS)[1] == 0
+    assert run_packed(ir_exec.compile_model(model), ROWS)[1] == 0
 
 
-def test_a_matrix_that_is_an_output_is_not_packed() -> None:
+def test_output_matrix_is_not_packed() -> None:
     rows, constant = build.parameter([2, 30, 320], "f32"), build.constant(MATRIX)
-    outputs, count = packed(ir_exec.compile_model(build.model([build.matmul(rows, constant), constant])), ROWS)
+    outputs, count = run_packed(ir_exec.compile_model(build.model([build.matmul(rows, constant), constant])), ROWS)
     assert count == 0
     assert_array_equal(outputs[1], MATRIX)
 
@@ -92,7 +92,7 @@ def test_two_products_with_one_matrix_share_its_panels() -> None:
     rows, constant = build.parameter([2, 30, 320], "f32"), build.constant(MATRIX)
     both = build.add(build.matmul(rows, constant), build.matmul(build.relu(rows), constant))
     compiled = ir_exec.compile_model(build.model(both))
-    outputs, count = packed(compiled, ROWS)
+    outputs, count = run_packed(compiled, ROWS)
     assert count == 2
     (matrices,) = compiled.executor.compiler.constants.packed
     assert len(matrices.values) == 1
@@ -100,14 +100,14 @@ def test_two_products_with_one_matrix_share_its_panels() -> None:
 
 
 @pytest.mark.parametrize("element_type", ["f16", "computed"])
-def test_matrices_that_are_computed_from_weights(element_type: str) -> None:
+def test_matrices_computed_from_weights(element_type: str) -> None:
     if element_type == "f16":
         half = MATRIX.astype(np.float16)
         matrix, expected = build.convert(build.constant(half), "f32"), half.astype(np.float32)
     else:
         matrix, expected = build.multiply(build.constant(MATRIX), build.constant(np.float32(2))), 2 * MATRIX
     compiled = ir_exec.compile_model(build.model(build.matmul(build.parameter([2, 30, 320], "f32"), matrix)))
-    outputs, count = packed(compiled, ROWS)
+    outputs, count = run_packed(compiled, ROWS)
     assert count == 1
     assert_allclose(outputs[0], ROWS @ expected, rtol=1e-4, atol=1e-4)
     assert compiled.memory_plan().constants == MATRIX.nbytes
@@ -118,30 +118,30 @@ def test_matrices_that_are_computed_from_weights(element_type: str) -> None:
 
 
 def test_plain_plans_pack_nothing() -> None:
-    assert packed(ir_exec.compile_model(product(), optimize=False), ROWS)[1] == 0
+    assert run_packed(ir_exec.compile_model(product(), optimize=False), ROWS)[1] == 0
 
 
-def test_a_run_after_an_observed_one_is_packed() -> None:
+def test_run_after_observed_one_is_packed() -> None:
     compiled = ir_exec.compile_model(product())
     observed = compiled([ROWS], observe=lambda *_: None)
     plain = ir_exec.compile_model(product(), optimize=False)([ROWS])
     assert_array_equal(observed[0], plain[0])
-    assert packed(compiled, ROWS)[1] == 1
+    assert run_packed(compiled, ROWS)[1] == 1
 
 
 def test_of_unknown_rows_small_matrices_stay() -> None:
     rows = build.parameter([-1, 320], "f32")
     compiled = ir_exec.compile_model(build.model(build.matmul(rows, build.constant(MATRIX))))
-    assert packed(compiled, ROWS[0])[1] == 0
+    assert run_packed(compiled, ROWS[0])[1] == 0
 
 
-def test_the_declared_rows_count_not_those_of_the_first_run() -> None:
+def test_declared_rows_decide_over_first_run() -> None:
     rows = build.parameter([-1, 720], "f32")
     compiled = ir_exec.compile_model(build.model(build.matmul(rows, build.constant(LARGE))))
-    assert packed(compiled, np.ones((1, 720), np.float32))[1] == 1
+    assert run_packed(compiled, np.ones((1, 720), np.float32))[1] == 1
     data = build.parameter([1, 720], "f32")
     assert (
-        packed(
+        run_packed(
             ir_exec.compile_model(build.model(build.matmul(data, build.constant(LARGE)))), np.ones((1, 720), np.float32)
         )[1]
         == 0
@@ -153,7 +153,7 @@ def test_other_shapes_read_the_same_panels() -> None:
     compiled = ir_exec.compile_model(build.model(build.matmul(rows, build.constant(LARGE))))
     for count in (100, 1, 0, 3, 17):
         data = RANDOM.standard_normal((count, 720), np.float32)
-        outputs, steps = packed(compiled, data)
+        outputs, steps = run_packed(compiled, data)
         assert steps == 1
         assert_allclose(outputs[0], data @ LARGE, rtol=1e-4, atol=1e-4)
 
@@ -167,13 +167,13 @@ def on_disk(tmp_path: Path) -> Path:
     return tmp_path / "product.xml"
 
 
-def test_pages_of_a_file_that_are_packed_are_let_go(on_disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_pages_of_packed_matrices_are_released(on_disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = ir_exec.read_model(on_disk)
     forgotten = []
     monkeypatch.setattr(type(model.weights), "forget", lambda self, array: forgotten.append(array.nbytes))
     data = RANDOM.standard_normal((60, 800), np.float32)
     compiled = ir_exec.compile_model(model, optimize="full")
-    assert packed(compiled, data)[1] == 1
+    assert run_packed(compiled, data)[1] == 1
     assert forgotten == [4 * 800 * 800]
     assert compiled.memory_plan().constants == 4 * 800 * 800
 
@@ -183,27 +183,27 @@ def test_matrices_of_a_file_stay_there(
     on_disk: Path, options: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(packing_of_weights, "COPIED_ALWAYS", 0)
-    assert packed(ir_exec.compile_model(on_disk, **options), RANDOM.standard_normal((60, 800), np.float32))[1] == 0
+    assert run_packed(ir_exec.compile_model(on_disk, **options), RANDOM.standard_normal((60, 800), np.float32))[1] == 0
 
 
-def test_arrays_that_a_model_holds_are_not_there_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arrays_held_by_model_are_not_duplicated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packing_of_weights, "COPIED_ALWAYS", 0)
-    assert packed(ir_exec.compile_model(product()), ROWS)[1] == 0
+    assert run_packed(ir_exec.compile_model(product()), ROWS)[1] == 0
 
 
 def test_other_processors_get_no_panels() -> None:
     with pretend(has_small_kernels=False):
-        assert packed(ir_exec.compile_model(product()), ROWS)[1] == 0
+        assert run_packed(ir_exec.compile_model(product()), ROWS)[1] == 0
 
 
 @pytest.mark.parametrize("mode", ["r", "c", "r+"])
-def test_mapped_arrays_of_a_caller_keep_what_was_written_to_them(tmp_path: Path, mode: Any) -> None:
+def test_mapped_arrays_keep_their_writes(tmp_path: Path, mode: Any) -> None:
     MATRIX.tofile(tmp_path / "matrix")
     constant = np.memmap(tmp_path / "matrix", np.float32, mode, shape=MATRIX.shape)
     if mode != "r":
         constant *= 2
     expected = np.array(constant)
     for _ in range(2):
-        outputs, _ = packed(ir_exec.compile_model(product(b=constant)), ROWS)
+        outputs, _ = run_packed(ir_exec.compile_model(product(b=constant)), ROWS)
         assert_allclose(outputs[0], ROWS @ expected, rtol=1e-4, atol=1e-3)
     assert_array_equal(constant, expected)

@@ -1,4 +1,4 @@
-"""What a folder is: its weights, and where rt_info and the graph differ."""
+"""The description of a folder: its weights, and where rt_info and the graph differ."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ def test_values_of_an_impossible_type_are_named(file: str, key: str, value: Any,
     assert f'"{key}"' in path.read_text("utf-8").splitlines()[(diagnostic.location.line or 0) - 1]
 
 
-def test_null_is_a_value_that_is_not_set(folder: Path) -> None:
+def test_null_means_unset(folder: Path) -> None:
     path = folder / "config.json"
     path.write_text(json.dumps({"architectures": None, "model_type": None}), "utf-8")
     assert Code.unreadable_settings not in use(folder)
@@ -171,7 +171,7 @@ FILES = ["config.json", "tokenizer.json", "chat_template.jinja", "generation_con
 
 @pytest.mark.parametrize("file", FILES)
 @pytest.mark.parametrize("what", ["folder", "pipe", "device", "missing link"])
-def test_files_that_are_not_regular(file: str, what: str, folder: Path) -> None:
+def test_irregular_files(file: str, what: str, folder: Path) -> None:
     path = folder / file
     path.unlink()
     if what == "folder":
@@ -196,7 +196,7 @@ def test_files_that_are_not_regular(file: str, what: str, folder: Path) -> None:
 
 @pytest.mark.parametrize("file", ["openvino_model.xml", "openvino_model.bin", "openvino_tokenizer.xml"])
 @pytest.mark.parametrize("what", ["folder", "pipe"])
-def test_models_that_are_not_regular(file: str, what: str, folder: Path) -> None:
+def test_irregular_models(file: str, what: str, folder: Path) -> None:
     path = folder / file
     path.unlink()
     if what == "folder":

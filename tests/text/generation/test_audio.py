@@ -38,7 +38,7 @@ def sweep() -> Array:
     return 0.5 * np.sin(2 * np.pi * (200 * times + 900 * times**2)) + 0.1 * np.sin(2 * np.pi * 3000 * times)
 
 
-def test_log_mel_is_that_of_transformers() -> None:
+def test_log_mel_matches_transformers() -> None:
     features = log_mel(Wave(sweep().astype(np.float32), 16000), folder())
     assert (features.shape, features.dtype) == ((1, 80, 3000), np.float32)
     np.testing.assert_allclose(features[0][np.ix_(BANDS, FRAMES)], STORED, atol=1e-4)
@@ -99,7 +99,7 @@ def test_channels_are_averaged(tmp_path: Path) -> None:
     "content",
     [None, b"", b"RIFF....WAVE", b"ID3" + bytes(100), wav(1, 12, bytes(12)), wav(7, 8, bytes(8)), wav(1, 16, b"", 0)],
 )
-def test_files_that_are_no_audio(content: bytes | None, tmp_path: Path) -> None:
+def test_files_without_audio(content: bytes | None, tmp_path: Path) -> None:
     path = tmp_path / "a.wav"
     if content is not None:
         path.write_bytes(content)
@@ -140,14 +140,14 @@ def test_audio_that_the_model_does_not_take(wave: Wave, settings: dict[str, Any]
 
 
 @pytest.mark.parametrize("frames", [1, 400 * 7, 400 * 10**6])
-def test_frames_that_are_transformed_one_after_the_other(frames: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_frames_transformed_in_sequence(frames: int, monkeypatch: pytest.MonkeyPatch) -> None:
     wave = Wave(sweep()[:16000].astype(np.float32), 16000)
     expected = log_mel(wave, folder(chunk_length=1))
     monkeypatch.setattr(audio, "FRAMES_AT_ONCE", frames)
     np.testing.assert_allclose(log_mel(wave, folder(chunk_length=1)), expected, rtol=1e-6)
 
 
-def test_paths_that_are_not_audio_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_without_audio_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     paths = [tmp_path, tmp_path / "large.wav"]
     (tmp_path / "large.wav").write_bytes(wav(1, 16, bytes(100)))
     if hasattr(os, "mkfifo"):
@@ -184,7 +184,7 @@ def test_a_folder_without_a_description() -> None:
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e300])
-def test_samples_that_are_no_numbers(value: float, tmp_path: Path) -> None:
+def test_nan_samples(value: float, tmp_path: Path) -> None:
     sound = np.array([0.0, value, -value], "<f8").tobytes()
     header = struct.pack("<HHIIHH", 3, 1, 16000, 128000, 8, 64)
     body = b"WAVEfmt " + struct.pack("<I", 16) + header + b"data" + struct.pack("<I", len(sound)) + sound

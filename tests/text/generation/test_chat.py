@@ -48,7 +48,7 @@ def test_texts(template: str, expected: str) -> None:
     assert not [fault for fault in faults_of(folder(template)) if fault.code == Code.chat_template]
 
 
-def test_contents_are_as_json_has_them() -> None:
+def test_contents_match_json() -> None:
     template = (
         "{{ messages[0].content.n + 1 }} {{ messages[0].content.list | join('-') }} {{ messages[0].content.day }}"
     )
@@ -58,7 +58,7 @@ def test_contents_are_as_json_has_them() -> None:
     )
 
 
-def test_messages_that_are_nested_too_deeply() -> None:
+def test_deeply_nested_messages() -> None:
     nested: list[Any] = []
     nested.append(nested)
     with pytest.raises(EvaluationError, check=coded(Code.bad_value)):

@@ -49,7 +49,7 @@ def taking(**inputs: tuple[list[int | None], str]) -> Model:
 
 
 def calls(model: Model, steps: list[list[list[int]]], **options: Any) -> list[Mapping[str, Array]]:
-    """What the network gets for these tokens."""
+    """The inputs of the network for these tokens."""
     spies: list[Spy] = []
 
     def compile(network: Model) -> Spy:
@@ -169,7 +169,7 @@ def test_embeddings_of_the_prompt_may_be_given() -> None:
     )
 
 
-def test_a_batch_gives_what_each_text_gives_alone(tmp_path: Path) -> None:
+def test_batch_equals_single_texts(tmp_path: Path) -> None:
     model = language_model()
     rows = [[3, 9, 27, 81], [5], [7, 49]]
     alone = [Decoder(model, compile_model).next_logits(row) for row in rows]

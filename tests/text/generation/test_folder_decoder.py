@@ -42,7 +42,7 @@ def test_a_batch_of_prompts_for_an_encoder(tmp_path: Path) -> None:
     assert len({generation.ids for generation in generations}) == 3
 
 
-def test_an_encoder_or_a_decoder_that_is_missing(tmp_path: Path) -> None:
+def test_missing_encoder_or_decoder(tmp_path: Path) -> None:
     for name in ("encoder", "decoder"):
         folder = encoder_decoder(tmp_path / name)
         (folder / f"openvino_{name}_model.xml").unlink()

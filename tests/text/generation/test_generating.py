@@ -29,28 +29,28 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def loaded(folder: Path) -> Pipeline:
+def text_pipeline(folder: Path) -> Pipeline:
     return load(folder)
 
 
-def test_tokens_are_the_likeliest_of_openvino(folder: Path, loaded: Pipeline, openvino: OpenVINO) -> None:
+def test_tokens_are_the_likeliest_of_openvino(folder: Path, text_pipeline: Pipeline, openvino: OpenVINO) -> None:
     ids = list(PROMPT)
     for _ in range(6):
         inputs: list[Array] = [np.array([ids]), np.ones((1, len(ids)), np.int64), np.zeros(1, np.int32)]
         (logits,) = openvino.run(folder / "openvino_model.xml", inputs)
         ids.append(int(logits[0, -1].argmax()))
-    generation = loaded.generate(PROMPT, max_new_tokens=6, ignore_eos=True, keep_logits=True)
+    generation = text_pipeline.generate(PROMPT, max_new_tokens=6, ignore_eos=True, keep_logits=True)
     assert list(generation.ids) == ids[len(PROMPT) :]
     assert generation.logits is not None
     assert generation.logits.shape == (6, logits.shape[-1])
     assert (generation.stopped_by, generation.prompt_ids) == ("length", tuple(PROMPT))
 
 
-def test_text_is_that_of_the_tokens(loaded: Pipeline) -> None:
+def test_text_equals_its_tokens(text_pipeline: Pipeline) -> None:
     pieces: list[str] = []
-    generation = loaded.generate("a layer", max_new_tokens=5, ignore_eos=True, on_text=pieces.append)
-    assert generation.prompt_ids == tuple(loaded.encode("a layer"))
-    assert generation.text == loaded.decode(generation.ids) == "".join(pieces)
+    generation = text_pipeline.generate("a layer", max_new_tokens=5, ignore_eos=True, on_text=pieces.append)
+    assert generation.prompt_ids == tuple(text_pipeline.encode("a layer"))
+    assert generation.text == text_pipeline.decode(generation.ids) == "".join(pieces)
 
 
 def test_the_end_token_ends_it(folder: Path, tmp_path: Path) -> None:
@@ -62,13 +62,13 @@ def test_the_end_token_ends_it(folder: Path, tmp_path: Path) -> None:
     assert (generation.ids, generation.stopped_by) == (expected, "end token")
 
 
-def test_draws_come_again_with_their_seed(loaded: Pipeline) -> None:
+def test_draws_come_again_with_their_seed(text_pipeline: Pipeline) -> None:
     settings: dict[str, Any] = {"max_new_tokens": 8, "ignore_eos": True, "temperature": 2.0, "top_k": 50, "top_p": 0.9}
-    draws = [loaded.generate(PROMPT, seed=seed, **settings).ids for seed in (1, 1, 2)]
+    draws = [text_pipeline.generate(PROMPT, seed=seed, **settings).ids for seed in (1, 1, 2)]
     assert draws[0] == draws[1] != draws[2]
     assert (
-        loaded.generate(PROMPT, **settings | {"top_k": 1}).ids
-        == loaded.generate(PROMPT, max_new_tokens=8, ignore_eos=True).ids
+        text_pipeline.generate(PROMPT, **settings | {"top_k": 1}).ids
+        == text_pipeline.generate(PROMPT, max_new_tokens=8, ignore_eos=True).ids
     )
 
 
@@ -82,7 +82,7 @@ def without_state(model: Model) -> Model:
 
 
 def with_past(model: Model) -> Model:
-    """The same with the sum of the tokens before as an input and an output."""
+    """The network with the sum of the tokens before as an input and an output."""
     draw = np.random.default_rng(5)
     tokens = build.parameter([None, None], "i64", name="input_ids")
     past = build.parameter([None, 1, None, 8], "f32", name="past_key_values.0.key")
@@ -104,10 +104,10 @@ def test_a_cache_in_inputs_and_outputs_gives_the_same(folder: Path, tmp_path: Pa
     assert ids[0] == ids[1]
 
 
-def test_a_chat_by_its_template(loaded: Pipeline) -> None:
+def test_a_chat_by_its_template(text_pipeline: Pipeline) -> None:
     pytest.importorskip("jinja2")
-    assert loaded.chat([{"role": "user", "content": "a "}, {"role": "user", "content": "b"}]) == "a b"
-    assert loaded.encode("a b", special_tokens=False) == loaded.encode("a b")[1:]
+    assert text_pipeline.chat([{"role": "user", "content": "a "}, {"role": "user", "content": "b"}]) == "a b"
+    assert text_pipeline.encode("a b", special_tokens=False) == text_pipeline.encode("a b")[1:]
 
 
 @pytest.mark.parametrize(
@@ -117,9 +117,9 @@ def test_a_chat_by_its_template(loaded: Pipeline) -> None:
         ({"top_p": 0.0}, "IR704"),
     ],
 )
-def test_settings_that_cannot_be(loaded: Pipeline, arguments: dict[str, Any], codes: str) -> None:
+def test_settings_that_cannot_be(text_pipeline: Pipeline, arguments: dict[str, Any], codes: str) -> None:
     with pytest.raises(EvaluationError) as caught:
-        loaded.generate(PROMPT, **arguments)
+        text_pipeline.generate(PROMPT, **arguments)
     assert caught.value.code == codes
 
 
@@ -135,7 +135,7 @@ def test_folders_that_cannot_generate(tmp_path: Path) -> None:
     assert load(other).generate(PROMPT, max_new_tokens=1).ids
 
 
-def test_inputs_that_are_not_known(tmp_path: Path) -> None:
+def test_unknown_inputs(tmp_path: Path) -> None:
     other = pipeline(tmp_path / "model")
     extra = build.parameter([1], "f32", name="temperature_of_the_room")
     tokens = build.parameter([None, None], "i64", name="input_ids")
@@ -155,8 +155,8 @@ def pipeline_with_settings(folder: Path, **settings: Any) -> Pipeline:
     return load(other)
 
 
-def test_the_settings_of_the_folder_hold(loaded: Pipeline, tmp_path: Path) -> None:
-    plain = loaded.generate(PROMPT, max_new_tokens=8, ignore_eos=True).ids
+def test_the_settings_of_the_folder_hold(text_pipeline: Pipeline, tmp_path: Path) -> None:
+    plain = text_pipeline.generate(PROMPT, max_new_tokens=8, ignore_eos=True).ids
     other = pipeline_with_settings(
         tmp_path / "model", repetition_penalty=50.0, max_new_tokens=8, do_sample=True, temperature=9.0
     )
@@ -169,49 +169,49 @@ def test_the_settings_of_the_folder_hold(loaded: Pipeline, tmp_path: Path) -> No
     assert drawn[0] == drawn[1] != drawn[2]
 
 
-def test_several_end_tokens(loaded: Pipeline) -> None:
-    plain = loaded.generate(PROMPT, max_new_tokens=6, ignore_eos=True).ids
-    generation = loaded.generate(PROMPT, max_new_tokens=6, eos_token_id=[499, plain[0]])
+def test_several_end_tokens(text_pipeline: Pipeline) -> None:
+    plain = text_pipeline.generate(PROMPT, max_new_tokens=6, ignore_eos=True).ids
+    generation = text_pipeline.generate(PROMPT, max_new_tokens=6, eos_token_id=[499, plain[0]])
     assert (generation.ids, generation.stopped_by) == (plain[:1], "end token")
-    later = loaded.generate(PROMPT, max_new_tokens=6, eos_token_id=[499, plain[0]], min_new_tokens=3)
+    later = text_pipeline.generate(PROMPT, max_new_tokens=6, eos_token_id=[499, plain[0]], min_new_tokens=3)
     assert len(later.ids) >= 3
     assert not {499, plain[0]} & set(later.ids[:3])
 
 
-def test_stop_strings(loaded: Pipeline) -> None:
-    plain = loaded.generate("a layer", max_new_tokens=6, ignore_eos=True, repetition_penalty=9.0)
+def test_stop_strings(text_pipeline: Pipeline) -> None:
+    plain = text_pipeline.generate("a layer", max_new_tokens=6, ignore_eos=True, repetition_penalty=9.0)
     assert plain.text is not None
     stop = plain.text[2:4]
     pieces: list[str] = []
     settings: dict[str, Any] = {"ignore_eos": True, "repetition_penalty": 9.0, "stop_strings": ["never", stop]}
-    generation = loaded.generate("a layer", max_new_tokens=6, on_text=pieces.append, **settings)
+    generation = text_pipeline.generate("a layer", max_new_tokens=6, on_text=pieces.append, **settings)
     assert generation.stopped_by == "stop string"
     assert generation.text == plain.text[: plain.text.index(stop)] == "".join(pieces)
     assert generation.ids == plain.ids[: len(generation.ids)]
 
 
-def test_a_batch_of_prompts(loaded: Pipeline) -> None:
+def test_a_batch_of_prompts(text_pipeline: Pipeline) -> None:
     prompts: list[str | list[int]] = ["a layer", PROMPT, [9], "The shapes of a network"]
     settings: dict[str, Any] = {"max_new_tokens": 6, "eos_token_id": [1, 2]}
     for more in ({}, {"do_sample": True, "seed": 4, "top_k": 20}):
-        batch = loaded.generate_batch(prompts, **settings, **more)
-        alone = [loaded.generate(prompt, **settings, **more) for prompt in prompts]
+        batch = text_pipeline.generate_batch(prompts, **settings, **more)
+        alone = [text_pipeline.generate(prompt, **settings, **more) for prompt in prompts]
         assert [generation.ids for generation in batch] == [generation.ids for generation in alone]
         assert [generation.text for generation in batch] == [generation.text for generation in alone]
         assert [generation.prompt_ids for generation in batch] == [generation.prompt_ids for generation in alone]
-    assert loaded.generate_batch([]) == []
+    assert text_pipeline.generate_batch([]) == []
 
 
 def test_a_batch_for_a_network_without_a_mask(tmp_path: Path) -> None:
     other = pipeline(tmp_path / "model")
     without_state(language_model()).save(other / "openvino_model.xml")
-    loaded = load(other)
-    batch = loaded.generate_batch([PROMPT, [9]], max_new_tokens=3, ignore_eos=True)
-    alone = [loaded.generate(row, max_new_tokens=3, ignore_eos=True) for row in (PROMPT, [9])]
+    text_pipeline = load(other)
+    batch = text_pipeline.generate_batch([PROMPT, [9]], max_new_tokens=3, ignore_eos=True)
+    alone = [text_pipeline.generate(row, max_new_tokens=3, ignore_eos=True) for row in (PROMPT, [9])]
     assert [generation.ids for generation in batch] == [generation.ids for generation in alone]
 
 
-def test_a_batch_for_a_network_whose_padding_is_nan(tmp_path: Path) -> None:
+def test_batch_with_nan_padding(tmp_path: Path) -> None:
     other = pipeline(tmp_path / "model")
     draw = np.random.default_rng(5)
     table = draw.normal(size=(500, 8)).astype(np.float32)
@@ -221,13 +221,13 @@ def test_a_batch_for_a_network_whose_padding_is_nan(tmp_path: Path) -> None:
     hidden = build.cum_sum(build.add(build.gather(table, tokens, 0), build.unsqueeze(weights, [2])), 1)
     logits = build.matmul(hidden, table, transpose_b=True)
     build.model(build.result(logits, name="logits")).save(other / "openvino_model.xml")
-    loaded = load(other)
-    batch = loaded.generate_batch([PROMPT, [9]], max_new_tokens=3, ignore_eos=True)
-    alone = [loaded.generate(row, max_new_tokens=3, ignore_eos=True) for row in (PROMPT, [9])]
+    text_pipeline = load(other)
+    batch = text_pipeline.generate_batch([PROMPT, [9]], max_new_tokens=3, ignore_eos=True)
+    alone = [text_pipeline.generate(row, max_new_tokens=3, ignore_eos=True) for row in (PROMPT, [9])]
     assert [generation.ids for generation in batch] == [generation.ids for generation in alone]
 
 
-def test_settings_that_are_no_json(tmp_path: Path) -> None:
+def test_settings_in_invalid_json(tmp_path: Path) -> None:
     other = pipeline(tmp_path / "model")
     (other / "generation_config.json").write_text("{", "utf-8")
     with pytest.raises(GraphError) as caught:
@@ -244,16 +244,16 @@ def test_prompts_that_cannot_be(prompt: list[int], code: str, tmp_path: Path) ->
     other = pipeline(tmp_path / "model")
     config = json.loads((other / "config.json").read_text("utf-8"))
     (other / "config.json").write_text(json.dumps(config | {"max_position_embeddings": 20}), "utf-8")
-    loaded = load(other)
-    for generate in (loaded.generate, lambda tokens: loaded.generate_batch([[0], tokens])):
+    text_pipeline = load(other)
+    for generate in (text_pipeline.generate, lambda tokens: text_pipeline.generate_batch([[0], tokens])):
         with pytest.raises(EvaluationError) as caught:
             generate(prompt)  # type: ignore[operator]  # both take a prompt
         assert caught.value.code == code
-    generation = loaded.generate([5] * 18, max_new_tokens=9, ignore_eos=True)
+    generation = text_pipeline.generate([5] * 18, max_new_tokens=9, ignore_eos=True)
     assert (len(generation.ids), generation.stopped_by) == (2, "context")
 
 
-def test_weights_that_are_cut_off(tmp_path: Path) -> None:
+def test_truncated_weights(tmp_path: Path) -> None:
     other = pipeline(tmp_path / "model")
     weights = other / "openvino_model.bin"
     weights.write_bytes(weights.read_bytes()[:1000])
@@ -267,7 +267,7 @@ def test_weights_that_are_cut_off(tmp_path: Path) -> None:
     assert caught.value.code == "IR202"
 
 
-def test_logits_that_are_no_numbers(tmp_path: Path) -> None:
+def test_nan_logits(tmp_path: Path) -> None:
     other = pipeline(tmp_path / "model")
     tokens = build.parameter([None, None], "i64", name="input_ids")
     logits = build.log(build.negative(build.convert(build.unsqueeze(tokens, [2]), "f32")))
@@ -311,8 +311,8 @@ def test_options_of_the_command(folder: Path, tmp_path: Path) -> None:
         assert result.exit_code == 0, result.output
         return json.loads(result.stdout)
 
-    first, penalised = record("--ids", "0,45,120,7"), record("--ids", "0,45,120,7", "--repetition-penalty", "50")
-    assert len(set(penalised["ids"])) == 4 != len(set(first["ids"]))
+    first, penalized = record("--ids", "0,45,120,7"), record("--ids", "0,45,120,7", "--repetition-penalty", "50")
+    assert len(set(penalized["ids"])) == 4 != len(set(first["ids"]))
     logits = tmp_path / "logits.npz"
     batch = record("--ids", "0,45,120,7", "--ids", "9", "--logits", str(logits))
     assert batch["generations"][0]["ids"] == first["ids"]
@@ -349,10 +349,10 @@ def test_the_command(folder: Path, tmp_path: Path) -> None:
     assert CliRunner().invoke(main, ["generate", str(folder), "--ids", "a"]).exit_code == 2
 
 
-def test_an_engine_gives_the_same_tokens(folder: Path, loaded: Pipeline) -> None:
+def test_an_engine_gives_the_same_tokens(folder: Path, text_pipeline: Pipeline) -> None:
     pytest.importorskip("onnxruntime")
     fast = load(folder, partial(ir_exec.compile_model, engine="onnxruntime"))
-    expected = loaded.generate(PROMPT, max_new_tokens=6, ignore_eos=True).ids
+    expected = text_pipeline.generate(PROMPT, max_new_tokens=6, ignore_eos=True).ids
     assert fast.generate(PROMPT, max_new_tokens=6, ignore_eos=True).ids == expected
 
 
@@ -385,7 +385,7 @@ def _detokenizer(folder: Path, ending: str) -> Path:
     return folder / f"openvino_detokenizer.{ending}"
 
 
-def test_a_number_of_0_replaces_the_one_of_the_file(folder: Path, tmp_path: Path) -> None:
+def test_zero_replaces_number_of_file(folder: Path, tmp_path: Path) -> None:
     arguments = ["generate", str(folder), "--ids", "0,45", "--max-new-tokens", "1"]
     result = CliRunner().invoke(main, [*arguments, "--repetition-penalty", "0"])
     assert result.exit_code == 1

@@ -24,7 +24,7 @@ def test_scores_are_those_of_transformers(case: dict[str, Any]) -> None:
     np.testing.assert_allclose(scores, np.array(expected, np.float32), rtol=1e-6)
 
 
-def test_draws_are_as_likely_as_their_probabilities() -> None:
+def test_draw_frequencies_match_probabilities() -> None:
     choose = Chooser(GenerationSettings(do_sample=True, temperature=2.0), seed=3)
     counts = np.bincount([choose([0], 1, LOGITS) for _ in range(4000)], minlength=5) / 4000
     weights = np.exp(LOGITS / 2)
@@ -41,7 +41,7 @@ def test_a_seed_gives_the_same_draws() -> None:
     assert draw(1) == draw(1) != draw(2)
 
 
-def test_new_tokens_are_penalised_by_how_often_they_came() -> None:
+def test_repeated_tokens_are_penalized_by_count() -> None:
     settings = GenerationSettings(presence_penalty=1.0, frequency_penalty=0.25)
     # The prompt does not count.
     scores = Chooser(settings).scores([2, 4, 0, 0, 3], 2, LOGITS)
@@ -103,7 +103,7 @@ def test_values_that_cannot_be(settings: dict[str, Any]) -> None:
     assert caught.value.code == "IR704"
 
 
-def test_values_of_draws_that_are_not_used() -> None:
+def test_unused_draw_values() -> None:
     settings = settings_from("generation_config.json", {"top_k": -1, "top_p": 0.0})
     assert Chooser(settings)([0], 1, LOGITS) == 2
     with pytest.raises(EvaluationError):
@@ -118,7 +118,7 @@ def test_options_that_do_not_exist() -> None:
     assert caught.value.code == "IR704"
 
 
-def test_logits_that_are_no_numbers() -> None:
+def test_nan_logits() -> None:
     with pytest.raises(EvaluationError) as caught:
         Chooser(GenerationSettings())([0], 1, np.array([1, np.nan], np.float32))
     assert caught.value.code == "IR704"

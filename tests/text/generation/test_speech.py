@@ -51,7 +51,7 @@ def test_start_tokens(settings: dict[str, Any], language: str | None, task: str 
 
 
 @pytest.mark.parametrize(("language", "task"), [("xx", None), (None, "sing")])
-def test_what_the_model_does_not_have(language: str | None, task: str | None) -> None:
+def test_features_missing_in_the_model(language: str | None, task: str | None) -> None:
     with pytest.raises(EvaluationError) as caught:
         start_tokens(folder(MANY), 1, logits, language, task)
     assert caught.value.code == "IR704"

@@ -144,7 +144,7 @@ def check(net: NetworkText) -> ir_exec.Report:
 
 
 @pytest.mark.parametrize(("tokens", "past", "used"), [(1, 4, (5, 3)), (3, 0, (3, 2))])
-def test_a_batch_is_what_onnxruntime_gives(tokens: int, past: int, used: tuple[int, int], tmp_path: Path) -> None:
+def test_batch_matches_onnxruntime(tokens: int, past: int, used: tuple[int, int], tmp_path: Path) -> None:
     case_arrays = inputs(batch=2, rotary=True, tokens=tokens, past=past)
     case_arrays["seqlens_k"] = np.array(used, np.int32) - 1
     net = NetworkText()
@@ -176,7 +176,7 @@ def test_constants_without_a_type_have_no_elements() -> None:
         ({"local_window_size": 0}, "IR302"),
     ],
 )
-def test_what_is_not_run(attributes: dict[str, object], code: str) -> None:
+def test_unsupported_forms(attributes: dict[str, object], code: str) -> None:
     net = NetworkText()
     layer(net, inputs(), **attributes)
     assert code in [diagnostic.code for diagnostic in check(net).diagnostics]

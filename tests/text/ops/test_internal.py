@@ -177,7 +177,7 @@ def test_values_are_those_of_openvino(case: Case, element_type: str, openvino: O
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_types_of_static_inputs_are_those_of_the_values(case: Case) -> None:
+def test_types_of_static_inputs_match_values(case: Case) -> None:
     network_model = model(network(case))
     values = list(ir_exec.compile_model(network_model)(list(case.inputs)).values())
     assert [output.shape.static for output in network_model.outputs] == [value.shape for value in values]
@@ -190,7 +190,7 @@ def test_every_operator_has_a_case() -> None:
 
 
 @pytest.mark.parametrize("axis", [-1, 1])
-def test_glu_is_what_it_is_fused_from(axis: int, openvino: OpenVINO, tmp_path: Path) -> None:
+def test_glu_equals_its_parts(axis: int, openvino: OpenVINO, tmp_path: Path) -> None:
     data = draw(2, 6, 6)
     case = Case("GLU", [data], attributes={"axis": axis, "split_lengths": 3, "output_type": "f32"})
     x = build.parameter([2, 6, 6], name="x")
@@ -266,7 +266,7 @@ def test_others_are_named(type: str, version: str, owner: str) -> None:
     assert finding.hint is not None
 
 
-def test_an_extension_of_someone_else_is_no_internal_operator() -> None:
+def test_foreign_extension_is_no_internal_operator() -> None:
     hints = {
         diagnostic.hint
         for type in ("PagedAttentionExtension", "MOE", "RMS", "NobodyKnows")

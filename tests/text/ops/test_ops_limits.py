@@ -87,7 +87,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_results_beyond_the_budget_are_refused_before_they_exist(case: Case, tmp_path: Path) -> None:
+def test_results_beyond_budget_are_refused_in_advance(case: Case, tmp_path: Path) -> None:
     path, inputs_of_case = file_of(case, tmp_path)
     compiled = ir_exec.compile_model(ir_exec.read_model(path), max_memory=BUDGET)
     inputs = sum(array.nbytes for array in inputs_of_case)
@@ -207,7 +207,7 @@ def test_processor_time_of_other_threads_does_not_end_a_match(monkeypatch: pytes
     ["a{65536}", "a{1,99999}", "(" * 251 + ")" * 251, "a{1," + "9" * 5000 + "}", "(?:" * 400 + "a" + ")" * 400],
     ids=len,
 )
-def test_patterns_that_pcre2_does_not_compile_are_ignored(pattern: str) -> None:
+def test_patterns_invalid_in_pcre2_are_ignored(pattern: str) -> None:
     assert patterns.compile_pattern(pattern.encode()) is None
     assert patterns.refusal(pattern.encode()) is not None
 

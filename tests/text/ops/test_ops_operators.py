@@ -337,7 +337,7 @@ CASES = [
         for skip in (True, False)
     ],
 ]
-"""Where OpenVINO is not followed, no case is: the class says so and the tests beside this one hold it."""
+"""Deviations from OpenVINO have no case: their classes document them and tests of this folder cover them."""
 
 
 def file_of(case: Case, folder: Path) -> tuple[Path, list[Array]]:

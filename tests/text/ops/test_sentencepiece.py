@@ -93,7 +93,7 @@ def test_texts(model: Array, type: str, openvino: OpenVINO, tmp_path: Path) -> N
         assert actual.tolist() == expected.tolist()
 
 
-def test_a_model_that_is_none(tmp_path: Path) -> None:
+def test_invalid_model(tmp_path: Path) -> None:
     net = NetworkText()
     text = net.parameter("?", "string")
     results = net.outputs(3, "SentencepieceTokenizer", net.const(np.arange(9, dtype=np.uint8)), text, opset="extension")

@@ -1,4 +1,4 @@
-"""What the pipelines of GenAI take of folders: faults that were planted, and sound folders."""
+"""Requirements of the pipelines of GenAI on folders: faults that were planted, and sound folders."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def test_a_model_of_images(tmp_path: Path) -> None:
 
 
 class TestWithoutATarget:
-    """`check FOLDER` checks pipelines for GenAI; what it rejects is a warning unless a rule of folders says it."""
+    """`check FOLDER` checks pipelines for GenAI; its rejections are warnings unless a rule of folders covers them."""
 
     @pytest.mark.parametrize(
         "fault",

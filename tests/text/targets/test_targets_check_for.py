@@ -28,7 +28,7 @@ def files_of(path: Path, target: Target) -> list[str]:
 
 
 @pytest.mark.parametrize("target", ["npu", "gpu"])
-def test_a_folder_that_is_no_pipeline(target: Target, tmp_path: Path) -> None:
+def test_folder_without_pipeline(target: Target, tmp_path: Path) -> None:
     network(tmp_path / "one.xml", None, 3)
     network(tmp_path / "sound.xml", 1, 3)
     network(tmp_path / "below" / "deeper" / "two.xml", None, 3)

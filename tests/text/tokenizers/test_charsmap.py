@@ -19,7 +19,7 @@ CHARACTERS = "aé\u0301\u0327\u0344\u0f73\u0f71\u0f72\u093c\u0301\u1100\u1161\u1
 
 
 @pytest.mark.parametrize("form", get_args(Form))
-def test_long_runs_of_marks_have_the_same_normal_form(form: Form, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_runs_of_marks_have_equal_normal_form(form: Form, monkeypatch: pytest.MonkeyPatch) -> None:
     random = Random(0)
     texts = ["".join(random.choices(CHARACTERS, k=random.randrange(40))) for _ in range(500)]
     texts += ["".join(random.choices("\u0301\u0327\u0344\u0345", k=40)) + "a" for _ in range(50)]

@@ -43,7 +43,7 @@ def test_words_with_their_case_and_accents() -> None:
     assert b"".join(parts).decode() == text.replace(" ", "")
 
 
-def test_spaces_that_were_put_in_front() -> None:
+def test_inserted_leading_spaces() -> None:
     parts = bytes_of_tokens("llama2", "a layer", (1, 0))
     assert b"".join(part or b"" for part in parts) == b"a layer"
 
@@ -54,7 +54,7 @@ def test_bytes_to_fall_back_on() -> None:
     assert parts[-4:-1] == [bytes([byte]) for byte in "\u16a0".encode()]
 
 
-def test_what_is_not_found_ends_the_places() -> None:
+def test_missing_text_ends_the_offsets() -> None:
     parts = bytes_of_tokens("wordpiece", "layer \u16a0 shape", (1, 1))
     assert parts[1] is not None
     assert parts[-2] is None

@@ -1,16 +1,29 @@
-"""Pairs of inputs and outputs of two models without common names: by type, shape and position, or as requested."""
+"""Pairs of values with the same names, and of inputs and outputs by type, shape and position, or as requested."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, TypeAlias
 
+from ir_exec.codes import Code
 from ir_exec.debug.values.entries import Entry, Key, find
+from ir_exec.errors import EvaluationError
+from ir_exec.model import Model
+from ir_exec.ports import ModelPort
 from ir_exec.report.records import Record
 from ir_exec.types import ElementType
 
-__all__ = ["Pairing", "agree", "asked_pairs", "paired_ends", "same_family", "unnamed_pairs"]
+__all__ = [
+    "Pairing",
+    "agree",
+    "asked_pairs",
+    "paired_ends",
+    "pairs_by_name",
+    "require_same_ports",
+    "same_family",
+    "unnamed_pairs",
+]
 
 
 class Pairing(Record):
@@ -116,18 +129,148 @@ def _are_alike(entry: Entry, partner: Entry) -> bool:
 def same_family(entry: Entry, partner: Entry) -> bool:
     """Return True if both or neither are floats, or if a type is unknown."""
     kinds = [entry.element_type, partner.element_type]
-    if None in kinds or str(ElementType.dynamic) in kinds:
-        return True
-    return ("f" in str(kinds[0])) == ("f" in str(kinds[1]))
+    is_unknown = None in kinds or str(ElementType.dynamic) in kinds
+    return is_unknown or ("f" in str(kinds[0])) == ("f" in str(kinds[1]))
 
 
 def agree(shape: str | None, other: str | None) -> bool:
     """Return True if the known dims of two shapes are equal."""
-    if shape is None or other is None or shape == other:
+    if shape is None or other is None or shape == other or "..." in shape + other:
         return True
-    if "..." in shape + other:
-        return True  # any rank
     dims, others = ([dim for dim in text[1:-1].split(",") if dim] for text in (shape, other))
-    if len(dims) != len(others):
-        return False
-    return all(a == b or not a.isdigit() or not b.isdigit() for a, b in zip(dims, others, strict=True))
+    pairs = zip(dims, others, strict=False)
+    return len(dims) == len(others) and all(a == b or not a.isdigit() or not b.isdigit() for a, b in pairs)
+
+
+def pairs_by_name(ours: Sequence[Entry], theirs: Sequence[Entry]) -> dict[Key, Entry]:
+    """Return the value of the reference with the same tensor name for each value outside bodies that has one.
+
+    A value without tensor names, such as a constant, has the name of its layer. Floats of few bits, which the reference
+    may store as codes in integers, are paired only if the element types are equal. Outputs at the same position are
+    paired first: a layer may have the name of an output that another layer computes. An output may also have the name
+    of its layer in the reference.
+    """
+    mine, others = (_unique_names(side) for side in (ours, theirs))
+    pairs = _outputs_by_place(ours, theirs)
+    used = {partner.key for partner in pairs.values()}
+    outputs = ((entry.path, entry) for entry in ours if entry.output and not entry.scope and entry.path not in mine)
+    for name, entry in (*mine.items(), *outputs):
+        partner = others.get(name)
+        if partner is None or entry.key in pairs or partner.key in used or not _have_same_storage(entry, partner):
+            continue
+        pairs[entry.key] = partner
+        used.add(partner.key)
+    return pairs
+
+
+def _outputs_by_place(ours: Sequence[Entry], theirs: Sequence[Entry]) -> dict[Key, Entry]:
+    """The outputs at the same position with a common name."""
+    by_place = {entry.place: entry for entry in theirs if entry.output and entry.place is not None}
+    pairs: dict[Key, Entry] = {}
+    for entry in ours:
+        partner = by_place.get(entry.place) if entry.output and entry.place is not None else None
+        if partner is not None and not set(entry.names).isdisjoint(partner.names):
+            pairs[entry.key] = partner
+    return pairs
+
+
+def _unique_names(entries: Iterable[Entry]) -> dict[str, Entry]:
+    """The values by name, without names of several values. Names of tensors have priority over those of layers."""
+    outer = [entry for entry in entries if not entry.scope]
+    owners: dict[str, dict[Key, Entry]] = defaultdict(dict)
+    for entry in outer:
+        for name in entry.names:
+            owners[name][entry.key] = entry
+    of_layers: dict[str, dict[Key, Entry]] = defaultdict(dict)
+    for entry in outer:
+        if not entry.names and entry.path not in owners:
+            of_layers[entry.path][entry.key] = entry
+    return {name: next(iter(named.values())) for name, named in (owners | of_layers).items() if len(named) == 1}
+
+
+def _have_same_storage(entry: Entry, partner: Entry) -> bool:
+    if _is_short_float(entry):
+        return entry.element_type == partner.element_type
+    return not entry.is_constant or same_family(entry, partner)
+
+
+def _is_short_float(entry: Entry) -> bool:
+    """Return True for a type that may be stored as codes in 8-bit integers."""
+    element_type = ElementType.dynamic if entry.element_type is None else ElementType.parse(entry.element_type)
+    return element_type.is_known and element_type.is_float and element_type.bits <= 8
+
+
+_MOST_LISTED = 5
+
+
+def require_same_ports(model: Model, other: Model, name: str, other_name: str) -> None:
+    """Raise an error for models with other inputs or outputs.
+
+    Inputs correspond by name, outputs by position.
+
+    Args:
+        name: The name of the model in the message.
+        other_name: The name of the other model.
+
+    Raises:
+        EvaluationError: IR705, with every input and output that differs.
+    """
+    differences = [
+        *_port_differences(model.inputs, other.inputs, "input", name, other_name),
+        *_port_differences(model.outputs, other.outputs, "output", name, other_name),
+    ]
+    if not differences:
+        return
+    more = f"; and {len(differences) - _MOST_LISTED} more" if len(differences) > _MOST_LISTED else ""
+    message = f"{name} and {other_name} have different inputs or outputs: {'; '.join(differences[:_MOST_LISTED])}{more}"
+    raise EvaluationError(message, code=Code.unknown_input)
+
+
+def _port_differences(
+    ours: Sequence[ModelPort],
+    theirs: Sequence[ModelPort],
+    end: Literal["input", "output"],
+    name: str,
+    other_name: str,
+) -> Iterator[str]:
+    """Yield a description of each input or output that differs: missing, of another type, or of another shape.
+
+    Floats of different widths do not differ, and neither do dims if one of them is dynamic.
+    """
+    pairs, lonely = _pairs(ours, theirs, end)
+    for port, other in pairs:
+        if not _are_alike_ports(port, other):
+            title = repr(port.name) if port.name == other.name else f"{port.name!r} ({other.name!r} there)"
+            yield (
+                f"{end} {title} is {port.element_type}{port.shape} in {name}, "
+                f"{other.element_type}{other.shape} in {other_name}"
+            )
+    for port, lacks in lonely:
+        yield f"{end} {port.name!r} is missing from {other_name if lacks == 'other' else name}"
+
+
+def _pairs(
+    ours: Sequence[ModelPort], theirs: Sequence[ModelPort], end: str
+) -> tuple[list[tuple[ModelPort, ModelPort]], list[tuple[ModelPort, str]]]:
+    """The pairs of ports, and the ports without a partner with the side that lacks them.
+
+    Inputs correspond by name; outputs, and inputs without any common name, by position if their numbers are equal.
+    """
+    by_name = {label: port for port in reversed(theirs) for label in (*port.names, port.name)}
+    partners = [
+        next((by_name[label] for label in (port.name, *sorted(port.names)) if label in by_name), None) for port in ours
+    ]
+    if len(ours) == len(theirs) and (end == "output" or not any(partners)):
+        return list(zip(ours, theirs, strict=True)), []
+    pairs = [(port, other) for port, other in zip(ours, partners, strict=True) if other is not None]
+    used = {other.name for _, other in pairs}
+    lonely = [(port, "other") for port, other in zip(ours, partners, strict=True) if other is None]
+    return pairs, lonely + [(port, "model") for port in theirs if port.name not in used]
+
+
+def _are_alike_ports(port: ModelPort, other: ModelPort) -> bool:
+    kinds = port.element_type, other.element_type
+    is_same_type = kinds[0] is kinds[1] or all(element_type.is_float for element_type in kinds)
+    return (is_same_type or not all(element_type.is_known for element_type in kinds)) and agree(
+        str(port.shape), str(other.shape)
+    )

@@ -1,4 +1,4 @@
-"""Matching of the values of two models."""
+"""Pairs of all values of a model and a reference: by name, from the inputs and outputs, and by structure."""
 
 from __future__ import annotations
 
@@ -7,11 +7,23 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 
-from ir_exec.debug.comparison.pairing.ends import agree, same_family
-from ir_exec.debug.values.entries import Entry, Key, by_key, conversions_of_constants
+from ir_exec.debug.comparison.pairing.by_source import pairs_of_sources
+from ir_exec.debug.comparison.pairing.ends import (
+    Pairing,
+    agree,
+    asked_pairs,
+    paired_ends,
+    pairs_by_name,
+    same_family,
+    unnamed_pairs,
+)
+from ir_exec.debug.comparison.references.reference import Lowered, Reference
+from ir_exec.debug.values.entries import Entry, Key, conversions_of_constants, entries_of, holder_names
+from ir_exec.model import Model
 from ir_exec.ops.base.registry import type_key
+from ir_exec.types import Array
 
-__all__ = ["match_values"]
+__all__ = ["given_by_key", "match_values", "partners_of"]
 
 _GENERATED = re.compile(r"^[A-Za-z][A-Za-z0-9]*_\d+$")
 """Names that converters number (`Add_45`): files that were converted separately share them by chance."""
@@ -31,7 +43,7 @@ def match_values(
 ) -> dict[Key, Entry]:
     """Return the matching value of `theirs` for each value of `ours`, if there is one.
 
-    Values are matched by tensor name, then by layer name, by `fused_names`, as neighbours of such pairs, and by
+    Values are matched by tensor name, then by layer name, by `fused_names`, as neighbors of such pairs, and by
     position among layers of the same type. Constants follow the layers that read them: a constant with the same name
     but another reader is not a match. An integer constant with another name has no match, because equivalent values may
     differ (axis 2, axis -1). Bodies are matched if their layers are.
@@ -47,10 +59,12 @@ def match_values(
         scope_pairs = {} if mine or pairs_outside is None else pairs_outside
         pairs = _in_scope(our_scopes.get(mine, []), their_scopes.get(other, []), scope_pairs)
         matches |= {entry.key: partner for entry, partner in pairs}
-        partners = {name: partner for entry, partner in pairs for name in entry.holder_names}
+        partners = {
+            name: partner for entry, partner in pairs for name in holder_names(entry.layer_name, entry.layer_id)
+        }
         for scope in our_scopes:
             if len(scope) == len(mine) + 2 and scope[:-2] == mine and scope[-2] in partners:
-                names = partners[scope[-2]].holder_names
+                names = holder_names(partners[scope[-2]].layer_name, partners[scope[-2]].layer_id)
                 pending += [
                     (scope, candidate) for name in names if (candidate := (*other, name, scope[-1])) in their_scopes
                 ]
@@ -85,6 +99,13 @@ class _ScopePairs:
     def has(self, entry: Entry, partner: Entry) -> bool:
         """Return True if at least one of the two has a partner."""
         return entry.key in self.of_ours or partner.key in self.of_theirs
+
+    def may_match(self, entry: Entry, partner: Entry) -> bool:
+        """Return False if one of the two reads a value whose partner the other does not read."""
+        mine, other = set(entry.sources or ()), set(partner.sources or ())
+        ours = {self.of_ours[key] for key in mine if key in self.of_ours}
+        theirs = {self.of_theirs[key] for key in other if key in self.of_theirs}
+        return ours <= other and theirs <= mine
 
     def find_unpaired(self, ours: list[Entry], theirs: list[Entry]) -> tuple[list[Entry], list[Entry]]:
         """The values of both sides without a partner."""
@@ -140,15 +161,21 @@ def _in_graphs(ours: list[Entry], theirs: list[Entry], partners: Mapping[Key, En
             pairs.add(entry, partner)
 
     _pair_by_names(layers, others, _make_name_filter(layers, others, _NUMBERED), add_named)
-    _pair_neighbours(pairs, here, there, add_alike)
+    _pair_neighbors(pairs, here, there, add_alike)
+    for candidates in pairs_of_sources(*pairs.find_unpaired(layers, others)):
+        for entry, partner in candidates:
+            is_unpaired = not pairs.has(entry, partner) and entry.output == partner.output
+            if is_unpaired and _look_alike(entry, partner) and pairs.may_match(entry, partner):
+                pairs.add(entry, partner)
+    _pair_neighbors(pairs, here, there, add_alike)
     # Layers with the same inputs and the same name match, even if their operators differ.
     names = _unique((_port_name(entry), entry) for entry in others)
     for name, entry in _unique((_port_name(entry), entry) for entry in layers).items():
         if name in names and not pairs.has(entry, names[name]) and stand_alike(entry, names[name], pairs, here, there):
             pairs.add(entry, names[name])
-    _pair_neighbours(pairs, here, there, add_alike)
+    _pair_neighbors(pairs, here, there, add_alike)
     _pair_by_position(*pairs.find_unpaired(layers, others), add_alike)
-    _pair_neighbours(pairs, here, there, add_alike)
+    _pair_neighbors(pairs, here, there, add_alike)
     takers = _Takers(pairs, here, there)
 
     def add_taken(entry: Entry, partner: Entry | None) -> None:
@@ -191,7 +218,7 @@ class _Around:
     """
 
     def __init__(self, entries: list[Entry]) -> None:
-        self.values = by_key(entries)
+        self.values = {entry.key: entry for entry in entries}
         self.readers: dict[Key, list[tuple[Entry, int]]] = defaultdict(list)
         self._stored = {entry.key: source.key for entry, source in conversions_of_constants(entries)}
         for entry in entries:
@@ -206,7 +233,7 @@ class _Around:
         return None if key is None else self.values.get(self._stored.get(key, key))
 
 
-def _pair_neighbours(pairs: _ScopePairs, ours: _Around, theirs: _Around, pair: Callable[[Entry, Entry], None]) -> None:
+def _pair_neighbors(pairs: _ScopePairs, ours: _Around, theirs: _Around, pair: Callable[[Entry, Entry], None]) -> None:
     """Pair the layers at the same position next to a pair."""
     for entry, partner in pairs.found:  # grows during the loop
         if type_key(entry.type) != type_key(partner.type):
@@ -323,11 +350,13 @@ def _port_name(entry: Entry) -> str:
 def _comparable(entry: Entry, partner: Entry) -> bool:
     """Return False for an integer and a float constant with the same name, and for such inputs.
 
-    The integer constant is the start of a chain that computes the float constant. Inputs may have exchanged names.
+    The integer constant is the start of a chain that computes the float constant. Inputs may have exchanged names. An
+    input and a layer with its name match in a part of a model, unless their shapes differ.
     """
-    if not (entry.is_constant and partner.is_constant) and not (entry.is_input and partner.is_input):
-        return True
-    return same_family(entry, partner)
+    if entry.is_input != partner.is_input and not agree(entry.shape, partner.shape):
+        return False
+    is_given = (entry.is_constant and partner.is_constant) or (entry.is_input and partner.is_input)
+    return not is_given or same_family(entry, partner)
 
 
 def _make_name_filter(
@@ -400,15 +429,84 @@ def _pair_by_position(ours: list[Entry], theirs: list[Entry], pair: Callable[[En
 
 def _pair_outputs(ours: list[Entry], theirs: list[Entry], pair: Callable[[Entry, Entry], None]) -> None:
     """Pair the remaining outputs of two models in order, if both have the same number and the order is known."""
-    mine, others = (sorted(_places(side), key=lambda pair: pair[0]) for side in (ours, theirs))
-    if [output_index for output_index, _ in mine] == [output_index for output_index, _ in others]:
-        for (_, entry), (_, partner) in zip(mine, others, strict=True):
-            pair(entry, partner)
-
-
-def _places(entries: Sequence[Entry]) -> list[tuple[int, Entry]]:
-    return [(entry.place, entry) for entry in entries if entry.place is not None]
+    mine, others = ({entry.place: entry for entry in side if entry.place is not None} for side in (ours, theirs))
+    if mine.keys() == others.keys():
+        for output_index in sorted(mine):
+            pair(mine[output_index], others[output_index])
 
 
 def _signs(entries: Sequence[Entry]) -> list[tuple[int, int, str | None, str | None]]:
     return [(entry.port, entry.ports, entry.element_type, entry.shape) for entry in entries]
+
+
+def partners_of(
+    ours: Sequence[Entry], theirs: Sequence[Entry], reference: Reference, asked: Mapping[str, str]
+) -> tuple[dict[Key, Entry], list[Pairing]]:
+    """Return the value of the reference for each of our values, and the pairings that are not by name.
+
+    Pairs of inputs and outputs without a common name are the start for further pairs. A reference that shares its names
+    with the model is paired only by these.
+    """
+    asked_partners, pairings = asked_pairs(ours, theirs, asked)
+    if reference.shares_names:
+        return pairs_by_name(ours, theirs) | asked_partners, pairings
+    partners = match_values(ours, theirs, asked_partners)
+    ends, more = paired_ends(ours, theirs, partners)
+    if ends:
+        partners = match_values(ours, theirs, {**asked_partners, **ends}) | ends
+    seeds = ends or {key: partner for key, partner in partners.items() if partner.is_end}
+    if seeds and isinstance(reference, Lowered) and _are_names_different(ours, partners):
+        used = {partner.key for partner in partners.values()}
+        more_partners = _by_structure(ours, theirs, reference, seeds)
+        partners |= {key: partner for key, partner in more_partners.items() if partner.key not in used} | partners
+    pairings += more
+    return partners, pairings + unnamed_pairs(ours, partners, pairings)
+
+
+_FEW_NAMED = 0.5
+"""Maximum share of layers with a partner by name, for the layers of an export to be paired by source."""
+
+
+def _are_names_different(ours: Sequence[Entry], partners: Mapping[Key, Entry]) -> bool:
+    """Return True if no layer has a partner by name; few of them for layers of an export."""
+    layers = [entry for entry in ours if not entry.is_constant and not entry.is_end]
+    count = sum(entry.key in partners for entry in layers)
+    has_sources = any(entry.source is not None and entry.source.module for entry in layers)
+    return not count or (has_sources and count <= _FEW_NAMED * len(layers))
+
+
+def _by_structure(
+    ours: Sequence[Entry], theirs: Sequence[Entry], reference: Lowered, ends: Mapping[Key, Entry]
+) -> dict[Key, Entry]:
+    """The partners in the reference after it is lowered to IR, for layers with different names."""
+    lowered = reference.lower_model()
+    if lowered is None:
+        return {}
+    entries = list(entries_of(lowered))
+    by_name = {name: entry for entry in entries for name in entry.names}
+    tensors = {name: entry for entry in theirs for name in entry.names}
+    seeds = {key: by_name[name] for key, end in ends.items() for name in end.names if name in by_name}
+    partners = {}
+    for key, entry in match_values(ours, entries, seeds).items():
+        tensor = next((tensors[name] for name in entry.names if name in tensors), None)
+        if tensor is not None and not entry.is_end:
+            partners[key] = tensor
+    return partners
+
+
+def given_by_key(
+    model: Model, ours: Sequence[Entry], theirs: Sequence[Entry], partners: Mapping[Key, Entry], arrays: Sequence[Array]
+) -> dict[Key, Array]:
+    """The inputs of the reference by key: an input with another name is found by position."""
+    by_key: dict[Key, Array] = {}
+    left: list[Array] = []
+    for node, array in zip(model.graph.parameters, arrays, strict=True):
+        partner = partners.get(((), node.id, 0))
+        if partner is not None and partner.is_input:
+            by_key[partner.key] = array
+        else:
+            left.append(array)
+    others = [entry for entry in theirs if entry.is_input and entry.key not in by_key]
+    if len(others) == len(left):
+        by_key |= {entry.key: array for entry, array in zip(others, left, strict=True)}
+    return by_key

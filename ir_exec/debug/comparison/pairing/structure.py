@@ -244,7 +244,7 @@ def _unique(nodes: Iterable[Node], names: Callable[[Node], Iterable[Hashable]]) 
 def pair_layers(a: Side, b: Side) -> dict[Node, Node]:
     """Return the matching layer of `b` for each layer of `a`, if there is one.
 
-    Layers are paired by tensor name, by layer name, by equal computation, as neighbours of such pairs, and in the
+    Layers are paired by tensor name, by layer name, by equal computation, as neighbors of such pairs, and in the
     longest sequences of equal types. Last, layers of different types are paired if they have the same name or read the
     same values. If only one graph has FakeQuantize layers, these are bypassed.
     """

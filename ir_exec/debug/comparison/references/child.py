@@ -1,4 +1,4 @@
-"""Child processes that run models in programs that may crash. Requests and answers are lines of JSON."""
+"""Child processes that run models in programs that may crash, and devices. Requests and answers are lines of JSON."""
 
 from __future__ import annotations
 
@@ -10,16 +10,31 @@ import sys
 import tempfile
 import threading
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.debug.values.files import damaged_file_error, unwritable
+from ir_exec.errors import EvaluationError
+from ir_exec.hints import install_hint, suggested
 from ir_exec.ir.packing import decode, encode
 from ir_exec.types import Array, ElementType
 
-__all__ = ["Child", "ChildCrashed", "ChildRefused", "Stored", "load_stored", "store_arrays"]
+__all__ = [
+    "Child",
+    "ChildCrashed",
+    "ChildRefused",
+    "Stored",
+    "absent_device",
+    "load_stored",
+    "require_device",
+    "require_openvino",
+    "settings_of",
+    "store_arrays",
+]
 
 
 class ChildRefused(Exception):  # noqa: N818  # an ordinary answer
@@ -181,3 +196,56 @@ def load_stored(stored: Stored, mapped: dict[str, Array] | None = None) -> Array
         return decode(element_type, shape, mapped[path][start : start + stored.get("size", len(mapped[path]))])
     except (OSError, ValueError) as error:
         raise damaged_file_error(path, error) from None
+
+
+def require_openvino() -> None:
+    """Raise EvaluationError if OpenVINO is not installed."""
+    if find_spec("openvino") is None:
+        hint = install_hint("openvino")
+        raise EvaluationError("OpenVINO is not installed", code=Code.unknown_input, hint=hint)
+
+
+def require_device(child: Child, device: str) -> str:
+    """Return the version of OpenVINO.
+
+    Args:
+        child: A process of `openvino_child.py`.
+        device: CPU, GPU, GPU.1, NPU, or several as HETERO:GPU,CPU.
+
+    Raises:
+        EvaluationError: If OpenVINO fails to start, or has no such device.
+    """
+    try:
+        answer = child.ask(do="devices")
+    except (ChildCrashed, ChildRefused) as error:
+        raise EvaluationError(f"OpenVINO fails to start: {error}", code=Code.failed) from None
+    # AUTO and HETERO select from the devices after the colon, or from all devices.
+    virtual_device, _, several = device.partition(":")
+    requested = (
+        several.split(",") if several else [] if virtual_device in ("AUTO", "MULTI", "HETERO", "BATCH") else [device]
+    )
+    for item in map(str.strip, requested):
+        name = item.partition("(")[0]  # GPU(4) is a GPU with a setting
+        if name not in answer["devices"] and not any(listed.startswith(f"{name}.") for listed in answer["devices"]):
+            raise absent_device(item, answer["devices"], "OpenVINO")
+    version: str = answer["version"]
+    return version.split("-")[0]
+
+
+def absent_device(device: str, available: Sequence[str], engine: str) -> EvaluationError:
+    """The error for a device that is not in the list of known devices."""
+    listed = ", ".join(available) or "none"
+    message = f"{engine} has no device {device!r} on this machine, expected one of: {listed}"
+    meant = device.upper()
+    hint = suggested(meant, available) if meant in available else "install its driver, or choose another device"
+    return EvaluationError(message, code=Code.unknown_input, hint=hint)
+
+
+def settings_of(device: str, hint: str, threads: int | None) -> dict[str, str]:
+    """The settings for compiling a model for a device."""
+    config = {"EXECUTION_MODE_HINT": hint.upper()}
+    if device == "CPU" and hint == "accuracy":
+        config |= {"INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0"}
+    if threads is not None:
+        config["INFERENCE_NUM_THREADS"] = str(threads)
+    return config

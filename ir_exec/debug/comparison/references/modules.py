@@ -10,7 +10,12 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.debug.comparison.records import ComparedLayer, ComparedModule, Unmatched
-from ir_exec.debug.comparison.references.module_names import (
+from ir_exec.debug.comparison.references.parameter_names import layers_with_parameters
+from ir_exec.debug.comparison.references.reference import ArraysReference
+from ir_exec.debug.comparison.references.torch_hooks import (
+    FIRST_INPUT,
+    INPUTS,
+    OUTPUTS,
     ancestors_of,
     common_module,
     common_prefix,
@@ -20,39 +25,34 @@ from ir_exec.debug.comparison.references.module_names import (
     named_layers,
     path_of,
 )
-from ir_exec.debug.comparison.references.reference import ArraysReference
-from ir_exec.debug.comparison.references.torch_hooks import FIRST_INPUT, INPUTS, OUTPUTS
-from ir_exec.debug.comparison.report import Comparison
+from ir_exec.debug.comparison.references.value_search import NEAR, ValueSearch, relative_distance
+from ir_exec.debug.comparison.report_text import Comparison
 from ir_exec.debug.traces.walk import Visit, Walker
 from ir_exec.debug.values.entries import Entry, class_of_type, entries_of
 from ir_exec.errors import EvaluationError
 from ir_exec.model import Model
 from ir_exec.ops.infrastructure.values import Const, Parameter
 from ir_exec.ops.matrix.matmul import MatMul
+from ir_exec.report.numbers import format_count
 from ir_exec.types import Array
 
 __all__ = ["RecordingReference", "is_recording"]
 
-_NEAR = 1e-3
-"""Maximum difference, relative to the largest element, between a value and the recorded output of a module."""
-
 _RIGHT = frozenset({"equal", "close", "carried"})
 """Statuses of layers without an own error."""
-
-_FILL = 1e30
-"""Minimum magnitude of fill values of masks, which are excluded from the scale of the other elements."""
 
 
 def is_recording(model: Model, arrays: Mapping[str, Array]) -> bool:
     """Return True if more of the names are paths of modules of this model than names of its values."""
-    if any(name.startswith(INPUTS) for name in arrays):
-        return True
+    names = {name for entry in entries_of(model) for name in (entry.path, entry.layer_name, *entry.names)}
+    has_inputs = any(name.startswith(INPUTS) for name in arrays)
+    if has_inputs or names.issuperset(arrays):
+        return has_inputs
     paths = [
         path_of(name).replace("/", ".")
         for name in arrays
         if not name.startswith(OUTPUTS) and not is_input_of_module(name)
     ]
-    names = {name for entry in entries_of(model) for name in (entry.path, entry.layer_name, *entry.names)}
     modules = set(named_layers(model, paths).values())
     modules_with_ancestors = {ancestor for module in modules for ancestor in ancestors_of(module)}
     prefix = common_prefix(modules, paths)
@@ -83,9 +83,8 @@ class _Candidates:
         The value of a layer with a generated name must be close to the recorded input: the output of a convolution with
         a folded batch normalization, for example, is not a tensor of the module.
         """
-        distances = [
-            _distance(array, recorded) for recorded in self._entered.get(path, ()) if recorded.shape == array.shape
-        ]
+        inputs = [recorded for recorded in self._entered.get(path, ()) if recorded.shape == array.shape]
+        distances = [relative_distance(array, recorded) for recorded in inputs]
         if distances and (is_named or any(distance is not None for distance in distances)):
             self._entering[path, array.shape].append((distances, value_path))
 
@@ -95,7 +94,7 @@ class _Candidates:
             self._by_shape[path].append((array.shape, value_path))
         for name in self._by_path.get(path, ()):
             for theirs in (self.recorded[name], _channels_first(self.recorded[name])):
-                if theirs is not None and (distance := _distance(array, theirs)) is not None:
+                if theirs is not None and (distance := relative_distance(array, theirs)) is not None:
                     self.places[name], self.distances[name] = value_path, distance
                     self.recorded[name] = theirs
                     break
@@ -119,9 +118,9 @@ class _Candidates:
             if len(arrays) == len(places):
                 for call, (array, (distances, value_path)) in enumerate(zip(arrays, places, strict=True)):
                     distance = distances[call]
-                    candidates.append((_NEAR if distance is None else distance, value_path, array))
+                    candidates.append((NEAR if distance is None else distance, value_path, array))
         candidates += [
-            (self.distances.get(name, _NEAR), value_path, self.recorded[name])
+            (self.distances.get(name, NEAR), value_path, self.recorded[name])
             for name, value_path in self.places.items()
         ]
         return [(value_path, array) for _, value_path, array in sorted(candidates, key=lambda candidate: candidate[0])]
@@ -152,12 +151,16 @@ class RecordingReference(ArraysReference):
             else:
                 self._recorded[name] = array
         paths = list(dict.fromkeys(map(path_of, self._recorded)))
-        self._named = named_layers(model, paths)
+        with_parameters = layers_with_parameters(model, paths)
+        self._is_partial = bool(with_parameters)
+        self._named = with_parameters or named_layers(model, paths)
         self._prefix = common_prefix(self._named.values(), paths)
-        self._follow_folding()
+        if not self._is_partial:
+            self._follow_folding()
         self._modules = self._named | inferred_modules(model, self._named)
         self._paths = [self._prefix + path for path in paths]
         self._values: dict[str, str] = {}
+        self._layer_names = {node.name for node in model.graph.nodes}
 
     def _follow_folding(self) -> None:
         """Assign the layers of a module to the module that was folded into it, such as a batch normalization.
@@ -198,19 +201,23 @@ class RecordingReference(ArraysReference):
         """Find the value of each module, in a run with these inputs.
 
         The output of a module is the last value of its layers that is close to the recorded array, or else the last
-        value of the recorded shape that is read outside the module.
+        value of the recorded shape that is read outside the module. If no layer has a module, it is the nearest value
+        of all; without one, only the outputs of the model are compared.
         """
         entries = {(entry.layer_id, entry.port): entry for entry in entries_of(self._model) if not entry.scope}
         candidates = self._candidates(inputs, entries)
         candidates.settle()
         self._values = candidates.places
-        if not self._values:
-            count = len(self._paths)
-            message = f"{self.title} is not a recording of this model: none of its {count} modules has a value in it"
-            raise EvaluationError(message, code=Code.unknown_input)
         for value_path, array in candidates.nearest():
             self._arrays.setdefault(value_path, array)
         self._place_outputs(entries)
+        if self._arrays and not self._values and not self._named:
+            modules = format_count(len(self._paths), "recorded module")
+            self.notes.append(f"the layers have no modules, and no value is close to the output of one of {modules}")
+        elif not self._values:
+            count = len(self._paths)
+            message = f"{self.title} is not a recording of this model: none of its {count} modules has a value in it"
+            raise EvaluationError(message, code=Code.unknown_input)
 
     def _candidates(self, inputs: Sequence[Array], entries: Mapping[tuple[str, int], Entry]) -> _Candidates:
         """The values of a run that may be inputs or outputs of modules."""
@@ -222,22 +229,44 @@ class RecordingReference(ArraysReference):
             },
         )
         exits, read = self._exits(), self._read()
+        unnamed = self._unnamed_outputs()
+        search = ValueSearch(unnamed)
 
         def visit(visit: Visit) -> None:
             if visit.where.scope:
                 return
             module = self._named.get(visit.node.name)
-            computes = module is not None and not isinstance(visit.node.op, (Const, Parameter))
+            is_computed = not isinstance(visit.node.op, (Const, Parameter))
+            computes = module is not None and is_computed
             for position, array in enumerate(visit.outputs[: len(visit.node.outputs)]):
                 value = (visit.node.id, position)
                 value_path = entries[value].path
+                if is_computed:
+                    search.add(array, value_path)
                 for path in read.get(value, ()):
                     candidates.add_input(path, array, value_path, is_named=module is not None)
-                for path in ancestors_of(module) if module is not None and computes else ():
+                for path in self._modules_around(module) if computes else ():
                     candidates.add_output(path, array, value_path, is_read_outside=value in exits.get(path, ()))
 
         Walker(self._model).run(list(inputs), visit)
+        for name, (distance, value_path) in search.nearest.items():
+            if name in candidates.places:
+                continue
+            candidates.places[name], candidates.distances[name] = value_path, distance
+            layer, module = self._layer(value_path), path_of(name)
+            # Modules that contain each other have the same output.
+            self._modules[layer] = max(self._modules.get(layer, ""), module, key=len)
         return candidates
+
+    def _modules_around(self, module: str | None) -> list[str]:
+        """The modules that may end in a layer of a module: it and its ancestors, if all of their layers are known."""
+        return [] if module is None else [module] if self._is_partial else ancestors_of(module)
+
+    def _unnamed_outputs(self) -> dict[str, Array]:
+        """The recorded outputs of modules that no layer is known to belong to."""
+        modules = {path for module in self._named.values() for path in self._modules_around(module)}
+        outputs = {self._prefix + name: array for name, array in self._recorded.items()}
+        return {name: array for name, array in outputs.items() if path_of(name) not in modules}
 
     def _read(self) -> dict[tuple[str, int], set[str]]:
         """The modules that read each computed value from outside, in the layout of PyTorch."""
@@ -325,7 +354,7 @@ class RecordingReference(ArraysReference):
         return cleared
 
     def _layer(self, value_path: str) -> str:
-        return value_path if value_path in self._modules else value_path.rpartition(":")[0]
+        return value_path if value_path in self._layer_names else value_path.rpartition(":")[0]
 
     def _find_faulty_module(
         self, fault: str, includes: Sequence[str], layers: Mapping[str, ComparedLayer]
@@ -358,22 +387,6 @@ def _module(path: str, at: Sequence[ComparedLayer], faults: Sequence[ComparedLay
     )
 
 
-def _distance(ours: Array, theirs: Array) -> float | None:
-    """The largest difference relative to the largest element, or None if the arrays are not close.
-
-    Fill values of masks are compared separately.
-    """
-    if ours.shape != theirs.shape or not ours.size or not {ours.dtype.kind, theirs.dtype.kind} <= set("fiub"):
-        return None
-    a, b = ours.astype(np.float64), theirs.astype(np.float64)
-    with np.errstate(all="ignore"):
-        largest = float(np.max(np.abs(b), initial=0.0, where=np.abs(b) < _FILL))
-        scale = np.where(np.abs(b) < _FILL, largest, np.abs(b))
-        same = (a == b) | (np.isnan(a) & np.isnan(b))
-        distance = float(np.max(np.where(same, 0.0, np.abs(a - b) / scale)))
-    return distance if distance <= _NEAR else None
-
-
 def _is_affine(before: Array, after: Array) -> bool:
     """Return True if each channel, along axis 1, was multiplied by a factor and shifted."""
     if before.shape != after.shape or before.ndim < 2 or not before.size or np.array_equal(before, after):
@@ -381,7 +394,7 @@ def _is_affine(before: Array, after: Array) -> bool:
     x, y = (np.moveaxis(array.astype(np.float64), 1, 0).reshape(array.shape[1], -1) for array in (before, after))
     x, y = x - x.mean(1, keepdims=True), y - y.mean(1, keepdims=True)
     factor = (x * y).sum(1, keepdims=True) / np.maximum((x * x).sum(1, keepdims=True), np.finfo(np.float64).tiny)
-    return bool(np.any(y)) and bool(np.max(np.abs(y - factor * x)) <= _NEAR * np.max(np.abs(y)))
+    return bool(np.any(y)) and bool(np.max(np.abs(y - factor * x)) <= NEAR * np.max(np.abs(y)))
 
 
 def _contents(array: Array) -> tuple[tuple[int, ...], bytes]:

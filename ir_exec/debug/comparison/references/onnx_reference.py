@@ -1,4 +1,4 @@
-"""onnxruntime with an ONNX file as a reference: values are matched by the names of tensors."""
+"""onnxruntime as a reference, with an ONNX file or an export of the model: values are matched by tensor names."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ from ir_exec.debug.comparison.references.child import (
     load_stored,
     store_arrays,
 )
+from ir_exec.debug.comparison.references.expanded_weights import find_expanded_weights
 from ir_exec.debug.comparison.references.reference import ReferenceState, lowered_hint
 from ir_exec.debug.values.entries import Entry, Key
-from ir_exec.errors import EvaluationError, IRError
-from ir_exec.graph import Node
+from ir_exec.errors import EvaluationError, IRError, UnsupportedError
+from ir_exec.graph import Node, Value
 from ir_exec.hints import install_hint
 from ir_exec.ir.storage import temporary_folder
 from ir_exec.model import Model, read_model
+from ir_exec.runtime.precision import Precision
 from ir_exec.types import Array, ElementType
 
-__all__ = ["ONNXEngine", "ONNXReference"]
-
+__all__ = ["ExportedReference", "ONNXReference"]
 
 _MOST_OPINIONS = 10
 """Maximum opinions about wrong layers: each requires a run of the model up to the inputs of the layer."""
@@ -286,3 +287,70 @@ class ONNXReference(ReferenceState):
     def close(self) -> None:
         self._child.close()
         self._folder.cleanup()
+
+
+class ExportedReference(ONNXReference):
+    """MODEL itself lowered to ONNX, with all tensors as outputs, run in a child process.
+
+    Args:
+        precision: The precision of 16-bit floats, as for `compile_model`.
+        title: Its name in reports.
+
+    Raises:
+        EvaluationError: If onnxruntime or onnx is not installed.
+        UnsupportedError: If the model has variables, or if ONNX cannot express its layers.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        *,
+        timeout: float,
+        precision: Precision = "f32",
+        title: str = "onnxruntime (exported)",
+    ) -> None:
+        missing = [name for name in ("onnxruntime", "onnx") if find_spec(name) is None]
+        if missing:
+            hint = install_hint("onnxruntime")
+            raise EvaluationError(f"{' and '.join(missing)} is not installed", code=Code.unknown_input, hint=hint)
+        from ir_exec.engines.widening import widen_model
+        from ir_exec.onnx.export.files import write_exported
+        from ir_exec.onnx.export.lower import lower_model
+
+        exported = lower_model(model, functions=False, sources=False)
+        if exported.states:
+            names = ", ".join(exported.states)
+            raise UnsupportedError(
+                "the model has the variables", actual=names, expected="none for a comparison with onnxruntime"
+            )
+        self._exported = temporary_folder()
+        path = Path(self._exported.name, "network.onnx")
+        # Separate constants are mapped by the child, and not part of the message.
+        write_exported(widen_model(exported) if precision == "f32" else exported, path, external_data=True)
+        super().__init__(path, timeout=timeout, title=title)
+        self._model = model
+        self._keys: dict[Value, Key] = {
+            value: ((), value.names[0] if value.names else value.name, 0) for value in model.graph.values
+        }
+        self.runtime = title
+        self.shares_names = True
+        self._runs_as_is = False
+
+    @property
+    def _name(self) -> str:
+        return "the export"
+
+    def run(self, arrays: Mapping[Key, Array], requested: Collection[Key], *, goes_on: bool = False) -> None:
+        weights = find_expanded_weights(self._model, requested, "onnxruntime", self._keys)
+        if weights is not None:
+            self._note(weights.note)
+            requested = [key for key in requested if key not in weights.keys]
+        super().run(arrays, requested, goes_on=goes_on)
+
+    def lower_model(self) -> Model | None:
+        # Its tensors have the names of the model's values.
+        return None
+
+    def close(self) -> None:
+        super().close()
+        self._exported.cleanup()

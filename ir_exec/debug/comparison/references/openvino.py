@@ -19,12 +19,15 @@ from ir_exec.debug.comparison.references.child import (
     ChildRefused,
     Stored,
     load_stored,
+    require_device,
+    require_openvino,
+    settings_of,
     store_arrays,
 )
-from ir_exec.debug.comparison.references.devices import require_device, require_openvino, settings_of
+from ir_exec.debug.comparison.references.expanded_weights import find_expanded_weights
 from ir_exec.debug.comparison.references.reference import ReferenceState
 from ir_exec.debug.traces.walk import Visit, Walker
-from ir_exec.debug.values.entries import Entry, Key, by_key, entries_of
+from ir_exec.debug.values.entries import Entry, Key, entries_of
 from ir_exec.debug.values.files import Spill
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.graph import Node
@@ -34,9 +37,6 @@ from ir_exec.ir.array_weights import ArrayWeights
 from ir_exec.ir.storage import temporary_folder
 from ir_exec.model import Model
 from ir_exec.ops.infrastructure.values import AssignsVariable, ReadsVariable
-from ir_exec.plan.constant_values import constant_values
-from ir_exec.plan.memory import byte_size
-from ir_exec.report.numbers import format_bytes, format_count
 from ir_exec.report.text import list_names
 from ir_exec.runtime.precision import Precision, as_declared
 from ir_exec.types import Array, ElementType
@@ -59,13 +59,6 @@ MOST_COMPILED = 120_000
 
 MOST_OPINIONS = 40
 """Maximum opinions about wrong layers: each takes about 0.1 s."""
-
-
-MOST_WEIGHT_BYTES = 2**26
-"""Maximum total bytes of values that depend on weights alone to probe all of them: all are in memory at once."""
-
-MOST_PROBED_WEIGHT = 2**16
-"""Maximum bytes of a value that depends on weights alone and is always probed."""
 
 
 class OpenVINOReference(ReferenceState):
@@ -140,8 +133,7 @@ class OpenVINOReference(ReferenceState):
             with suppress(OSError):  # Windows does not delete mapped files
                 Path(file).unlink()
         self._stored, self._outputs, self._changes = {}, {}, False
-        entries = by_key(entries_of(self._model))
-        probes = [entries[key] for key in entries if key in requested and _can_be_seen(entries[key])]
+        probes = [entry for entry in entries_of(self._model) if entry.key in requested and _can_be_seen(entry)]
         probes = self._leave_out_expanded_weights(probes)
         try:
             plain = self._run([])
@@ -163,24 +155,12 @@ class OpenVINOReference(ReferenceState):
             self._stored.setdefault(key, stored)
 
     def _leave_out_expanded_weights(self, probes: list[Entry]) -> list[Entry]:
-        """Return the probes without large values that depend on weights alone, if they take too much memory together.
-
-        The layers that read them are judged with our values, and show an error of such a value as their own.
-        """
-        graph, types = self._model.graph, self._model.types
-        sizes: dict[Key, int] = {}
-        for value in constant_values(graph):
-            sizes[(), value.node.id, value.position] = byte_size(types[value.number])
-        total = sum(sizes.get(entry.key, 0) for entry in probes)
-        if total <= MOST_WEIGHT_BYTES:
+        """Return the probes without large values that depend on weights alone, if they take too much memory."""
+        weights = find_expanded_weights(self._model, [entry.key for entry in probes], "OpenVINO")
+        if weights is None:
             return probes
-        remaining = [entry for entry in probes if sizes.get(entry.key, 0) <= MOST_PROBED_WEIGHT]
-        count = len(probes) - len(remaining)
-        self._note(
-            f"{format_count(count, 'value')} of {format_bytes(total)} that depend on weights alone are not read from "
-            "OpenVINO; the layers that use them are compared"
-        )
-        return remaining
+        self._note(weights.note)
+        return [entry for entry in probes if entry.key not in weights.keys]
 
     def _fail(self, error: ChildCrashed | ChildRefused) -> None:
         """Record the failure of the run without probes."""

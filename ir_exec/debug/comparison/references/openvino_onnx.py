@@ -8,8 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ir_exec.debug.comparison.references.child import ChildCrashed, ChildRefused, store_arrays
-from ir_exec.debug.comparison.references.devices import settings_of
+from ir_exec.debug.comparison.references.child import ChildCrashed, ChildRefused, settings_of, store_arrays
 from ir_exec.debug.comparison.references.openvino import MOST_OPINIONS, OpenVINOReference
 from ir_exec.debug.comparison.references.reference import lowered_hint
 from ir_exec.debug.values.entries import Entry, Key, entries_of

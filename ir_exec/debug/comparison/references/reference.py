@@ -319,10 +319,8 @@ class ArraysReference(ReferenceState):
         return [Entry((), name, name, "", names=self._names(name)) for name in self._arrays]
 
     def _names(self, name: str) -> tuple[str, ...]:
-        match = re.fullmatch(r"out(\d{1,6})", name)
-        if match and name not in self._outputs and int(match[1]) < len(self._outputs):
-            return (name, self._outputs[int(match[1])])
-        return (name,)
+        match = None if name in self._outputs else re.fullmatch(r"out(\d{1,6})", name)
+        return (name, *(self._outputs[int(match[1]) :][:1] if match else ()))
 
     def inputs(self) -> dict[str, Array]:
         return {}

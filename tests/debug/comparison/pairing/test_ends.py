@@ -76,7 +76,7 @@ def test_by_type_where_the_order_differs() -> None:
     assert {pairing.how for pairing in report.pairings if pairing.end == "input"} == {"type and shape"}
 
 
-def test_what_is_not_clear_is_asked_for(tmp_path: Path) -> None:
+def test_unclear_pairs_are_requested(tmp_path: Path) -> None:
     x = build.parameter([3, 4], name="x")
     several = build.model([build.result(build.clamp(x, 0, 9), name="b"), build.result(build.tanh(x), name="a")])
     single = build.model(build.result(build.relu(build.parameter([3, 4], name="input")), name="c"))

@@ -1,4 +1,4 @@
-"""Which value of a network stands for which of another."""
+"""Pairs of values of two networks."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_position_where_numbers_differ_goes_by_types() -> None:
     assert pairs(ours, theirs) == {"a": "x", "c": "z"}
 
 
-def test_generated_names_count_where_they_mean_the_same() -> None:
+def test_generated_names_match_for_equal_types() -> None:
     ours = [entry(f"Add_{i}", "Add" if i % 2 else "Multiply") for i in range(40)]
     same = [entry(f"Add_{i}", "Add" if i % 2 else "Multiply") for i in range(40)]
     other = [entry(f"Add_{i}", "Multiply" if i % 2 else "Add") for i in range(40)]
@@ -68,7 +68,7 @@ def test_generated_names_count_where_they_mean_the_same() -> None:
     assert pairs(ours, other) == {f"Add_{i}": f"Add_{i + 1 - 2 * (i % 2)}" for i in range(40)}
 
 
-def test_numbers_as_tensor_names_count_where_they_mean_the_same() -> None:
+def test_numeric_tensor_names_match_for_equal_types() -> None:
     ours = [entry("a", "ReduceMean", names=("401",)), entry("b", "MatMul", names=("402",))]
     assert pairs(ours, [entry("x", "ReduceMean", names=("401",)), entry("y", "MatMul", names=("402",))]) == {
         "a": "x",
@@ -90,14 +90,14 @@ def test_constants_of_integers_are_not_floats() -> None:
     assert pairs(ours, [entry("w", "Const", element_type="f16")]) == {"w": "w"}
 
 
-def test_names_that_are_not_unique_match_nothing() -> None:
+def test_ambiguous_names_match_nothing() -> None:
     ours = [entry("a", names=("t",))]
     theirs = [entry("p", "Tanh", names=("t",)), entry("q", "Tanh", names=("t",))]
     assert pairs(ours, theirs) == {}
 
 
 def network(numbers: range, *, reduced: bool = False, fault: bool = False) -> Model:
-    """Products, each with a function and two views behind; the names count up. reduced: without the first views."""
+    """Products, each followed by a function and two views; the names count up. reduced: without the first views."""
     left = iter(numbers)
     random = np.random.default_rng(0)
 
@@ -136,7 +136,7 @@ class TestNamesThatAreCountedUp:
         assert report.first_fault is not None
         assert "node_view_7" in (report.first_fault.layer_name, *report.first_fault.includes)
 
-    def test_constants_follow_what_takes_them(self) -> None:
+    def test_constants_follow_their_readers(self) -> None:
         ours, theirs = list(entries_of(network(range(100)))), list(entries_of(network(range(100), reduced=True)))
         matches = match_values(ours, theirs)
         floats = [our for our in ours if our.is_constant and our.element_type == "f32"]
@@ -221,7 +221,7 @@ def converted_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("sides", [("ours", "theirs"), ("theirs", "ours")])
 @pytest.mark.parametrize("name", WRITTEN)
 def test_two_converters_of_one_network(converted_folder: Path, name: str, sides: tuple[str, str]) -> None:
-    """They say it in other layers, and merge others; names go on to layers that do something else."""
+    """Other layers express the same values, and merge others; names continue at unrelated layers."""
     a, b = (converted_folder / f"{name}.{side}.xml" for side in sides)
     report = compare(a, b, seed=0)
     assert report.faults == (), str(report)
@@ -244,8 +244,8 @@ def test_outputs_go_by_their_order() -> None:
     assert pairs(ours, theirs[:-1]) == {}
 
 
-def test_layers_of_many_inputs_are_looked_at_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A Concat of hundreds of values stands beside each of them."""
+def test_layers_of_many_inputs_are_visited_rarely(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Concat of hundreds of values is next to each of them."""
     looks = 0
     stand_alike = matching.stand_alike
 

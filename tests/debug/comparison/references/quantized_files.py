@@ -289,8 +289,8 @@ def refused_zero() -> Kind:
 
 
 KINDS: dict[str, Callable[[], Kind]] = {
-    kind.__name__: kind
-    for kind in (
+    make_model.__name__: make_model
+    for make_model in (
         qdq_matmul,
         qdq_matmul_i16,
         qdq_conv,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ir_exec.debug import compare, torch_recorder
-from ir_exec.debug.comparison.references.module_names import module_of
+from ir_exec.debug.comparison.references.torch_hooks import module_of
 from ir_exec.errors import EvaluationError
 
 SCHEMA = Path(__file__).parents[4] / "schemas" / "compare.schema.json"
@@ -39,7 +39,7 @@ class Handle:
 
 
 class Module:
-    """As much of a PyTorch module as the recorder takes."""
+    """The parts of a PyTorch module that the recorder uses."""
 
     def __init__(self, compute, **children):
         self.compute, self.children, self.hooks, self.pre_hooks = compute, children, [], []
@@ -93,7 +93,7 @@ def test_the_recorder_keeps_inputs_outputs_and_modules():
     assert not leaf.pre_hooks
 
 
-def test_the_first_input_is_that_before_a_call_in_place():
+def test_first_input_is_recorded_before_in_place_call():
     def overwrite(_self, x):
         x.array *= 2
         return x
@@ -106,7 +106,7 @@ def test_the_first_input_is_that_before_a_call_in_place():
     np.testing.assert_array_equal(recording.arrays["leaf"], [2, 2])
 
 
-def test_nothing_is_written_where_the_block_fails(tmp_path):
+def test_failed_block_writes_nothing(tmp_path):
     with pytest.raises(RuntimeError), torch_recorder(Module(lambda self, x: x), tmp_path / "r.npz"):
         raise RuntimeError
     assert not (tmp_path / "r.npz").exists()
@@ -155,7 +155,7 @@ def network(tmp_path, types, names=NAMES, dims=(4,)):
     return path
 
 
-def recorded(tmp_path, **more):
+def write_recording(tmp_path, **more):
     x = np.linspace(-1, 1, 8, dtype=np.float32).reshape(2, 4)
     a = np.tanh(x)
     b = np.sin(a)
@@ -174,7 +174,7 @@ def recorded(tmp_path, **more):
     ],
 )
 def test_the_first_wrong_module_is_named(tmp_path, types, module):
-    path, x = recorded(tmp_path)
+    path, x = write_recording(tmp_path)
     report = compare(network(tmp_path, types), path, [x])
     assert report.first_module == module
     statuses = {module.path: module.status for module in report.modules}
@@ -186,9 +186,9 @@ def test_the_first_wrong_module_is_named(tmp_path, types, module):
     jsonschema.validate(json.loads(report.model_dump_json()), json.loads(SCHEMA.read_text()))
 
 
-def test_inputs_come_from_the_recording_and_what_has_no_partner_is_listed(tmp_path):
+def test_inputs_come_from_recording_and_unpaired_are_listed(tmp_path):
     x = np.ones((2, 4), np.float32)
-    path, _ = recorded(tmp_path, **{"inputs/x": x * 0, "drop": x})
+    path, _ = write_recording(tmp_path, **{"inputs/x": x * 0, "drop": x})
     report = compare(network(tmp_path, ("Tanh", "Sin", "Exp")), path)
     assert report.seed is None
     assert [layer.path for layer in report.unmatched if layer.side == "reference"] == ["m.drop"]
@@ -220,7 +220,7 @@ def test_arrays_by_names_of_tensors_are_no_recording(tmp_path):
     ("types", "module"),
     [(("Sin", "Tanh", "Exp"), None), (("Sin", "Sigmoid", "Exp"), "act"), (("Cos", "Tanh", "Exp"), "bn")],
 )
-def test_a_batch_normalization_that_was_folded_into_a_convolution(tmp_path, types, module):
+def test_batch_norm_folded_into_convolution(tmp_path, types, module):
     """The recorded output of the convolution is no value of the network, that of the normalization is."""
     x = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
     normalized = np.sin(x)
@@ -248,7 +248,7 @@ def test_layers_of_keras(tmp_path, dims, types, module):
     assert all(module.layers for module in report.modules)
 
 
-def test_the_second_call_of_a_module_is_found_by_its_input(tmp_path):
+def test_second_module_call_is_found_by_input(tmp_path):
     names = ("__module.m.act/aten::tanh/Tanh", "__module.m/aten::sin/Sin", "__module.m.act/aten::tanh/Tanh_1")
     x = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
     first, second = np.tanh(x), np.sin(np.tanh(x))
@@ -260,7 +260,7 @@ def test_the_second_call_of_a_module_is_found_by_its_input(tmp_path):
     assert report.first_module == "m"
 
 
-def test_a_layer_that_another_reader_shows_to_be_right_is_not_blamed(tmp_path):
+def test_layer_confirmed_by_another_reader_is_not_blamed(tmp_path):
     """The value of m.u is not recorded: m.r, which reads it too, agrees."""
     names = ("__module.m.u/aten::tanh/Tanh", "__module.m.f/aten::sin/Sin", "__module.m.r/aten::exp/Exp")
     x = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)

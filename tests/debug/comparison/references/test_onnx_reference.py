@@ -63,7 +63,7 @@ def test_verdicts_about_quantized_files_agree(name: str, tmp_path: Path) -> None
     assert not named.equal or error <= GROSS, str(named)
 
 
-def test_a_file_that_onnxruntime_refuses_is_not_compared_but_its_lowering_is(tmp_path: Path) -> None:
+def test_file_refused_by_onnxruntime_is_compared_by_lowering(tmp_path: Path) -> None:
     path, inputs = write_kind("refused_k", tmp_path)
     report = compare(path, "onnxruntime", inputs)
     assert (report.verdict, report.equal, report.runtime) == ("not compared", False, "onnxruntime")
@@ -73,7 +73,7 @@ def test_a_file_that_onnxruntime_refuses_is_not_compared_but_its_lowering_is(tmp
     assert lowered.runtime == lowered.reference == mentions("onnxruntime", "ir_exec")
 
 
-def test_a_lowering_that_onnxruntime_refuses_is_evaluated_by_onnx_and_says_so(tmp_path: Path) -> None:
+def test_lowering_refused_by_onnxruntime_is_evaluated_by_onnx(tmp_path: Path) -> None:
     path, inputs = write_kind("refused_zero", tmp_path)
     report = compare(path, "onnxruntime", inputs, lowered=True)
     assert report.equal, str(report)
@@ -100,7 +100,7 @@ def refuse_outputs(_: dict[str, Any]) -> dict[str, Any]:
     raise RuntimeError("the optimizer fails")
 
 
-def test_activations_of_8_bits_are_named_with_the_node(tmp_path: Path) -> None:
+def test_activations_of_8_bits_name_their_node(tmp_path: Path) -> None:
     path, inputs = write_kind("matmul_nbits_chain", tmp_path)
     report = compare(path, "onnxruntime", inputs)
     expected = run_directly(path, inputs)
@@ -127,7 +127,7 @@ def test_products_in_f32_have_no_such_setting(tmp_path: Path) -> None:
     assert report.settings == ()
 
 
-def test_what_optimizations_change_is_the_setting_that_changes_it(tmp_path: Path) -> None:
+def test_difference_by_optimization_names_its_setting(tmp_path: Path) -> None:
     """onnxruntime multiplies weights of 4 bits with activations rounded to 8 bits unless a session forbids it."""
     path, inputs = write_kind("weight_i4_blocks", tmp_path)
     expected = run_directly(path, inputs)
@@ -214,7 +214,7 @@ def test_lists_are_inputs_and_outputs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("format", ["nf4", "fp4", "mxfp4", "fp8_e4m3", "mxfp8_e4m3", "int4_asym", "int8_sym"])
-def test_codes_of_an_export_are_not_compared_with_the_values_that_they_stand_for(format: str) -> None:
+def test_export_codes_are_not_compared_with_values(format: str) -> None:
     random = np.random.default_rng(0)
     weight = build.constant(random.standard_normal((64, 128)).astype(np.float32), name="weight")
     product = build.matmul(build.parameter([3, 128], name="x"), weight, transpose_b=True, name="product")
@@ -228,7 +228,7 @@ def test_codes_of_an_export_are_not_compared_with_the_values_that_they_stand_for
             assert error is None or error.is_within
 
 
-def test_a_wrong_layer_is_found_in_the_file_itself(tmp_path: Path) -> None:
+def test_wrong_layer_is_found_in_the_file(tmp_path: Path) -> None:
     """The values inside come from the nodes of the file, which changed after our reading."""
     path, inputs = write_kind("matmul_nbits_chain", tmp_path)
     proto = onnx.load(path)

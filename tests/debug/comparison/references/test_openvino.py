@@ -1,4 +1,4 @@
-"""OpenVINO as a reference: its faults are placed, its crashes are told."""
+"""OpenVINO as a reference: its faults are placed, its crashes are reported."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def find_blamed(report: Comparison) -> list[ComparedLayer]:
 
 
 def sequence() -> tuple[Any, list[Array]]:
-    """A GRUSequence with lengths, in a network of dynamic shape: the plugin goes on behind the lengths."""
+    """A GRUSequence with lengths, in a network of dynamic shape: the plugin continues after the lengths."""
     random = np.random.default_rng(0)
     x, lengths = op.parameter([-1, -1, 8], np.float32, name="x"), op.parameter([-1], np.int32, name="lengths")
     zero = op.constant(np.array(0, np.int64))
@@ -62,7 +62,7 @@ def sequence() -> tuple[Any, list[Array]]:
 
 
 def make_quantized() -> tuple[Any, list[Array]]:
-    """FakeQuantize with ranges per channel behind a depthwise convolution of int8 weights."""
+    """FakeQuantize with ranges per channel after a depthwise convolution of int8 weights."""
     random = np.random.default_rng(20)
     x = op.parameter([1, 8, 14, 12], np.float32, name="x")
     low, high = constant(-4), constant(4 * 127 / 128)
@@ -128,7 +128,7 @@ class TestOpinions:
         assert layer.note in str(report)
         assert not report.equal
 
-    def test_what_is_fused_is_the_culprit(self, tmp_path: Path) -> None:
+    def test_fused_layer_is_blamed(self, tmp_path: Path) -> None:
         """In an int8 pipeline the zero of a range lies between two levels."""
         random = np.random.default_rng(1)
         x = build.parameter([1, 3, 12, 12], name="x")
@@ -158,7 +158,7 @@ class TestOpinions:
         assert report.failure is None
         assert [(fault.layer_name, fault.note) for fault in report.faults] == [("faulty", None)]
 
-    def test_the_layers_that_are_asked_about_are_few(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_few_layers_are_probed(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("ir_exec.debug.comparison.references.openvino.MOST_OPINIONS", 5)
         x = build.parameter([3], name="x")
         faulty = [build.result(build.relu(build.multiply(x, np.float32(n + 1)), name=f"relu{n}")) for n in range(8)]
@@ -186,8 +186,8 @@ def test_bisection_takes_few_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("most", "layers"), [(5, 100_000), (100, 80)])
-def test_a_search_that_was_not_asked_for_ends(most: int, layers: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """OpenVINO refuses every run of several probes, so that each would be asked for by itself."""
+def test_unrequested_search_ends(most: int, layers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """OpenVINO refuses every run of several probes, so that each would run alone."""
     monkeypatch.setattr(openvino, "MOST_ROUNDS", most)
     monkeypatch.setattr(openvino, "MOST_COMPILED", layers)
     ask = Child.ask
@@ -209,7 +209,7 @@ def test_a_search_that_was_not_asked_for_ends(most: int, layers: int, monkeypatc
     assert report.equal
 
 
-def test_networks_that_are_in_no_file() -> None:
+def test_networks_without_file() -> None:
     net = NetworkText()
     x = net.parameter("2,3")
     net.result(net.op("Tanh", net.op("Add", x, net.const(np.ones(3, np.float32)))))
@@ -266,7 +266,7 @@ class TestChild:
         assert report.failure == mentions("OpenVINO", "SIGABRT")
         assert report.failure in str(report)
 
-    def test_probes_that_are_refused_are_found_by_halves(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_refused_probes_are_bisected(self, monkeypatch: pytest.MonkeyPatch) -> None:
         ask = Child.ask
 
         def picky(self: Child, **request: Any) -> dict[str, Any]:
@@ -299,7 +299,7 @@ def test_large_expanded_weights_are_not_probed(
         return ask(self, **request)
 
     monkeypatch.setattr(Child, "ask", record)
-    monkeypatch.setattr("ir_exec.debug.comparison.references.openvino.MOST_WEIGHT_BYTES", most_bytes + 4 * 1024)
+    monkeypatch.setattr("ir_exec.debug.comparison.references.expanded_weights.MOST_WEIGHT_BYTES", most_bytes + 4 * 1024)
     report = compare(tmp_path / "net.xml", "openvino", [np.ones((1, 64), np.float32)])
     assert report.equal
     assert {"scale", "product"} <= probed
@@ -307,8 +307,8 @@ def test_large_expanded_weights_are_not_probed(
     assert any("1 value" in note for note in report.notes) == (most_bytes == 0)
 
 
-def test_a_shorter_type_that_openvino_chooses_is_no_fault(tmp_path: Path) -> None:
-    """Where the processor has bf16, `performance` computes f32 networks in it; what follows from that is told once."""
+def test_shorter_type_chosen_by_openvino_is_no_fault(tmp_path: Path) -> None:
+    """On processors with bf16, `performance` computes f32 networks in it; the consequences are reported once."""
     random = np.random.default_rng(0)
     x = op.parameter([1, 8, 9, 9], np.float32, name="x")
     activation = op.relu(op.convolution(x, constant(floats(random, 8, 8, 3, 3)), [1, 1], [1, 1], [1, 1], [1, 1]))
@@ -323,8 +323,8 @@ def test_a_shorter_type_that_openvino_chooses_is_no_fault(tmp_path: Path) -> Non
     assert bool(shorter) == (compiled.get_property("INFERENCE_PRECISION_HINT") != ov.Type.f32)
 
 
-def test_openvino_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ir_exec.debug.comparison.references.devices.find_spec", lambda name: None)
+def test_missing_openvino(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ir_exec.debug.comparison.references.child.find_spec", lambda name: None)
     model = read_model(NETWORKS / "lstm.xml")
     with pytest.raises(EvaluationError, match=naming("OpenVINO")) as caught:
         OpenVINOReference(model, probe="all", device="CPU", hint="accuracy", timeout=1)

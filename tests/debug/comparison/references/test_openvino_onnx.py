@@ -35,7 +35,7 @@ def write_file(path: Path, nodes: list[Any] | None = None, names: str = "xy") ->
     return path
 
 
-def requested(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def requested_files(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The files that OpenVINO reads."""
     files: list[str] = []
     ask = Child.ask
@@ -54,7 +54,7 @@ def partners(report: Comparison) -> set[str]:
 
 @pytest.mark.parametrize("probe", ["all", "bisect", "outputs"])
 def test_the_file_itself_is_read(probe: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    files = requested(monkeypatch)
+    files = requested_files(monkeypatch)
     path = write_file(tmp_path / "net.onnx")
     report = compare(path, "openvino", [X], probe=probe)
     assert report.equal, str(report)
@@ -67,8 +67,8 @@ def test_the_file_itself_is_read(probe: Any, tmp_path: Path, monkeypatch: pytest
     assert {statuses["w"], statuses["two"]} == {"equal"}
 
 
-def test_the_lowering_is_read_as_ir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    files = requested(monkeypatch)
+def test_lowering_is_read_as_ir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = requested_files(monkeypatch)
     report = compare(write_file(tmp_path / "net.onnx"), "openvino", [X], lowered=True)
     assert report.equal, str(report)
     assert {Path(name).suffix for name in files} == {".xml"}
@@ -86,7 +86,7 @@ def test_a_wrong_layer_is_named(tmp_path: Path) -> None:
     assert [fault.path for fault in report.faults] == ["l"]
 
 
-def test_a_node_that_openvino_computes_differently_alone_is_no_fault(tmp_path: Path) -> None:
+def test_node_computed_differently_alone_is_no_fault(tmp_path: Path) -> None:
     """A value that is changed in the complete run only."""
     path = write_file(tmp_path / "net.onnx")
     model = read_model(path)
@@ -127,7 +127,7 @@ def test_a_reshape_applies_to_the_reading_of_openvino(tmp_path: Path) -> None:
     assert report.equal, str(report)
 
 
-def test_axes_of_size_1_that_the_importer_keeps_are_no_difference(tmp_path: Path) -> None:
+def test_size_1_axes_of_importer_are_no_difference(tmp_path: Path) -> None:
     """OpenVINO's DFT keeps an axis, which the Reshape removes."""
     nodes = [
         helper.make_node("Unsqueeze", ["x", "last"], ["u"]),
@@ -148,7 +148,7 @@ def test_axes_of_size_1_that_the_importer_keeps_are_no_difference(tmp_path: Path
     assert {layer.status for layer in report.layers} <= {"equal", "close", "unmatched"}
 
 
-def test_a_file_that_openvino_refuses_is_not_compared(tmp_path: Path) -> None:
+def test_file_refused_by_openvino_is_not_compared(tmp_path: Path) -> None:
     path, inputs = write_kind("matmul_bnb4", tmp_path)
     report = compare(path, "openvino", inputs)
     assert (report.verdict, report.equal) == ("not compared", False)

@@ -83,7 +83,7 @@ def test_constants_are_compared_with_initializers(tmp_path: Path) -> None:
         assert {layer.partner for layer in report.layers if layer.type == "Const"} == {"w", "two", None}
 
 
-def test_an_initializer_that_differs_is_the_fault(tmp_path: Path) -> None:
+def test_differing_initializer_is_the_fault(tmp_path: Path) -> None:
     model = read_model(onnx_file(tmp_path / "net.onnx"))
     changed = onnx.load(tmp_path / "net.onnx")
     changed.graph.initializer[1].CopyFrom(onnx.numpy_helper.from_array(np.float32([3]), "two"))
@@ -94,7 +94,7 @@ def test_an_initializer_that_differs_is_the_fault(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("external", [False, True])
-def test_initializers_of_types_that_numpy_has_not(tmp_path: Path, external: bool) -> None:
+def test_initializers_of_types_missing_in_numpy(tmp_path: Path, external: bool) -> None:
     helper, kinds = onnx.helper, onnx.TensorProto
     constants = [
         helper.make_tensor("halves", kinds.INT4, [3], [-8, 7, 3]),
@@ -125,7 +125,7 @@ def test_inputs_of_other_names_go_by_position(tmp_path: Path) -> None:
     assert compare(network(), onnx_file(tmp_path / "net.onnx", names="other"), [X]).equal
 
 
-def test_files_that_are_none(tmp_path: Path) -> None:
+def test_invalid_files(tmp_path: Path) -> None:
     (tmp_path / "net.onnx").write_bytes(b"nothing of the kind")
     with pytest.raises(EvaluationError, match=naming("net.onnx")):
         compare(network(), tmp_path / "net.onnx", [X])
@@ -133,7 +133,7 @@ def test_files_that_are_none(tmp_path: Path) -> None:
         compare(network(), tmp_path / "none.onnx", [X])
 
 
-def test_a_package_that_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ir_exec.debug.comparison.references.onnx_reference.find_spec", lambda name: None)
     with pytest.raises(EvaluationError, match=naming("onnx", "onnxruntime")) as caught:
         compare(network(), tmp_path / "net.onnx", [X])
@@ -141,10 +141,10 @@ def test_a_package_that_is_not_installed(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 class TestSecondOpinion:
-    """Where onnxruntime and onnx's reference implementation disagree, no layer of the network is wrong."""
+    """If onnxruntime and onnx's reference implementation disagree, no layer of the network is wrong."""
 
     @staticmethod
-    def spoiled(monkeypatch: pytest.MonkeyPatch, name: str, evaluator: bool) -> None:
+    def spoil_answers(monkeypatch: pytest.MonkeyPatch, name: str, evaluator: bool) -> None:
         """Change what onnxruntime gives for a tensor, and with `evaluator` what the reference implementation gives."""
         ask = Child.ask
 
@@ -164,7 +164,7 @@ class TestSecondOpinion:
         monkeypatch.setattr(Child, "ask", change_answer)
 
     def test_that_agrees_with_us(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.spoiled(monkeypatch, "y", evaluator=False)
+        self.spoil_answers(monkeypatch, "y", evaluator=False)
         report = compare(network(), onnx_file(tmp_path / "net.onnx"), [X])
         assert report.faults == ()
         (layer,) = (layer for layer in report.layers if layer.status == "reference")
@@ -173,7 +173,7 @@ class TestSecondOpinion:
         assert not report.equal
 
     def test_that_agrees_with_onnxruntime(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.spoiled(monkeypatch, "y", evaluator=True)
+        self.spoil_answers(monkeypatch, "y", evaluator=True)
         report = compare(network(), onnx_file(tmp_path / "net.onnx"), [X])
         assert [fault.path for fault in report.faults] == ["multiply7"]
         assert report.faults[0].note == mentions("onnx")
@@ -195,9 +195,9 @@ def write_function_model(folder: Path, element_type: str, operator: str) -> Path
     return path
 
 
-@pytest.mark.parametrize(("kind", "operator"), [("bfloat16", "Abs"), ("double", "Softsign")])
-def test_what_onnxruntime_refuses_is_evaluated_by_onnx(tmp_path: Path, kind: str, operator: str) -> None:
-    path = write_function_model(tmp_path, kind, operator)
+@pytest.mark.parametrize(("element_type", "operator"), [("bfloat16", "Abs"), ("double", "Softsign")])
+def test_nodes_refused_by_onnxruntime_are_evaluated_by_onnx(tmp_path: Path, element_type: str, operator: str) -> None:
+    path = write_function_model(tmp_path, element_type, operator)
     model = read_model(path)
     x = np.linspace(-2, 2, 8).reshape(2, 4).astype(model.inputs[0].element_type.dtype)
     report = compare(model, path, [x])

@@ -15,7 +15,7 @@ from ir_exec.debug.device.tables import running
 from ir_exec.debug.device.tables.report import conformance_html, conformance_junit
 from ir_exec.debug.device.tables.running import case_types, cases_of, load_baseline, node_of, pack_cases, unpack_cases
 from ir_exec.ops import resolve
-from tests.conformance.suite import PATH, shipped
+from tests.conformance.suite import PATH, shipped_cases
 from tests.debug.device.faulty import FaultyDevice
 from tests.helpers.facts import naming
 
@@ -29,12 +29,12 @@ def faulty(monkeypatch: pytest.MonkeyPatch) -> FaultyDevice:
 
 
 class TestCases:
-    def test_the_package_ships_the_tables_as_they_are(self) -> None:
+    def test_package_tables_are_current(self) -> None:
         rows = cases_of()
-        assert pack_cases(rows) == pack_cases(shipped()), "python -m tests.conformance.suite writes the file anew"
+        assert pack_cases(rows) == pack_cases(shipped_cases()), "python -m tests.conformance.suite writes the file anew"
         assert PATH.stat().st_size < 2**19
 
-    def test_every_type_is_there(self) -> None:
+    def test_every_type_has_cases(self) -> None:
         assert len(case_types()) > 190
         assert len(cases_of()) > 7000
 
@@ -130,7 +130,7 @@ class TestReport:
 
 
 class TestDevices:
-    def test_the_plugin_is_right_but_for_known_faults(self) -> None:
+    def test_plugin_is_right_except_known_faults(self) -> None:
         report = conformance("CPU", types=["TopK", "Floor", "GatherElements"])
         assert report.ok
         assert all(case.known is not None for case in report.failed(("wrong", "crashed")))
@@ -145,10 +145,10 @@ class TestDevices:
         assert report.ok
         assert json.loads(report.model_dump_json())["device"].startswith("onnxruntime")
 
-    def test_a_device_that_is_not_there(self) -> None:
+    def test_missing_device_is_reported(self) -> None:
         with pytest.raises(EvaluationError, match=naming("NPU")):
             conformance("NPU")
 
 
-def test_it_is_public() -> None:
+def test_entry_point_is_public() -> None:
     assert callable(ir_exec.debug.conformance)

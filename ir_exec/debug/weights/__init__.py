@@ -1,0 +1,1 @@
+"""Weights of a model against a checkpoint, by value."""

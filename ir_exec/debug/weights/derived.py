@@ -1,0 +1,151 @@
+"""Tensors that exporters compute from those of a checkpoint: folded batch normalization, normalized weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+
+from ir_exec.debug.weights.readers.tensors import CheckpointTensor, MemoryTensor, count_rows
+from ir_exec.types import Array
+
+__all__ = ["TensorSource", "batch_norm_of", "derive_tensors", "list_sources", "multiply_vectors"]
+
+_EPSILONS = (1e-5, 1e-3, 1e-6, 1e-4, 1e-12)
+"""Usual numbers added to the variance of a batch normalization: of PyTorch, TensorFlow, and others."""
+
+_NORMALIZED = "normalized"
+
+_MOST_ELEMENTS = 2**24
+"""Maximum elements of a tensor that is computed."""
+
+
+class TensorSource(NamedTuple):
+    """A tensor of a checkpoint, or one that is computed from several.
+
+    Attributes:
+        names: The tensors that it is made of; the first one names it.
+        transformation: The change of their numbers; empty for a tensor as it is.
+    """
+
+    tensor: CheckpointTensor
+    names: tuple[str, ...]
+    transformation: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name of the first tensor."""
+        return self.names[0]
+
+    @property
+    def rank(self) -> int:
+        """A normalized weight comes before its direction, and other computed tensors after plain ones."""
+        return 0 if self.transformation == _NORMALIZED else 2 if self.transformation else 1
+
+    @property
+    def is_computed(self) -> bool:
+        """Return True for a tensor that is computed from others."""
+        return bool(self.transformation)
+
+
+def list_sources(tensors: Mapping[str, CheckpointTensor]) -> list[TensorSource]:
+    """The tensors with elements, then those that are computed from them."""
+    plain = [TensorSource(tensor, (name,)) for name, tensor in tensors.items() if prod(tensor.shape) > 0]
+    return [*plain, *derive_tensors(tensors)]
+
+
+def derive_tensors(tensors: Mapping[str, CheckpointTensor]) -> Iterator[TensorSource]:
+    """Yield the tensors that exporters compute from those of a checkpoint."""
+    for name in tensors:
+        prefix, _, leaf = name.rpartition(".")
+        if leaf == "running_var":
+            yield from _batch_norm(prefix, tensors)
+        elif leaf == "original1" and prefix.endswith("parametrizations.weight"):
+            yield from _weight_norm(f"{prefix}.original0", name, tensors)
+        elif leaf == "weight_v":
+            yield from _weight_norm(f"{prefix}.weight_g", name, tensors)
+        elif leaf == "relative_position_bias_table":
+            yield from _relative_positions(name, tensors[name])
+        elif leaf.endswith("A_log") and prod(tensors[name].shape) <= _MOST_ELEMENTS:
+            exponential = np.exp(_read(tensors[name]))
+            yield TensorSource(MemoryTensor(name, -exponential), (name,), "negated exponential")
+            yield TensorSource(MemoryTensor(name, exponential), (name,), "exponential")
+
+
+def batch_norm_of(prefix: str, tensors: Mapping[str, CheckpointTensor], epsilon: float) -> tuple[Array, Array] | None:
+    """The scale and the shift of a batch normalization with statistics, as f64."""
+    mean, variance = tensors.get(f"{prefix}.running_mean"), tensors.get(f"{prefix}.running_var")
+    if mean is None or variance is None or mean.shape != variance.shape or len(mean.shape) != 1:
+        return None
+    gamma, beta = tensors.get(f"{prefix}.weight"), tensors.get(f"{prefix}.bias")
+    if any(tensor is not None and tensor.shape != mean.shape for tensor in (gamma, beta)):
+        return None
+    with np.errstate(all="ignore"):
+        scale = (1.0 if gamma is None else _read(gamma)) / np.sqrt(_read(variance) + epsilon)
+        shift = (0.0 if beta is None else _read(beta)) - _read(mean) * scale
+    return scale, shift
+
+
+def _batch_norm(prefix: str, tensors: Mapping[str, CheckpointTensor]) -> Iterator[TensorSource]:
+    names = [f"{prefix}.{leaf}" for leaf in ("weight", "bias", "running_mean", "running_var")]
+    present = tuple([name for name in names if name in tensors])
+    with_shift = tuple([name for name in reversed(present) if not name.endswith(".weight")])
+    for epsilon in _EPSILONS:
+        folded = batch_norm_of(prefix, tensors, epsilon)
+        if folded is None:
+            return
+        scale, shift = (np.asarray(values, np.float32) for values in folded)
+        transformation = f"folded batch normalization, epsilon {epsilon:g}"
+        yield TensorSource(MemoryTensor(prefix, scale), (*present[:1], f"{prefix}.running_var"), transformation)
+        yield TensorSource(MemoryTensor(prefix, shift), (*with_shift[::-1], *present[:1]), transformation)
+
+
+def _weight_norm(
+    scale_name: str, direction_name: str, tensors: Mapping[str, CheckpointTensor]
+) -> Iterator[TensorSource]:
+    scale, direction = tensors.get(scale_name), tensors[direction_name]
+    if scale is None or len(scale.shape) != len(direction.shape) or prod(direction.shape) > _MOST_ELEMENTS:
+        return
+    numbers, magnitude = _read(direction), _read(scale)
+    axes = tuple([axis for axis, size in enumerate(scale.shape) if size == 1])
+    with np.errstate(all="ignore"):
+        values = magnitude * numbers / np.sqrt(np.square(numbers).sum(axis=axes, keepdims=True))
+    if values.shape == direction.shape:
+        tensor = MemoryTensor(direction_name, values.astype(np.float32))
+        yield TensorSource(tensor, (direction_name, scale_name), _NORMALIZED)
+
+
+def _relative_positions(name: str, table: CheckpointTensor) -> Iterator[TensorSource]:
+    """The bias of each pair of positions in a square window, of a table of differences in both directions."""
+    if len(table.shape) != 2:
+        return
+    span = round(table.shape[0] ** 0.5)
+    window = (span + 1) // 2
+    if span * span != table.shape[0] or span % 2 == 0 or window**4 * table.shape[1] > _MOST_ELEMENTS:
+        return
+    row, column = np.divmod(np.arange(window * window), window)
+    index = (row[:, None] - row + window - 1) * span + column[:, None] - column + window - 1
+    bias = _read(table)[index].transpose(2, 0, 1).astype(np.float32)
+    yield TensorSource(MemoryTensor(name, bias), (name,), "gathered by relative positions")
+
+
+def multiply_vectors(
+    name: str, tensors: Mapping[str, CheckpointTensor], scale: TensorSource, shift: CheckpointTensor | None
+) -> TensorSource | None:
+    """The bias of a layer whose outputs are multiplied, plus the shift of a batch normalization."""
+    bias = tensors.get(name)
+    if bias is None or prod(bias.shape) != prod(scale.tensor.shape):
+        return None
+    product = _read(bias).reshape(-1) * _read(scale.tensor).reshape(-1)
+    if shift is not None:
+        product = product + _read(shift).reshape(-1)
+    names = (name, *scale.names)
+    return TensorSource(
+        MemoryTensor(name, product.astype(np.float32)), names, scale.transformation or f"scaled by {scale.name}"
+    )
+
+
+def _read(tensor: CheckpointTensor) -> Array:
+    return tensor.read(0, count_rows(tensor.shape)).astype(np.float64).reshape(tensor.shape)

@@ -1,0 +1,1 @@
+"""Readers of checkpoints: safetensors, GGUF, .npz, PyTorch, and other models."""
