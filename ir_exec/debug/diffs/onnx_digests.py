@@ -112,7 +112,9 @@ def is_equal_constant(a: OnnxSource, left: OnnxConstant, b: OnnxSource, right: O
     if left.tensor is not None and right.tensor is not None:
         spans = _span_of(a, left.tensor), _span_of(b, right.tensor)
         if spans[0] is not None and spans[1] is not None:
-            return _place(a, spans[0]) == _place(b, spans[1]) or _is_equal_content(a, spans[0], b, spans[1])
+            return _data_location(a, spans[0]) == _data_location(b, spans[1]) or _is_equal_content(
+                a, spans[0], b, spans[1]
+            )
     return digest_of(a, left) == digest_of(b, right)
 
 
@@ -126,7 +128,7 @@ def _is_equal_content(a: OnnxSource, left: Span, b: OnnxSource, right: Span) -> 
         return False
 
 
-def _place(source: OnnxSource, span: Span | None) -> Hashable:
+def _data_location(source: OnnxSource, span: Span | None) -> Hashable:
     path = None if span is None else span.path or source.path
     return None if span is None else (os.path.realpath(path or ""), path is None and id(source), span.start, span.end)
 
