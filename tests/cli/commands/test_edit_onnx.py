@@ -195,3 +195,14 @@ def test_reduce_of_what_does_not_fail(path: Path) -> None:
     path.with_name("fine.py").write_text("")
     result = run("reduce", path, "--until", f"{sys.executable} {path.with_name('fine.py')} {{model}}")
     assert result.exit_code == 2
+
+
+def test_profile_lists_nodes_of_onnx_files(tmp_path: Path) -> None:
+    text = "g (float[64,64] x) => (float[64,64] y) { c = Neg(x) a = Gemm(x, x, c) y = Relu(a) }"
+    path = write_model(tmp_path, model(text))
+    result = run("profile", path, "--repeat", "1")
+    assert result.exit_code == 0, result.output
+    assert mentions("a", "Gemm") in result.output.splitlines()
+    assert mentions("y", "Relu") in result.output.splitlines()
+    by_layer = run("profile", path, "--repeat", "1", "--by", "layer").output.splitlines()
+    assert mentions("y", "ReLU") in by_layer
