@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import IO, Annotated, BinaryIO, Literal
+from typing import IO, Annotated, Any, BinaryIO, Literal
 
 import numpy as np
 from pydantic import Field, ValidationError
@@ -30,6 +30,7 @@ from ir_exec.hints import path_word
 from ir_exec.ir.regular_files import open_regular
 from ir_exec.ir.storage import replacing, temporary_folder
 from ir_exec.model import Model, ModelPort, Source, read_model
+from ir_exec.onnx.reading.tensor_files import data_set_files, read_tensor_file
 from ir_exec.report.records import Record, to_json
 from ir_exec.runtime import compile_model
 from ir_exec.runtime.arguments import Inputs
@@ -346,10 +347,8 @@ def rerun(
     with temporary_folder() as folder:
         about = unpack_bundle(Path(path), Path(folder), most_bytes)
         if is_onnx_bundle(about):
-            from ir_exec.debug.reduction.onnx_bundling import rerun_onnx  # imported for ONNX files only
-
             limits = {"threads": threads, "max_memory": max_memory, "max_seconds": max_seconds}
-            return rerun_onnx(about, Path(folder), **limits)
+            return _rerun_onnx(about, Path(folder), **limits)
         model = read_model(Path(folder, _MODEL))
         inputs, outputs = (_arrays(Path(folder, name), most_bytes) for name in (_INPUTS, _OUTPUTS))
         compiled = compile_model(
@@ -357,6 +356,19 @@ def rerun(
         )
         results = compiled(_as_declared(inputs, model.inputs))
         return Rerun(about, differences(results, _OUTPUTS, arrays=outputs))
+
+
+def _rerun_onnx(about: Bundle, folder: Path, **options: Any) -> Rerun:
+    """Run the model of an unpacked bundle on its inputs, and compare the outputs with those in the bundle.
+
+    Args:
+        options: As for `compile_model`.
+    """
+    inputs, expected = (
+        dict(read_tensor_file(path) for path in data_set_files(folder / TEST_DATA, end)) for end in ("input", "output")
+    )
+    results = compile_model(read_model(folder / ONNX_MODEL), precision="file", **options)(inputs)
+    return Rerun(about, differences(results, TEST_DATA, arrays=expected))
 
 
 def is_onnx_bundle(about: Bundle) -> bool:
