@@ -322,7 +322,7 @@ class OnnxEditor:
             del scope.nodes[position]
             scope.forget_nodes()
         self._prune(scope, dropped)
-        self._mark(scope, used)
+        self._mark(scope, used if source is None else [*used, source])
         return self
 
     def _bypass(self, scope: GraphScope, node: NodeProto, output: str, source: str, position: int) -> None:
