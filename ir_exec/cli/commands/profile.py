@@ -23,6 +23,7 @@ from ir_exec.cli.options import (
     top_option,
     weight_mode_option,
 )
+from ir_exec.cli.output.onnx_ends import operators_of
 from ir_exec.cli.output.plan_text import EnginePlan, show_partition, show_plan
 from ir_exec.cli.output.progress import Steps
 from ir_exec.cli.output.rendering import render
@@ -185,7 +186,7 @@ def command(
         )
     report = report.model_copy(update={"seed": asked.seed if drawn else None})
     if output_format == "text" and output is None:
-        _show(report, most, every, by, _operators_of(model) if by == "node" else {})
+        _show(report, most, every, by, operators_of(model) if by == "node" else {})
         if trace_events is not None:
             echo(f"\none run written to {printable(trace_events)}, for ui.perfetto.dev or chrome://tracing")
         return
@@ -211,14 +212,6 @@ def _require_sources(network: Model, model: str, by: str) -> None:
         raise Unusable(f"no layer of {model} has a module, expected an export of PyTorch or TensorFlow")
     if by == "line" and all(source.file is None for source in sources):
         raise Unusable(f"no layer of {model} has a line of Python, expected an export of torch.onnx with dynamo=True")
-
-
-def _operators_of(path: str) -> dict[str, str]:
-    """Return the operators of the nodes of an ONNX file by their names, or by their outputs."""
-    from ir_exec.onnx.reading.files import read_proto
-    from ir_exec.onnx.reading.listing import Listing  # imported for ONNX files only
-
-    return {node.name: node.operator for node in reversed(Listing(read_proto(path)[0], path).nodes) if node.name}
 
 
 def _show(report: Profile, most: int | None, every: bool, by: str, operators: Mapping[str, str]) -> None:

@@ -206,3 +206,13 @@ def test_profile_lists_nodes_of_onnx_files(tmp_path: Path) -> None:
     assert mentions("y", "Relu") in result.output.splitlines()
     by_layer = run("profile", path, "--repeat", "1", "--by", "layer").output.splitlines()
     assert mentions("y", "ReLU") in by_layer
+
+
+def test_trace_lists_nodes_of_onnx_files(tmp_path: Path) -> None:
+    text = "g (float[4,4] x) => (float[4,4] y) { c = Neg(x) a = Gemm(x, x, c) y = Relu(a) }"
+    path = write_model(tmp_path, model(text))
+    lines = run("trace", path, "-o", tmp_path / "values").output.splitlines()
+    assert mentions("a", "Gemm") in lines
+    assert not [line for line in lines if "WithoutBiases" in line]
+    complete = run("trace", path, "-o", tmp_path / "all", "--all").output.splitlines()
+    assert mentions("a/WithoutBiases", "MatMul") in complete
