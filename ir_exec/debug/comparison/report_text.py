@@ -111,7 +111,7 @@ def _differing(report: ComparisonRecord) -> str:
     """Describe the outputs that differ, with the error of the first one."""
     differ = [result for result in report.output_results if result.status in ("different", "unmatched")]
     if not differ:
-        beyond = [layer for layer in report.layers if layer.partner is not None and not _fits(layer)]
+        beyond = [layer for layer in report.layers if layer.partner is not None and not layer.is_within]
         return f"{len(beyond)} values of the reference"
     first = differ[0]
     call = f", call {first.call} of {report.calls}" if report.calls > 1 else ""
@@ -254,10 +254,6 @@ def _brief(error: Difference) -> str:
         return error.problem
     sqnr = "" if error.sqnr_db is None else f", SQNR {error.sqnr_db:.1f} dB"
     return f"max abs {format_number(error.max_abs)}{sqnr}"
-
-
-def _fits(layer: ComparedLayer) -> bool:
-    return layer.carried is not None and layer.carried.is_within
 
 
 def is_output(layer: ComparedLayer, report: ComparisonRecord) -> bool:
