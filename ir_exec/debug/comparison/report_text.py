@@ -69,8 +69,10 @@ def first_line(report: ComparisonRecord) -> str:
         case "not compared":
             line = f"not compared: {_blind(report)}{calls}{_count_untested(report)}"
         case "equal":
+            count = sum(pairing.how != "asked" and pairing.end == "output" for pairing in report.pairings)
+            paired = f"; {format_count(count, 'output')} paired without a common name" if count else ""
             limits = "".join(f"; {limit}" for limit in _limits(report))
-            line = f"equal: {_agreement(report)}{calls}{_count_paired(report)}{weights}{_not_compared(report)}"
+            line = f"equal: {_agreement(report)}{calls}{paired}{weights}{_not_compared(report)}"
             line += f"{_count_untested(report)}{limits}"
         case "reference":
             line = f"the reference differs from itself: {_differing(report)}{calls}{_second_opinion(report)}"
@@ -240,12 +242,6 @@ def _not_compared(report: ComparisonRecord) -> str:
 def _count_untested(report: ComparisonRecord) -> str:
     count = sum(layer.runs > 0 for layer in report.layers) + report.not_run
     return f"; not tested by these inputs: {report.untested:,} of {count:,} layers" if report.untested else ""
-
-
-def _count_paired(report: ComparisonRecord) -> str:
-    """Return the end of the first line: the number of outputs that were paired without a common name."""
-    count = sum(pairing.how != "asked" and pairing.end == "output" for pairing in report.pairings)
-    return f"; {format_count(count, 'output')} paired without a common name" if count else ""
 
 
 def _brief(error: Difference) -> str:
