@@ -85,7 +85,7 @@ def test_no_two_arrays_have_one_offset():
 def test_memory_of_many_arrays_is_found_by_address(monkeypatch: pytest.MonkeyPatch) -> None:
     block = np.arange(3000, dtype=np.float32).reshape(300, 10)
     stored = [block[row, 2:6] for row in range(0, 300, 3)]
-    weights, _ = held(*stored, block[299])
+    weights, _ = weights_of(*stored, block[299])
     views = [block[row] for row in range(300)]
     expected = [any(np.may_share_memory(view, array) for array in (*stored, block[299])) for view in views]
     calls: list[None] = []
