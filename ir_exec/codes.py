@@ -86,6 +86,8 @@ class Code(StrEnum):
     foreign_weights = "IR211", "0.2.0"
     weights_digest = "IR212", "0.2.0"
     overlapping_constants = "IR213", "0.2.0"
+    zero_weights = "IR214", "0.2.0"
+    constant_weights = "IR215", "0.2.0"
 
     missing_attribute = "IR301", "0.1.0"
     invalid_attribute = "IR302", "0.1.0"

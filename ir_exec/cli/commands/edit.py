@@ -12,7 +12,7 @@ from ir_exec.build import Editor
 from ir_exec.build.operators import operator_class
 from ir_exec.cli.extensions import extension_options, load_extensions
 from ir_exec.cli.files import is_onnx_file, require_ir_output
-from ir_exec.cli.layer_text import LayerText, read_layers
+from ir_exec.cli.layer_texts import LayerText, read_layers
 from ir_exec.cli.options import MODEL, FiniteRange, shape_option, shapes_by_input
 from ir_exec.cli.output.terminal import UNUSABLE, Unusable, check_hint, errors_as_messages, show_written
 from ir_exec.cli.output.writing import model_output, output_option

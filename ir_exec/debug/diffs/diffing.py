@@ -11,7 +11,7 @@ from ir_exec.debug.comparison.metrics import Difference, Tolerance, difference, 
 from ir_exec.debug.comparison.pairing.structure import Side, is_generated, pair_layers, plain_attributes
 from ir_exec.debug.comparison.rounded import StoredWeights
 from ir_exec.debug.diffs.listing import is_onnx_source, opened
-from ir_exec.debug.diffs.records import Change, ChangedLayer, NetworkDiff, UnmatchedLayer
+from ir_exec.debug.diffs.report import Change, ChangedLayer, NetworkDiff, UnmatchedLayer
 from ir_exec.debug.precision.activations import QuantizedRange
 from ir_exec.debug.precision.weights import (
     QuantizedWeight,
@@ -30,10 +30,6 @@ from ir_exec.ops.infrastructure.values import Const, Result
 from ir_exec.types import STRING, Shape, TensorType
 
 __all__ = [
-    "Change",
-    "ChangedLayer",
-    "NetworkDiff",
-    "UnmatchedLayer",
     "constant_difference",
     "diff",
 ]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ir_exec.debug.comparison.metrics import Difference, Tolerance, difference, same_bits
 from ir_exec.debug.diffs.onnx_digests import OnnxConstant, attribute_key, is_equal_constant
 from ir_exec.debug.diffs.onnx_matching import Matching, OnnxSide, body_pairs, match_graphs
-from ir_exec.debug.diffs.records import Change, ChangedLayer, NetworkDiff, UnmatchedLayer
+from ir_exec.debug.diffs.report import Change, ChangedLayer, NetworkDiff, UnmatchedLayer
 from ir_exec.errors import IRError
 from ir_exec.onnx.editing.sources import OnnxSource
 from ir_exec.onnx.lowering.registry import canonical_domain, shown_domain
@@ -334,21 +334,7 @@ def _input_changes(matching: Matching, a: NodeProto, b: NodeProto) -> Iterator[C
         # A missing definition is reported where it is missing.
         is_undefined = left == right and not is_defined
         if not is_undefined and (matching.partner(left) if left else "") != right:
-            shown = (
-                (left, right)
-                if left != right
-                else (_with_operator(matching.a, left), _with_operator(matching.b, right))
-            )
-            yield Change(what=f"input {position}", before=shown[0] or None, after=shown[1] or None)
-
-
-def _with_operator(side: OnnxSide, name: str) -> str:
-    """Return the name of a value with the operator that computes it, for equal names of different values."""
-    producer = side.producers.get(name)
-    if producer is None:
-        return name
-    node = side.nodes[producer[0]][1]
-    return f"{name} ({operator_name(plain_name(node.domain), plain_name(node.op_type))})"
+            yield Change(what=f"input {position}", before=left or None, after=right or None)
 
 
 def _output_changes(a: NodeProto, b: NodeProto) -> Iterator[Change]:

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ir_exec.codes import Code
-from ir_exec.debug.reduction.bundling import (
+from ir_exec.debug.comparison.references.reference import differences
+from ir_exec.debug.reduction.bundle_files import (
     ONNX_DATA,
     ONNX_MODEL,
     TEST_DATA,
     Bundle,
+    Rerun,
     current_versions,
     describe_member,
     name_reports,
@@ -23,17 +25,18 @@ from ir_exec.debug.reduction.minimizing import inputs_path
 from ir_exec.debug.values.files import write_npz
 from ir_exec.errors import EvaluationError
 from ir_exec.ir.storage import temporary_folder
-from ir_exec.model import Model
+from ir_exec.model import Model, read_model
 from ir_exec.onnx.editing.attributes import tensor_of
 from ir_exec.onnx.editing.sources import OnnxSource
 from ir_exec.onnx.editing.storage import write_edited
+from ir_exec.onnx.reading.tensor_files import data_set_files, read_tensor_file
 from ir_exec.runtime import compile_model
 from ir_exec.types import Array
 
 if TYPE_CHECKING:
     from onnx import ValueInfoProto
 
-__all__ = ["bundle_onnx"]
+__all__ = ["bundle_onnx", "rerun_onnx"]
 
 _READ_ME = """\
 An ONNX model with inputs, and the outputs that ir_exec computed for them, in the layout of ONNX's test data.
@@ -122,3 +125,16 @@ def _as_declared(array: Array, declared: Any) -> Array:
         return array
     dtype = helper.tensor_dtype_to_np_dtype(code)
     return array if array.dtype == dtype else array.astype(dtype)
+
+
+def rerun_onnx(about: Bundle, folder: Path, **options: Any) -> Rerun:
+    """Run the model of an unpacked bundle on its inputs, and compare the outputs with those in the bundle.
+
+    Args:
+        options: As for `compile_model`.
+    """
+    inputs, expected = (
+        dict(read_tensor_file(path) for path in data_set_files(folder / TEST_DATA, end)) for end in ("input", "output")
+    )
+    results = compile_model(read_model(folder / ONNX_MODEL), precision="file", **options)(inputs)
+    return Rerun(about, differences(results, TEST_DATA, arrays=expected))

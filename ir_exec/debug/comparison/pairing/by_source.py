@@ -29,7 +29,7 @@ def pairs_of_sources(ours: Sequence[Entry], theirs: Sequence[Entry]) -> Iterator
         {entry.key: _without_numbers(_module_of(entry), own, other) for entry in side}
         for side, own, other in zip(sides, steps, steps[::-1], strict=True)
     ]
-    lines, modules = ([_Groups(), _Groups()] for _ in range(2))
+    lines, modules = ([_ModuleMembers(), _ModuleMembers()] for _ in range(2))
     for side, (entries, path_of) in enumerate(zip(sides, paths, strict=True)):
         for entry in entries:
             parts = path_of[entry.key].split(".")
@@ -42,8 +42,8 @@ def pairs_of_sources(ours: Sequence[Entry], theirs: Sequence[Entry]) -> Iterator
             yield _candidates(mine.members[path], others.members[path])
 
 
-class _Groups:
-    """Values by the path of a module, also of the modules around it."""
+class _ModuleMembers:
+    """Values by the paths of modules, each value also at the modules that contain its own."""
 
     def __init__(self) -> None:
         self.members: dict[tuple[str, ...], list[Entry]] = defaultdict(list)

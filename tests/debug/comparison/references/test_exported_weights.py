@@ -1,4 +1,4 @@
-"""Weights of a model that is exported for onnxruntime: in a file of their own, and not read back."""
+"""Weights of a model that is exported for onnxruntime: in a separate file, and not read back."""
 
 from __future__ import annotations
 

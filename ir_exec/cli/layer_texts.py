@@ -1,4 +1,4 @@
-"""Layers and ONNX nodes as texts of options: `NAME=TYPE(input, attribute=value)`."""
+"""Layers in options of the command line: `NAME=TYPE(input, attribute=value)`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records of the differences between two models, and their text."""
+"""The report of the differences between two models, and its text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ from typing import Literal
 from ir_exec.debug.comparison.metrics import Difference, difference_text
 from ir_exec.debug.comparison.rounded import WeightsNote
 from ir_exec.debug.precision.activations import QuantizedRange
-from ir_exec.debug.precision.weights import QuantizedWeight, summary_of, weight_line
+from ir_exec.debug.precision.weights import (
+    QuantizedWeight,
+    summary_of,
+    weight_line,
+)
 from ir_exec.report.numbers import format_count
 from ir_exec.report.records import Record
 
@@ -120,9 +124,9 @@ class NetworkDiff(Record):
         """
         for line in self.order:
             yield "changed", f"~ {line}"
-        for sign, role, entries in (("-", "removed", self.removed), ("+", "added", self.added)):
-            for entry in entries:
-                yield role, f"{sign} {_entry_text(entry)}"
+        for sign, role, unmatched in (("-", "removed", self.removed), ("+", "added", self.added)):
+            for one_sided in unmatched:
+                yield role, f"{sign} {_layer_text(one_sided)}"
         for weight in self.quantized:
             name = repr(weight.path) if weight.path == weight.partner else f"{weight.path!r} for {weight.partner!r}"
             yield "removed" if weight.is_fault else "changed", f"~ {name} (weight)"
@@ -152,8 +156,8 @@ def _of_layer(layer: ChangedLayer) -> str:
     return f"{name} ({layer.type})"
 
 
-def _entry_text(entry: UnmatchedLayer) -> str:
-    outputs = f" -> {', '.join(entry.outputs)}" if entry.outputs else ""
-    version = f"{entry.type} of {entry.opset}" if entry.opset is not None else entry.type
-    inputs = f" of ({', '.join(entry.inputs)})" if entry.inputs or entry.opset is not None else ""
-    return f"{entry.path!r} ({version}){inputs}{outputs}"
+def _layer_text(layer: UnmatchedLayer) -> str:
+    outputs = f" -> {', '.join(layer.outputs)}" if layer.outputs else ""
+    version = f"{layer.type} of {layer.opset}" if layer.opset is not None else layer.type
+    inputs = f" of ({', '.join(layer.inputs)})" if layer.inputs or layer.opset is not None else ""
+    return f"{layer.path!r} ({version}){inputs}{outputs}"
