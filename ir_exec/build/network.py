@@ -14,6 +14,7 @@ from ir_exec.graph import Value as GraphValue
 from ir_exec.infer import Types
 from ir_exec.ir import NO_RT_INFO, Document, Edge, Layer, Port, RtInfo
 from ir_exec.ir.array_weights import ArrayWeights
+from ir_exec.ir.document import create_unvalidated
 from ir_exec.model import Loaded, Model
 from ir_exec.ops.infrastructure.values import Result
 from ir_exec.types import Array, ElementType, TensorType
@@ -170,7 +171,8 @@ def layer_element(layer: BuiltLayer, id: int, name: str, tensor_names: Mapping[V
     """Return the layer as an element of a file. It is not validated again."""
     outputs = () if layer.is_result else layer.outputs
     count = len(layer.inputs)
-    return Layer.model_construct(
+    return create_unvalidated(
+        Layer,
         id=str(id),
         name=name,
         type=layer.type,
@@ -189,7 +191,9 @@ def layer_element(layer: BuiltLayer, id: int, name: str, tensor_names: Mapping[V
 
 
 def edge(from_layer: str, from_port: str, to_layer: str, to_port: str) -> Edge:
-    return Edge.model_construct(from_layer=from_layer, from_port=from_port, to_layer=to_layer, to_port=to_port, line=0)
+    return create_unvalidated(
+        Edge, from_layer=from_layer, from_port=from_port, to_layer=to_layer, to_port=to_port, line=0
+    )
 
 
 def output_port(value: Value) -> str:
@@ -219,8 +223,8 @@ def _port(id: int, type: TensorType, names: tuple[str, ...] = ()) -> Port:
 @lru_cache(maxsize=2**14)
 def _shared_port(id: int, element_type: ElementType, dims: tuple[int, ...], names: tuple[str, ...]) -> Port:
     # A model has few types, each at many ports.
-    return Port.model_construct(
-        id=str(id), precision=element_type.precision, dims=dims, names=names, line=0, rt_info=NO_RT_INFO
+    return create_unvalidated(
+        Port, id=str(id), precision=element_type.precision, dims=dims, names=names, line=0, rt_info=NO_RT_INFO
     )
 
 

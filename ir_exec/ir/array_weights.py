@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sys
-from bisect import bisect_right
-from collections.abc import Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping
+from itertools import accumulate
 from math import prod
 from mmap import mmap
 from threading import Lock
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 
 from ir_exec.codes import Code
 from ir_exec.errors import WeightsError
@@ -63,10 +65,16 @@ def stored_size(array: Array) -> int:
     return max(len(encode(array)) if element_type is ElementType.string else packed_size(element_type, array.size), 1)
 
 
+def _extents_of(arrays: Iterable[Array]) -> tuple[list[int], list[int]]:
+    """Return the first addresses of arrays in ascending order, and for each the greatest end up to it."""
+    bounds = sorted(byte_bounds(array) for array in arrays)
+    return [start for start, _ in bounds], list(accumulate((end for _, end in bounds), max))
+
+
 class ArrayWeights(Weights):
     """Arrays by their offsets, and optionally the weights of a file below them. Arrays are not copied."""
 
-    __slots__ = ("_arrays", "_base", "_offsets")
+    __slots__ = ("_arrays", "_base", "_extents", "_offsets")
 
     def __init__(self, arrays: Mapping[int, Array], base: Weights | None = None) -> None:
         path, order = (None, CURRENT_ORDER) if base is None else (base.path, base.order)
@@ -76,6 +84,7 @@ class ArrayWeights(Weights):
         self._arrays: dict[int, Array] = dict(arrays)
         self._base: Weights | None = base
         self._offsets = sorted(self._arrays)
+        self._extents: tuple[list[int], list[int]] | None = None
 
     @property
     def size(self) -> int:
@@ -132,7 +141,12 @@ class ArrayWeights(Weights):
 
     def holds(self, array: Array) -> bool:
         """Return True if the memory belongs to the weights, like `Weights.holds`."""
-        if any(np.may_share_memory(array, stored) for stored in self._arrays.values()):
+        start, end = byte_bounds(array)
+        if self._extents is None:
+            self._extents = _extents_of(self._arrays.values())
+        starts, ends = self._extents
+        index = bisect_left(starts, end) - 1
+        if index >= 0 and ends[index] > start:
             return True
         return self._base is not None and self._base.holds(array)
 

@@ -38,6 +38,7 @@ __all__ = [
     "RtInfo",
     "UnreadableId",
     "compact",
+    "create_unvalidated",
     "id_number",
     "join_names",
     "source_info",
@@ -154,13 +155,30 @@ _FIELD_SETS: dict[frozenset[str], set[str]] = {}
 """The sets of fields that models were created with; a few occur in all files."""
 
 
+def create_unvalidated(model: type[_M], **fields: Any) -> _M:
+    """Return a model as `model_construct` does, in as little memory as `compact`."""
+    small = object.__new__(model)
+    set_field = object.__setattr__
+    for name, field in model.model_fields.items():
+        set_field(small, name, fields[name] if name in fields else field.get_default(call_default_factory=True))
+    _complete(small, set(fields))
+    return small
+
+
+def _complete(model: _Model, fields: set[str]) -> None:
+    """Set the attributes of pydantic, with the names of given fields."""
+    set_field = object.__setattr__
+    set_field(model, "__pydantic_fields_set__", _FIELD_SETS.setdefault(frozenset(fields), fields))
+    set_field(model, "__pydantic_extra__", None)
+    set_field(model, "__pydantic_private__", None)
+
+
 def compact(model: _M) -> _M:
     """Return an equal model in a fifth of the memory, for models that only this caller refers to.
 
     Attributes that are set one by one share the keys of their dict with other models. Models with equal names of given
     fields share the set of them, because it never changes in a frozen model.
     """
-    fields = model.model_fields_set
     small = object.__new__(type(model))
     set_field = object.__setattr__
     for name, value in vars(model).items():
@@ -169,9 +187,7 @@ def compact(model: _M) -> _M:
         elif value.__class__ is RtInfo and value is not NO_RT_INFO:
             value = compact(value)
         set_field(small, name, value)
-    set_field(small, "__pydantic_fields_set__", _FIELD_SETS.setdefault(frozenset(fields), fields))
-    set_field(small, "__pydantic_extra__", None)
-    set_field(small, "__pydantic_private__", None)
+    _complete(small, model.model_fields_set)
     return small
 
 

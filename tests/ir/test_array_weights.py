@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ir_exec.codes import Code
 from ir_exec.errors import WeightsError
-from ir_exec.ir import Weights, encode
+from ir_exec.ir import Weights, array_weights, encode
 from ir_exec.ir.array_weights import ArrayWeights, reserve_offset, stored_size
 from ir_exec.types import ElementType
 
@@ -80,3 +80,19 @@ def test_no_two_arrays_have_one_offset():
     first, second = reserve_offset(1000), reserve_offset(1)
     assert second >= first + 1000
     assert reserve_offset(1) > second
+
+
+def test_memory_of_many_arrays_is_found_by_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    block = np.arange(3000, dtype=np.float32).reshape(300, 10)
+    stored = [block[row, 2:6] for row in range(0, 300, 3)]
+    weights, _ = weights_of(*stored, block[299])
+    views = [block[row] for row in range(300)]
+    expected = [any(np.may_share_memory(view, array) for array in (*stored, block[299])) for view in views]
+    calls: list[None] = []
+    bounds = array_weights.byte_bounds
+    weights.holds(views[0])
+    monkeypatch.setattr(array_weights, "byte_bounds", lambda array: calls.append(None) or bounds(array))
+    assert [weights.holds(view) for view in views] == expected
+    assert len(calls) == len(views)
+    assert not weights.holds(block[0, :2])
+    assert weights.holds(block[::-1])

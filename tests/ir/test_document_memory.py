@@ -14,6 +14,7 @@ import pytest
 from ir_exec import build
 from ir_exec.ir import Body, Document, Edge, Layer, Port, RtInfo, read_document
 from ir_exec.ir import files as model_files
+from ir_exec.ir.document import create_unvalidated
 from ir_exec.ir.files import read_files
 from tests.helpers.ir_files import networks
 
@@ -80,6 +81,21 @@ def test_memory_of_a_layer(tmp_path: Path) -> None:
     tracemalloc.stop()
     assert document is not None
     assert size / count < MOST_BYTES
+
+
+def test_models_built_in_python_share_sets_of_fields() -> None:
+    value = build.parameter([2, 3], name="x")
+    for _ in range(50):
+        value = build.add(value, value)
+    document = build.model(build.result(value)).document
+    models = list(models_in(document))
+    for model in models:
+        constructed = type(model).model_construct(**dict(model))
+        assert model == constructed
+        assert model.model_fields_set <= constructed.model_fields_set
+    assert len({id(model.model_fields_set) for model in models}) <= 6
+    assert create_unvalidated(Edge, from_layer="1").model_fields_set == {"from_layer"}
+    assert create_unvalidated(Layer, id="1").data == {}
 
 
 def test_memory_of_large_documents_is_returned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -99,6 +99,13 @@ class ModelWeight:
         assert self.rows is not None, "a weight is plain or compressed"
         return self.rows.read(start, stop)
 
+    def release(self) -> None:
+        """Release the memory of numbers that were read."""
+        if self.plain is not None:
+            self.plain.release()
+        elif self.rows is not None:
+            self.rows.release()
+
     def gather(self, positions: Array) -> Array:
         """Return the elements at flat positions as f32."""
         if self.plain is not None:

@@ -10,7 +10,6 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.debug.comparison.records import ComparedLayer, ComparedModule, Unmatched
-from ir_exec.debug.comparison.references.parameter_names import layers_with_parameters
 from ir_exec.debug.comparison.references.reference import ArraysReference
 from ir_exec.debug.comparison.references.torch_hooks import (
     FIRST_INPUT,
@@ -22,6 +21,7 @@ from ir_exec.debug.comparison.references.torch_hooks import (
     inferred_modules,
     is_input_of_module,
     is_within,
+    layers_with_parameters,
     named_layers,
     path_of,
 )
