@@ -316,3 +316,18 @@ def test_folder_without_a_model(tmp_path: Path) -> None:
     path = save_safetensors(tmp_path / "model.safetensors", {QUERY: TENSORS[QUERY]})
     with pytest.raises(WeightsError):
         diff_weights(str(tmp_path), path)
+
+
+@pytest.mark.parametrize("is_swapped", [False, True])
+def test_the_layers_show_which_names_belong_together(is_swapped: bool) -> None:
+    # The names of GGUF have no word in common with those of layers.
+    arrays = {f"layers.{layer}.{name}_proj": draw(32, 32) for layer in range(6) for name in "qk"}
+    tensors = {name.replace("layers", "blk").replace("_proj", "_x.weight"): array for name, array in arrays.items()}
+    if is_swapped:
+        arrays = swap(arrays, "layers.4.q_proj", "layers.4.k_proj")
+    data = build.parameter([1, 32], name="data")
+    for name, array in arrays.items():
+        data = build.matmul(data, build.constant(array, name=name), transpose_b=True)
+    report = diff_weights(build.model(data), memory_checkpoint(tensors))
+    assert [fault.category for fault in report.faults] == ["swapped"] * is_swapped
+    assert all(fault.path in ("layers.4.q_proj", "layers.4.k_proj") for fault in report.faults)
