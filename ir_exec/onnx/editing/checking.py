@@ -61,6 +61,6 @@ def check_edit(source: OnnxSource, proto: ModelProto) -> bool:
 
 
 def infer_types(source: OnnxSource, proto: ModelProto) -> dict[str, TypeProto]:
-    """Return the types of values by name: those of ONNX's inference for a valid model, and those of IR's for others."""
+    """Return the types of values by name, as inferred by ONNX for a valid model, by IR otherwise and in bodies."""
     types = infer_by_lowering(source, proto)
     return types if find_errors(source, proto) else types | infer_declarations(proto)
