@@ -136,7 +136,7 @@ class GraphScope:
         return index
 
     def with_name(self, name: str) -> list[NodeProto]:
-        """Return the nodes with this name of their own."""
+        """Return the nodes with this name, without those that have only an output of this name."""
         return list(self._nodes_by_name.get(name, ()))
 
     def readers(self, name: str) -> list[NodeProto]:
