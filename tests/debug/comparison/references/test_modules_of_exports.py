@@ -24,9 +24,9 @@ def test_each_recorded_module_has_a_value(name: str, exporter: str) -> None:
     report = compare(EXPORTS / f"{name}{exporter}", EXPORTS / f"{name}.npz")
     recorded = {key for key in np.load(EXPORTS / f"{name}.npz") if "/" not in key and "@" not in key and "#" not in key}
     assert {module.path for module in report.modules} == recorded
-    found = {module.path: module.status for module in report.modules if module.layers}
-    assert found.keys() == recorded
-    assert set(found.values()) <= RIGHT
+    statuses = {module.path: module.status for module in report.modules if module.layers}
+    assert statuses.keys() == recorded
+    assert set(statuses.values()) <= RIGHT
     assert report.equal
     assert report.faults == ()
 
