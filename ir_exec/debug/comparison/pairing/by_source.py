@@ -38,7 +38,8 @@ def pairs_of_sources(ours: Sequence[Entry], theirs: Sequence[Entry]) -> Iterator
             for size in range(1, len(parts) + 1):
                 modules[side].add(tuple(parts[:size]), entry)
     for mine, others in (lines, modules):
-        for path in sorted(mine.members.keys() & others.members.keys(), key=len, reverse=True):
+        shared = [path for path in mine.members if path in others.members]
+        for path in sorted(shared, key=len, reverse=True):
             yield _candidates(mine.members[path], others.members[path])
 
 

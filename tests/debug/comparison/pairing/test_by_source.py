@@ -46,7 +46,7 @@ def test_a_folded_layer_leaves_no_candidates() -> None:
 def test_a_line_is_tried_before_the_module() -> None:
     ours = [entry("a", "m", line=1), entry("b", "m", line=2)]
     theirs = [entry("y", "m", line=2), entry("x", "m", line=1)]
-    assert names_of_pairs(ours, theirs)[:2] == [("b", "y"), ("a", "x")]
+    assert names_of_pairs(ours, theirs)[:2] == [("a", "x"), ("b", "y")]
 
 
 def test_a_layer_may_be_in_another_module_around() -> None:
