@@ -244,6 +244,11 @@ def make_part(
     if scope.outer is not None:
         body.name = scope.content.name or body.name
     body.node.extend(selected)
+    for node in body.node:
+        # A node with several outputs may compute a start, too, which now is an input.
+        for position, name in enumerate(node.output):
+            if name in starts or name in folded:
+                node.output[position] = scope.unused_name(f"{name}_not_read")
     tensor_names = [name for name in tensors if name in read and name not in inputs]
     tensor_names += [name for name in outputs if name in tensors and name not in read]
     _copy_tensors(body, [tensors[name] for name in tensor_names if name not in folded], graph)

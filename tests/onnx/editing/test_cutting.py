@@ -106,6 +106,16 @@ def test_start_that_follows_from_constants_has_an_inferred_type() -> None:
     ).inputs
 
 
+def test_start_that_is_one_of_several_outputs() -> None:
+    text = """g (float[4] x) => (float[2] y) {
+        h = Constant<value = float[4] {1, 2, 3, 4}>() p, q = Split<num_outputs = 2>(h) y = Add(p, q)
+    }"""
+    part = cut(text, ["p"], [], opset=18)
+    assert (part.inputs, [node.op_type for node in part.proto.graph.node]) == (("p",), ["Constant", "Split", "Add"])
+    (actual,) = run(part.proto, p=np.array([5, 6], np.float32))
+    np.testing.assert_array_equal(actual, [8, 10])
+
+
 def test_functions_that_are_not_called_are_dropped() -> None:
     functions = """<domain: "own", opset_import: ["" : 17]> First (v) => (w) { w = Relu(v) }
     <domain: "own", opset_import: ["" : 17]> Second (v) => (w) { w = Neg(v) }"""
