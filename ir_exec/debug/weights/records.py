@@ -202,7 +202,7 @@ class WeightsDiff(TableRecord):
             subject = f"{format_count(count, 'constant', ',')} ({size}) {pluralize(count, 'is', 'are')}"
             yield f"{subject} of no tensor: {names}"
         for status, text in (
-            ("neutral", "ones or zeros that the model needs not"),
+            ("neutral", "ones or zeros that the model does not need"),
             ("unused", "not used"),
             ("no layer", "of no layer of the model"),
             ("not compared", "without numbers to compare"),

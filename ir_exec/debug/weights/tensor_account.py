@@ -23,6 +23,8 @@ __all__ = ["account_for_tensors", "find_missing"]
 _CHUNK = 2**22
 _SAMPLES = 64
 
+_ZERO = "all values are 0"
+
 
 def account_for_tensors(
     checkpoint: Checkpoint,
@@ -73,7 +75,7 @@ def _account_for_unused(
     if not _has_numbers(tensor):
         return {"status": "not compared", "reason": "it has no floats, or a single one"}
     if _is_neutral(tensor):
-        return {"status": "neutral", "reason": "all values are 0 or 1"}
+        return {"status": "neutral", "reason": _ZERO if not tensor.read(0, 1).any() else "all values are 1"}
     tied = _find_equal(name, tensor, checkpoint, uses, matcher)
     if tied is not None:
         return {"status": "used", "weights": tuple(uses[tied]), "reason": f"equal to {tied}"}
@@ -130,6 +132,8 @@ def find_missing(
         layers: The number of layers in the settings of the model; None if it is not known.
     """
     by_name = {tensor.name: tensor for tensor in tensors}
+    # Layers whose outputs are multiplied by zeros are left out with them.
+    dead = {split_name(tensor.name)[:-2] for tensor in tensors if tensor.reason == _ZERO and _is_scale(tensor.name)}
     used = {tensor.name for tensor in tensors if tensor.status == "used"}
     templates: dict[str, list[str]] = {}
     for name in used:
@@ -137,6 +141,8 @@ def find_missing(
     missing: dict[str, list[AccountedTensor]] = {}
     for tensor in tensors:
         if tensor.status not in ("unused", "no layer") or tensor.name in adapters:
+            continue
+        if split_name(tensor.name)[:-2] in dead:
             continue
         has_siblings = any(sibling in used for sibling in index.siblings(tensor.name))
         others = templates.get(generalize_name(tensor.name), [])
@@ -166,6 +172,11 @@ def find_missing(
             elements=sum(prod(by_name[name].shape) for name in names),
             message=message,
         )
+
+
+def _is_scale(name: str) -> bool:
+    """Return True for the weight of a normalization."""
+    return name.endswith((".weight", ".gamma"))
 
 
 def _layer_of(name: str) -> tuple[str, int] | None:

@@ -255,6 +255,14 @@ def test_missing_bias_and_missing_layer() -> None:
     assert {tensor.status for tensor in account(TENSORS, checkpoint=three).tensors} == {"used", "no layer"}
 
 
+def test_a_layer_that_is_multiplied_by_zeros_is_not_missing() -> None:
+    convolutions = {f"model.layers.{layer}.conv.weight": draw(8, 8) for layer in range(2)}
+    zeros = {"model.layers.1.bn.weight": np.zeros(8, np.float32)}
+    model = network(convolutions["model.layers.0.conv.weight"], name="model.layers.0.conv.weight")
+    report = diff_weights(model, memory_checkpoint({**convolutions, **zeros}))
+    assert not report.faults
+
+
 def test_neutral_and_unused_tensors() -> None:
     extra = {
         "model.layers.0.self_attn.q_proj.bias": np.zeros(32, np.float32),
