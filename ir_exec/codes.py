@@ -133,6 +133,7 @@ class Code(StrEnum):
     settings_contradict = "IR809", "0.2.0"
     unreadable_settings = "IR810", "0.2.0"
     refused_by_target = "IR811", "0.2.0"
+    checkpoint_differs = "IR812", "0.2.0"
 
     unsupported = "IR900", "0.1.0"
     operator_not_implemented = "IR901", "0.1.0"

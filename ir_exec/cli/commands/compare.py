@@ -218,6 +218,12 @@ _WIDE = 120
     show_default=True,
     help="Compute f16 and bf16 in f32, or in the types of the file; f16, bf16: estimate the effect of rounding.",
 )
+@click.option(
+    "--checkpoint",
+    metavar="PATH",
+    type=click.Path(),
+    help="Also compare the weights of wrong layers with a checkpoint (.safetensors, .gguf, .npz, .pt, or a folder).",
+)
 @format_option("json", "csv", "html", "junit", help="Format of the report. schemas/compare.schema.json describes json.")
 @output_option("-o", "--output", outputs=report_output, metavar="FILE", help="Write the report to this file.")
 @worker_options
@@ -265,6 +271,7 @@ def command(
     block: str | None,
     timeout: float,
     precision: str,
+    checkpoint: str | None,
     output_format: str,
     output: str | None,
     jobs: int | None,
@@ -394,6 +401,8 @@ def command(
         )
     if by == "module":
         report = add_source_modules(report)
+    if checkpoint is not None:
+        report = _add_weights(report, network, checkpoint)
     if output_format == "text" and output is None:
         _show(report, metrics, every, model, by_module=by == "module")
     else:
@@ -401,6 +410,15 @@ def command(
         if output is not None:
             _show_headline(report)
     sys.exit(report.exit_code)
+
+
+def _add_weights(report: Comparison, network: Model, checkpoint: str) -> Comparison:
+    """Add notes on the weights of wrong layers."""
+    from ir_exec.debug import diff_weights  # imported for checkpoints only
+    from ir_exec.debug.weights.comparison_notes import note_weights
+
+    with errors_as_messages(exit_code=UNUSABLE):
+        return note_weights(report, diff_weights(network, checkpoint))
 
 
 def _pairs(texts: Sequence[str]) -> dict[str, str]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ir_exec.errors import IRError
 from ir_exec.onnx.editing.sources import OnnxSource, Span, data_span
 from ir_exec.onnx.lowering.registry import canonical_domain
+from ir_exec.onnx.reading.listing import plain_name
 from ir_exec.onnx.reading.tensors import external_number, external_path
 
 if TYPE_CHECKING:
@@ -25,15 +26,9 @@ __all__ = [
     "is_equal_constant",
     "node_key",
     "operator_of",
-    "plain_name",
 ]
 
 _CHUNK = 2**24
-
-
-def plain_name(name: str | bytes) -> str:
-    """Return a name of a file as text; names that are not UTF-8 are bytes."""
-    return name if isinstance(name, str) else name.decode(errors="backslashreplace")
 
 
 @dataclass(frozen=True, eq=False)

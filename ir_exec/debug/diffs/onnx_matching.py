@@ -19,11 +19,11 @@ from ir_exec.debug.diffs.onnx_digests import (
     is_equal_constant,
     node_key,
     operator_of,
-    plain_name,
 )
 from ir_exec.onnx.editing.scopes import bodies_of
 from ir_exec.onnx.editing.sources import OnnxSource
 from ir_exec.onnx.lowering.registry import canonical_domain
+from ir_exec.onnx.reading.listing import plain_name
 from ir_exec.onnx.reading.order import in_order, needed_names
 
 if TYPE_CHECKING:

@@ -21,9 +21,8 @@ from ir_exec.errors import EvaluationError, IRError
 from ir_exec.ir.storage import temporary_folder
 from ir_exec.model import Model, ModelPort
 from ir_exec.onnx.editing.attributes import tensor_of
-from ir_exec.onnx.editing.checking import find_errors
+from ir_exec.onnx.editing.checking import find_errors, infer_types
 from ir_exec.onnx.editing.cutting import OnnxPart, PartGraph, make_part
-from ir_exec.onnx.editing.lowered_types import infer_by_lowering
 from ir_exec.onnx.editing.scopes import GraphScope, bodies_of, model_scope, rename_inputs
 from ir_exec.onnx.editing.sources import OnnxSource, data_span
 from ir_exec.onnx.editing.storage import write_edited
@@ -215,7 +214,7 @@ class _PartValues:
     def type_text(self, name: str) -> bytes | None:
         """Return the serialized type of a value; None if it is unknown."""
         if not self._types:
-            inferred = infer_by_lowering(self._source, self.graph.proto)
+            inferred = infer_types(self._source, self.graph.proto)
             self._types = {**inferred, **declared_types(self.graph.proto)}
         declared = self._types.get(name)
         return None if declared is None else declared.SerializeToString()
@@ -290,7 +289,7 @@ class _OnnxReducer:
         return make_part(graph, nodes, ends, folded=folded, infer=self._inference(graph.proto))
 
     def _inference(self, proto: ModelProto) -> Callable[[], Mapping[str, Any]]:
-        return lambda: infer_by_lowering(self._source, proto)
+        return lambda: infer_types(self._source, proto)
 
     def _fewest_outputs(self, state: _OnnxState) -> None:
         with closing(_PartValues(self._source, state, model_scope(state.part.proto))) as values:

@@ -26,6 +26,9 @@ _COMPUTED = (2.0**-16, 1e-6)
 _BLOCK = 32
 """Elements of a quantized tensor of a checkpoint with one scale."""
 
+_BLOCK_STEPS = 1.1
+"""The error of an element of such a block, in steps, with the rounding of its scale."""
+
 _F16_MAX = 65504.0
 _LEAST_F16 = 2.0**-24
 _HALF_STEP = 0.5
@@ -129,4 +132,4 @@ def _tolerate_tensor(tensor_format: str, y: Array, positions: Array) -> Array | 
         return 0.0
     # A step of a block of a quantized tensor.
     largest = np.abs(y).reshape(-1, _BLOCK).max(axis=-1)
-    return np.asarray(largest[positions // _BLOCK] / (2 ** (bits - 1)))
+    return np.asarray(_BLOCK_STEPS * largest[positions // _BLOCK] / (2 ** (bits - 1)))

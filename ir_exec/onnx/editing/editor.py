@@ -110,6 +110,7 @@ class OnnxEditor:
         if names:
             inferred = infer_declarations(without_types) if is_valid else infer_by_lowering(self.source, without_types)
             update_declarations(self._proto, names, inferred, are_reshaped=self._are_reshaped)
+            self._finder = ScopeFinder(self._proto)
         self._changed, self._are_reshaped = set(), False
         return self._proto
 
@@ -133,7 +134,7 @@ class OnnxEditor:
         scope, old = self._finder.find(old)
         if not new:
             raise GraphError("the new name is empty", expected="a name")
-        nodes = [node for node in scope.nodes if node.name == old]
+        nodes = scope.with_name(old)
         is_value = scope.has_value(old)
         if not is_value and not nodes:
             old, is_value = scope.value(old), True
@@ -230,6 +231,7 @@ class OnnxEditor:
         declared = self._type_of(value)
         output = self._proto.graph.output.add()
         output.name = value
+        scope.forget_nodes()
         if declared is not None:
             output.type.CopyFrom(declared)
         return self
@@ -533,6 +535,7 @@ def _forget_declaration(scope: GraphScope, name: str) -> None:
     for position in reversed(range(len(declarations))):
         if declarations[position].name == name:
             del declarations[position]
+            scope.forget_nodes()
 
 
 def _strip(message: Any, strips_documentation: bool, strips_traces: bool) -> None:

@@ -151,6 +151,8 @@ def test_diff_and_textconv(path: Path) -> None:
     assert mentions("attribute alpha", 0.5, 2) in result.output.splitlines()
     assert run("diff", path, path).exit_code == 0
     assert run("diff", "--textconv", path).output.splitlines()
+    page = run("diff", path, path.with_name("out.onnx"), "--format", "html").output
+    assert page.startswith("<")
     path.with_name("cut.onnx").write_bytes(path.read_bytes()[:-60])
     assert run("diff", path, path.with_name("cut.onnx")).exit_code == 1
     assert run("diff", path, path.with_name("missing.onnx")).exit_code == 2

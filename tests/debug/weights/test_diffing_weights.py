@@ -232,6 +232,15 @@ def test_a_head_that_should_be_the_embedding() -> None:
     assert not account(tied, checkpoint=checkpoint).faults
 
 
+def test_an_encoder_with_other_embeddings_than_the_shared_ones() -> None:
+    checkpoint = {"shared.weight": draw(64, 32), "lm_head.weight": draw(64, 32), "decoder.w.weight": draw(16, 16)}
+    tokens = build.parameter([1, 4], "i64", name="tokens")
+    table = build.constant(draw(64, 32), name="embed_tokens")
+    model = build.model(build.gather(table, tokens, 0, name="Gather_7"))
+    (fault,) = diff_weights(model, memory_checkpoint(checkpoint)).faults
+    assert (fault.category, fault.tensors) == ("other values", ("shared.weight",))
+
+
 def test_missing_bias_and_missing_layer() -> None:
     bias = "model.layers.0.self_attn.q_proj.bias"
     (fault,) = account(TENSORS, checkpoint={**TENSORS, bias: draw(32)}).faults
@@ -298,6 +307,16 @@ def test_constants_of_no_tensor_are_no_faults() -> None:
     assert {weight.path: weight.tensors for weight in report.weights} == {"w": (QUERY,), "positions": ()}
 
 
+def test_masks_are_no_weights() -> None:
+    data = build.parameter([32, 32], name="data")
+    product = build.matmul(data, build.constant(TENSORS[QUERY], name="w"), transpose_b=True)
+    mask = np.triu(np.full((32, 32), -100, np.float32))
+    report = diff_weights(
+        build.model(build.add(product, build.constant(mask, name="mask"))), memory_checkpoint({QUERY: TENSORS[QUERY]})
+    )
+    assert [weight.path for weight in report.weights] == ["w"]
+
+
 def test_another_model_is_a_checkpoint() -> None:
     other: Model = decoder(TENSORS)
     assert not diff_weights(compress(decoder(TENSORS), "int8"), other).faults
@@ -316,3 +335,18 @@ def test_folder_without_a_model(tmp_path: Path) -> None:
     path = save_safetensors(tmp_path / "model.safetensors", {QUERY: TENSORS[QUERY]})
     with pytest.raises(WeightsError):
         diff_weights(str(tmp_path), path)
+
+
+@pytest.mark.parametrize("is_swapped", [False, True])
+def test_the_layers_show_which_names_belong_together(is_swapped: bool) -> None:
+    # The names of GGUF have no word in common with those of layers.
+    arrays = {f"layers.{layer}.{name}_proj": draw(32, 32) for layer in range(6) for name in "qk"}
+    tensors = {name.replace("layers", "blk").replace("_proj", "_x.weight"): array for name, array in arrays.items()}
+    if is_swapped:
+        arrays = swap(arrays, "layers.4.q_proj", "layers.4.k_proj")
+    data = build.parameter([1, 32], name="data")
+    for name, array in arrays.items():
+        data = build.matmul(data, build.constant(array, name=name), transpose_b=True)
+    report = diff_weights(build.model(data), memory_checkpoint(tensors))
+    assert [fault.category for fault in report.faults] == ["swapped"] * is_swapped
+    assert all(fault.path in ("layers.4.q_proj", "layers.4.k_proj") for fault in report.faults)

@@ -86,14 +86,14 @@ class MappedTensor:
         rows = self.weights.read(
             self.element_type, (stop - start, *row_shape), self.offset + start * size, (stop - start) * size
         )
-        return convert(rows, ElementType.f32)
+        return _to_f32(rows)
 
     def gather(self, positions: Array) -> Array:
         """Return the elements at flat positions as f32."""
         if self.is_column_major:
             return np.asarray(self._read_all().reshape(-1)[positions])
         stored = self.weights.read(self.element_type, (prod(self.shape),), self.offset, self.size)
-        return convert(stored[positions], ElementType.f32)
+        return _to_f32(stored[positions])
 
     def release(self) -> None:
         """Release the pages of the file."""
@@ -104,7 +104,7 @@ class MappedTensor:
     def _read_all(self) -> Array:
         shape = self.shape[::-1] if self.is_column_major else self.shape
         stored = self.weights.read(self.element_type, shape, self.offset, self.size)
-        return convert(stored.T if self.is_column_major else stored, ElementType.f32)
+        return _to_f32(stored.T if self.is_column_major else stored)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,6 +152,12 @@ class Checkpoint:
     tensors: Mapping[str, CheckpointTensor]
     not_compared: tuple[str, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+def _to_f32(array: Array) -> Array:
+    """Convert elements; those of f64 that are too large become infinite."""
+    with np.errstate(all="ignore"):
+        return convert(array, ElementType.f32)
 
 
 def release_memory(tensor: object) -> None:

@@ -56,6 +56,11 @@ def test_tensor_at_an_odd_offset(tmp_path: Path) -> None:
     assert np.array_equal(open_checkpoint(path).tensors["w"].read(0, 2), VALUES)
 
 
+def test_numbers_beyond_f32_are_infinite(tmp_path: Path) -> None:
+    path = save_safetensors(tmp_path / "a.safetensors", {"w": np.array([1e300, 1.0])})
+    assert open_checkpoint(path).tensors["w"].read(0, 2).tolist() == [np.inf, 1]
+
+
 def test_scalar_and_empty_tensor(tmp_path: Path) -> None:
     path = save_safetensors(
         tmp_path / "a.safetensors", {"s": np.float32(2).reshape(()), "e": np.ones((0, 3), np.float32)}
