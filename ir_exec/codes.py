@@ -86,6 +86,8 @@ class Code(StrEnum):
     foreign_weights = "IR211", "0.2.0"
     weights_digest = "IR212", "0.2.0"
     overlapping_constants = "IR213", "0.2.0"
+    zero_weights = "IR214", "0.2.0"
+    constant_weights = "IR215", "0.2.0"
 
     missing_attribute = "IR301", "0.1.0"
     invalid_attribute = "IR302", "0.1.0"
@@ -131,6 +133,7 @@ class Code(StrEnum):
     settings_contradict = "IR809", "0.2.0"
     unreadable_settings = "IR810", "0.2.0"
     refused_by_target = "IR811", "0.2.0"
+    checkpoint_differs = "IR812", "0.2.0"
 
     unsupported = "IR900", "0.1.0"
     operator_not_implemented = "IR901", "0.1.0"

@@ -145,7 +145,7 @@ _UNRELATED = {Code.variable_without_pair, Code.repeated_rt_info, Code.colliding_
 
 _OF_WEIGHTS = (
     *(Code.weights_short, Code.damaged_strings, Code.unreferenced_weights),
-    *(Code.nan_in_weights, Code.infinity_in_weights, Code.saturated_f16),
+    *(Code.nan_in_weights, Code.infinity_in_weights, Code.saturated_f16, Code.zero_weights, Code.constant_weights),
 )
 _NO_WEIGHTS = (Code.weights_missing, Code.weights_lfs_pointer, Code.weights_digest)
 """Faults of a .bin that is not read."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from ir_exec.graph import Graph, Node
 from ir_exec.hints import suggested
 from ir_exec.ir import Document, Edge, Layer, Port, RtInfo, Weights
 from ir_exec.ops.infrastructure.values import Const
-from ir_exec.types import Array, ElementType
+from ir_exec.types import Array, ElementType, convert
 
 __all__ = [
     "LARGEST_BY_DEFAULT",
@@ -347,6 +348,14 @@ _CARRIERS: dict[ElementType, np.dtype[Any]] = {
 }
 """The dtype with which the bytes are scanned; 16-bit floats are tested by their bits, which is much faster."""
 
+_PEEKED = 64
+_LEAST_UNIFORM = 64
+_LARGE_UNIFORM = 1024
+"""Minimum elements of a weight of equal elements that is reported, and reported as a warning."""
+
+_NEAR_MEAN = 0.01
+"""Maximum difference from 1 of the sum of the weights of a mean."""
+
 _EXPONENT = {ElementType.f16: 0x7C00, ElementType.bf16: 0x7F80}
 _LARGEST_F16 = 0x7BFF
 _MAGNITUDE = 0x7FFF
@@ -357,19 +366,21 @@ class _Counts:
     """Counts of suspicious elements.
 
     Attributes:
-        is_uniform: All elements of an f16 constant are equal.
+        is_uniform: True if all elements are equal.
+        first: The bytes of the first element; None for a constant without elements.
     """
 
     nans: int = 0
     infinities: int = 0
     saturated: int = 0
     is_uniform: bool = True
+    first: bytes | None = None
 
 
 def odd_constants(
     graph: Graph, weights: Weights, *, everything: bool, skip: Callable[[Node], bool]
 ) -> Iterator[IRError]:
-    """IR208, IR209 and IR210 for constants of floats; bytes that several constants share are scanned once.
+    """IR208 to IR210, IR214 and IR215 for constants of floats; bytes that several constants share are scanned once.
 
     Args:
         everything: Scan constants of every size.
@@ -377,6 +388,7 @@ def odd_constants(
     """
     seen: dict[tuple[ElementType, int, int], _Counts] = {}
     left = MOST_BY_DEFAULT
+    summed = count_summed_elements(graph)
     for node in constants(graph):
         op = node.op
         assert isinstance(op, Const), "constants have no other operator"
@@ -390,6 +402,9 @@ def odd_constants(
             seen[key] = _count(weights, op)
         for error in _faults(seen[key], op):
             yield error.located(node.location)
+        if node in summed and seen[key].is_uniform and seen[key].first is not None:
+            for error in _find_uniform(seen[key].first or b"", op, summed[node]):
+                yield error.located(node.location)
 
 
 def _count(weights: Weights, op: Const) -> _Counts:
@@ -404,9 +419,12 @@ def _count(weights: Weights, op: Const) -> _Counts:
         elements = np.frombuffer(stored, carrier)
         if not elements.size:
             break
-        first = elements[:1] if first is None else first
-        if op.element_type is ElementType.f16:
-            counts.is_uniform = counts.is_uniform and bool((elements == first).all())
+        if first is None:
+            first = elements[:1]
+            counts.first = first.tobytes()
+        # Most constants differ in their first elements.
+        is_equal = counts.is_uniform and bool((elements[:_PEEKED] == first).all())
+        counts.is_uniform = is_equal and bool((elements == first).all())
         _add(counts, elements, op.element_type)
     return counts
 
@@ -439,6 +457,41 @@ def _faults(counts: _Counts, op: Const) -> Iterator[IRError]:
         message = f"{_of(counts.saturated, total)} 65504 or -65504, the limits of f16"
         hint = "check if the conversion to f16 clipped larger weights"
         yield WeightsError(message, code=Code.saturated_f16, severity="warning", hint=hint)
+
+
+def count_summed_elements(graph: Graph) -> dict[Node, int]:
+    """The constants that layers read as weights, with the number of products that an output sums."""
+    summed: dict[Node, int] = {}
+    for node in graph.all_nodes():
+        for position, value in enumerate(node.inputs):
+            if value is None or node.op is None:
+                continue
+            source = value.node
+            if source.op_class.is_conversion and source.values_in:
+                source = source.values_in[0].node
+            if not isinstance(source.op, Const) or not source.op.shape.is_static:
+                continue
+            shape = source.op.shape.static
+            axes = node.op.weight_axes(position, len(shape))
+            if axes is not None and len(shape) > 1:
+                summed[source] = prod([shape[axis] for axis in axes])
+    return summed
+
+
+def _find_uniform(first: bytes, op: Const, summed: int) -> Iterator[IRError]:
+    """IR214 and IR215 for a weight of equal elements; a mean and a sum have such weights on purpose."""
+    total = op.shape.size.lo
+    value = float(convert(np.frombuffer(first, op.element_type.dtype), ElementType.f32)[0])
+    if total < _LEAST_UNIFORM or not np.isfinite(value):
+        return
+    severity: Severity = "warning" if total >= _LARGE_UNIFORM else "info"
+    hint = "compare the weights with those of the checkpoint: ir-exec diff MODEL CHECKPOINT"
+    if value == 0:
+        message = f"all {total:,} elements of a weight are 0"
+        yield WeightsError(message, code=Code.zero_weights, severity=severity, hint=hint)
+    elif value != 1 and abs(value * summed - 1) > _NEAR_MEAN:
+        message = f"all {total:,} elements of a weight are {value:.6g}"
+        yield WeightsError(message, code=Code.constant_weights, severity=severity, hint=hint)
 
 
 def _of(count: int, total: int) -> str:

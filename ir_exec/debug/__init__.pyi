@@ -2,14 +2,16 @@
 
 from ir_exec.debug.reduction.anonymizing import anonymous as anonymous
 from ir_exec.debug.comparison.api import compare as compare
-from ir_exec.debug.reduction.bundling import (
+from ir_exec.debug.reduction.bundle_files import (
     Bundle as Bundle,
     Rerun as Rerun,
+)
+from ir_exec.debug.reduction.bundling import (
     bundle as bundle,
     rerun as rerun,
 )
 from ir_exec.debug.reduction.minimizing import Command as Command
-from ir_exec.debug.diffs.diffing import NetworkDiff as NetworkDiff
+from ir_exec.debug.diffs.report import NetworkDiff as NetworkDiff
 from ir_exec.debug.diffs.diffing import diff as diff
 from ir_exec.debug.inputs.drawing import drawn_inputs as drawn_inputs
 from ir_exec.debug.weights.diffing_weights import diff_weights as diff_weights

@@ -49,8 +49,8 @@ CLASS_HIERARCHY = "pkg.torch.onnx.class_hierarchy"
 
 SOURCE_KEYS = (STACK_TRACE, NAME_SCOPES, CLASS_HIERARCHY)
 
-_MOST_CHARACTERS = 2**16
-"""Maximum characters of an entry that are read."""
+_MOST_CHARACTERS = 2**15
+"""Maximum characters of an entry; longer ones are ignored."""
 
 _MOST_FRAMES = 2**8
 
@@ -125,7 +125,7 @@ class CodeLocation:
 
 def select_entries(entries: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Return the entries that describe a source, of the metadata of a node or the rt_info of a layer."""
-    return {key: text for key, text in entries if key in SOURCE_KEYS and text}
+    return {key: text for key, text in entries if key in SOURCE_KEYS and 0 < len(text) <= _MOST_CHARACTERS}
 
 
 def module_entries(module: str, name: str) -> dict[str, str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Sequence
-from typing import ClassVar, Literal, NamedTuple, ParamSpec, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 from ir_exec.errors import IRError, ResourceError
 from ir_exec.infer import Types, infer_types
@@ -19,9 +19,11 @@ from ir_exec.plan.graph import PlanGraph
 from ir_exec.plan.passes.prepack import WeightMemoryBudget
 from ir_exec.plan.pipeline import PASSES, ModelPass, ShapesPass
 from ir_exec.plan.records import Plan, Setting
-from ir_exec.plan.run_sizes import RunSizes
 from ir_exec.plan.selection import PassSelection
 from ir_exec.types import Shape, TensorType
+
+if TYPE_CHECKING:
+    from ir_exec.plan.run_sizes import RunSizes
 
 __all__ = ["Compiler", "PassFailedError", "PassOutcome", "Tier"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ir_exec.errors import EvaluationError, raise_error
 from ir_exec.graph import Node
@@ -17,8 +17,10 @@ from ir_exec.infer import infer_outputs
 from ir_exec.kernels.limits import current_limits
 from ir_exec.ops import Op
 from ir_exec.plan.memory import byte_size
-from ir_exec.plan.size_rules import SizeRule, SizeRules
 from ir_exec.types import Array, Bounds, ElementType, Shape, TensorType
+
+if TYPE_CHECKING:
+    from ir_exec.plan.size_rules import SizeRule, SizeRules
 
 __all__ = ["DynamicKernel"]
 
@@ -86,7 +88,7 @@ class DynamicKernel:
         # The other inputs whose elements were used.
         self._read: tuple[int, ...] = ()
         self._seen: dict[tuple[Any, ...], _Seen] = {}
-        self._rules = SizeRules(self._fixed, self._inferred_size)
+        self._rules: SizeRules | None = None
         self._may_skip = not (at_once or op.infer_context)
         self._latest_size = -1
 
@@ -99,7 +101,7 @@ class DynamicKernel:
 
     def accept(self, arrays: Sequence[Array]) -> Callable[..., Any]:
         """The kernel for these arrays; raises their faults."""
-        match = self._rules.match(arrays) if self._may_skip else None
+        match = None if self._rules is None else self._rules.match(arrays)
         if match is not None and match[0] != self._latest_size:
             # The sizes change from run to run.
             self._latest_size = match[0]
@@ -119,7 +121,7 @@ class DynamicKernel:
     def _accept_new(
         self, arrays: Sequence[Array], key: tuple[Any, ...] | None, match: tuple[int, SizeRule] | None
     ) -> _Seen:
-        if match is None and self._may_skip:
+        if match is None and self._rules is not None:
             match = self._rules.trace(arrays)
         if match is None:
             return self._infer(arrays, key)
@@ -160,6 +162,9 @@ class DynamicKernel:
                 key = self._key(arrays)
             self._remember(seen, key)
         if self._may_skip:
+            from ir_exec.plan.size_rules import SizeRules  # not needed by static plans
+
+            self._rules = self._rules or SizeRules(self._fixed, self._inferred_size)
             self._rules.verify(arrays, size)
         return seen
 

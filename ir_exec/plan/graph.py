@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ir_exec.graph import Node, Value
 from ir_exec.infer import Types
 from ir_exec.ops import Op
 from ir_exec.plan.records import Plan, Skipped
-from ir_exec.plan.run_sizes import RunSizes, SizedSlots, TracedTypes
 from ir_exec.types import Array, TensorType
+
+if TYPE_CHECKING:
+    from ir_exec.plan.run_sizes import RunSizes, SizedSlots, TracedTypes
 
 __all__ = [
     "FusedNode",

@@ -13,17 +13,21 @@ from typing import ClassVar, Literal, TypeAlias
 from ir_exec.plan.constants import ModelConstants
 from ir_exec.plan.fusing import FusionRule, fuse
 from ir_exec.plan.graph import PlanGraph
+from ir_exec.plan.passes.deferred import (
+    fuse_grouped_attention,
+    grow_variables,
+    precompute_sizes,
+    trace_sizes,
+)
 from ir_exec.plan.passes.eliminate_known_values import eliminate_known_values
 from ir_exec.plan.passes.fold import fold_constants
 from ir_exec.plan.passes.fold_shapes import fold_shapes
 from ir_exec.plan.passes.fuse_activation import ACTIVATIONS
 from ir_exec.plan.passes.fuse_attention import ATTENTION
 from ir_exec.plan.passes.fuse_batch_norm import KNOWN_BATCH_NORM
-from ir_exec.plan.passes.fuse_grouped_attention import fuse_grouped_attention
 from ir_exec.plan.passes.fuse_layer_norm import LAYER_NORM, RMS_NORM
 from ir_exec.plan.passes.fuse_padding import PADDING
 from ir_exec.plan.passes.fuse_quantization import QUANTIZATION
-from ir_exec.plan.passes.grow_variables import grow_variables
 from ir_exec.plan.passes.hoist_gather_past_matmul import hoist_gather_past_matmul
 from ir_exec.plan.passes.hoist_loop_invariants import hoist_loop_invariants
 from ir_exec.plan.passes.pack_weights import (
@@ -36,7 +40,6 @@ from ir_exec.plan.passes.pack_weights import (
 from ir_exec.plan.passes.relayout_constants import relayout_constants
 from ir_exec.plan.passes.select_kernels import select_kernels
 from ir_exec.plan.passes.sink_large_constants import sink_large_constants
-from ir_exec.plan.passes.trace_sizes import precompute_sizes, trace_sizes
 from ir_exec.plan.selection import PassSelection
 
 __all__ = ["ALL_PASSES", "PASSES", "Exactness", "ModelPass", "Pass", "ShapesPass", "fusion_pass", "selection_of"]

@@ -3,7 +3,7 @@
 Planning takes many times longer than running a small model. Inputs that always have the same shapes, or a few sets of
 them, are planned once for each set. A decoder with a growing cache, however, has new shapes for every token. New shapes
 therefore run with the open plan, in which every dim that has differed so far is dynamic, and layers that depend on it
-infer their types during the run. Repeated shapes get a separate plan.
+infer their types during the run, until `sized_plans` has a plan for such sizes. Repeated shapes get a separate plan.
 """
 
 from __future__ import annotations

@@ -13,11 +13,11 @@ from ir_exec.infer import Types
 from ir_exec.kernels.limits import Budget, Limits
 from ir_exec.ops import Op
 from ir_exec.ops.base.variants import KernelRequest
-from ir_exec.plan.run_sizes import SizedPlans, SizedSlots
 from ir_exec.types import Array, TensorType
 
 if TYPE_CHECKING:
     from ir_exec.ir import Weights
+    from ir_exec.plan.run_sizes import SizedSlots
 
 __all__ = [
     "Context",
@@ -123,7 +123,6 @@ class Plan:
         input_types: The types of the inputs.
         is_dynamic: Some steps infer types in the run.
         sized: The values that follow from the sizes of a run, for a plan of runs with certain sizes.
-        sized_plans: The plans that replace this one for certain sizes.
     """
 
     steps: list[Step]
@@ -137,7 +136,6 @@ class Plan:
     input_types: Sequence[TensorType] = ()
     is_dynamic: bool = False
     sized: SizedSlots | None = None
-    sized_plans: SizedPlans | None = None
 
     def require_memory(self, limits: Limits) -> None:
         """Raise ResourceError at the first layer at which a run of this plan exceeds the budget."""

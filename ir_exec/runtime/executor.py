@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from threading import Lock
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ir_exec.errors import ResourceError
 from ir_exec.graph import BodyGraph, Graph, Node
@@ -19,7 +19,6 @@ from ir_exec.plan.passes.prepack import WeightMemoryBudget
 from ir_exec.plan.pipeline import ALL_PASSES
 from ir_exec.plan.planner import Input, Plans, remember, types_of
 from ir_exec.plan.records import Context, Instrument, Plan, Setting
-from ir_exec.plan.run_sizes import RunSizes, SizedPlans
 from ir_exec.plan.selection import PassSelection
 from ir_exec.runtime.bodies import InterpretedBody
 from ir_exec.runtime.layers import LayerSteps
@@ -27,13 +26,17 @@ from ir_exec.runtime.loop import Observer, Observing, run_steps
 from ir_exec.tuning import thresholds
 from ir_exec.types import Array, TensorType
 
+if TYPE_CHECKING:
+    from ir_exec.plan.sized_plans import SizedPlans
+
 __all__ = ["Executor"]
 
 
 class Executor:
     """Runs a graph, or the graph of a body, on arrays that fit its Parameters.
 
-    The attribute `bodies` contains the executors of the bodies of each layer.
+    The attribute `bodies` contains the executors of the bodies of each layer, `sized_plans` the plans that replace
+    dynamic ones, by the `id` of these.
 
     Args:
         budget: The memory of all runs, shared by the model and its bodies.
@@ -68,6 +71,7 @@ class Executor:
         self._layers: LayerSteps | None = None
         self._observed_inputs: dict[tuple[Input, ...], None] = {}
         self._plans = Plans(self._new_plan, budget.max_memory)
+        self.sized_plans: dict[int, SizedPlans] = {}
         self._parameters = [node.outputs[0].number for node in graph.parameters]
         self._back_edges = ties.back_edges if ties else ()
         self._traces_sizes = not is_body and tier != "plain"
@@ -197,13 +201,19 @@ class Executor:
 
     def _sized_start(self, plan: Plan, types: list[Input]) -> _Start | None:
         """The plan for the sizes of this run, instead of a dynamic one; None without one, or with too little memory."""
-        if plan.sized_plans is None:
-            plan.sized_plans = SizedPlans(
+        from ir_exec.plan.run_sizes import RunSizes  # few models have dynamic plans
+        from ir_exec.plan.sized_plans import SizedPlans
+
+        plans = self.sized_plans.get(id(plan))
+        if plans is None:
+            plans = SizedPlans(
+                plan,
                 lambda sizes: self._new_plan_of(plan, sizes=sizes),
                 lambda sizes: self._new_plan_of(plan, variables=sizes.variables),
             )
+            remember(self.sized_plans, id(plan), plans)
         variables = self.compiler.setting.context["state"].shapes(self._variables) if self._variables else ()
-        bound = plan.sized_plans.get(RunSizes(tuple([shape for _, shape in types]), variables))
+        bound = plans.get(RunSizes(tuple([shape for _, shape in types]), variables))
         if bound is None:
             return None
         try:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ir_exec.debug import NetworkDiff, diff
 from ir_exec.debug.comparison.metrics import difference_text
 from ir_exec.debug.comparison.pairing.structure import Side, pair_layers
-from ir_exec.debug.diffs.diffing import ChangedLayer
+from ir_exec.debug.diffs.report import ChangedLayer
 from ir_exec.debug.precision.weights import weight_line
 from ir_exec.graph import Graph, Node
 from ir_exec.view.data import BodyView, ChangeView, GraphView, InputView, LayerView, Section

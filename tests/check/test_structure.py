@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ir_exec import Report, check_model, read_model
+from ir_exec import Report, build, check_model, read_model
+from ir_exec.check import Diagnostic
 from ir_exec.check.structure import LARGEST_BY_DEFAULT
 from ir_exec.codes import Code
 from ir_exec.types import Array, ElementType
@@ -279,3 +280,24 @@ def test_operators_missing_in_tokenizer_releases(type_name: str, is_marked: bool
     report = check_model(net([parameter_layer(0, "x"), operator, result(2)], [IN, OUT], tail=marks))
     codes = [(error.code, error.location.layer_id) for error in report.errors]
     assert ((Code.unknown_type, "1") in codes) is is_error
+
+
+@pytest.mark.parametrize(("size", "severity"), [(64, "warning"), (16, "info"), (4, None)])
+@pytest.mark.parametrize(("value", "code"), [(0.0, Code.zero_weights), (0.5, Code.constant_weights)])
+def test_weights_of_equal_elements(value: float, code: Code, size: int, severity: str | None) -> None:
+    diagnostics = _check_product(np.full((size, size), value, np.float32))
+    expected = [] if severity is None else [(code, severity)]
+    assert [(diagnostic.code, diagnostic.severity) for diagnostic in diagnostics] == expected
+
+
+def test_means_sums_and_other_weights_are_not_reported() -> None:
+    other = np.zeros((64, 64), np.float32)
+    other[-1, -1] = 1
+    for array in (np.full((64, 64), 1 / 64, np.float32), np.ones((64, 64), np.float32), other):
+        assert not _check_product(array)
+
+
+def _check_product(weight: Array) -> tuple[Diagnostic, ...]:
+    """The findings on a product with a weight."""
+    data = build.parameter([2, len(weight)], name="x")
+    return check_model(build.model(build.matmul(data, build.constant(weight), transpose_b=True))).diagnostics

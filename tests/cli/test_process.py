@@ -80,7 +80,7 @@ def test_a_signal_deletes_the_new_file(tmp_path: Path, monkeypatch: pytest.Monke
     ("arguments", "function"),
     [
         (["bundle", "M", "-o", "b.zip"], "ir_exec.debug.reduction.bundling.current_versions"),
-        (["run", "M", "--inputs", "*.npz", "-o", "out", "--jobs", "1"], "ir_exec.batch.folder.write_npz"),
+        (["run", "M", "--inputs", "*.npz", "-o", "out", "--jobs", "1"], "ir_exec.batch.worker.write_npz"),
     ],
 )
 def test_a_signal_deletes_temporary_folders(

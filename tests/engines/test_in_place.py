@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from onnxruntime import InferenceSession
 
 from ir_exec import Model, ResourceError, build, compile_model, read_model
 from ir_exec.engines import in_place
@@ -116,14 +117,13 @@ def test_tables_of_16_bits_are_not_cast(element_type: str, tmp_path: Path) -> No
 
 def message_size(model: Model, monkeypatch: pytest.MonkeyPatch) -> int:
     """Return the bytes of the message of a session, after the first call."""
-    sizes = []
-    original = module.OnnxRuntime._session
+    sizes: list[int] = []
 
-    def session(self: Any, part: Any, exported: Any, constants: Any) -> Any:
-        sizes.append(exported.proto.ByteSize())
-        return original(self, part, exported, constants)
+    def make_session(message: bytes, *arguments: Any, **options: Any) -> Any:
+        sizes.append(len(message))
+        return InferenceSession(message, *arguments, **options)
 
-    monkeypatch.setattr(module.OnnxRuntime, "_session", session)
+    monkeypatch.setattr("onnxruntime.InferenceSession", make_session)
     compiled = compile_model(model, engine="onnxruntime")
     x = {"x": ROWS} if model.inputs[0].name == "x" else {"indices": np.arange(3)}
     np.testing.assert_allclose(compiled(x)["y"], compile_model(model)(x)["y"], rtol=1e-3, atol=2e-3)
@@ -186,7 +186,7 @@ def test_constants_beyond_the_memory_of_the_machine(
 ) -> None:
     model = save_and_read(tmp_path, product([None, WIDTH], element_type))
     size = factor * (tmp_path / "model.bin").stat().st_size
-    monkeypatch.setattr(module.OnnxRuntime, "_session", lambda *_: pytest.fail("a session is made"))
+    monkeypatch.setattr("onnxruntime.InferenceSession", lambda *_, **__: pytest.fail("a session is made"))
     monkeypatch.setattr(module, "default_budget", lambda: size - 1)
     with pytest.raises(ResourceError) as caught:
         compile_model(model, engine="onnxruntime", weight_mode=mode)

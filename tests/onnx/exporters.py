@@ -135,7 +135,7 @@ _add_timm_model("efficientnet_lite0", 32)
 _add_timm_model("mixer_s32_224", 224)
 _add_transformer("BertModel", "BertConfig", _SMALL, _tokens)
 _add_transformer("GPT2Model", "GPT2Config", {"vocab_size": 32, "n_embd": 8, "n_layer": 2, "n_head": 2}, _tokens)
-_add_transformer("LlamaForCausalLM", "LlamaConfig", {**_SMALL, "num_key_value_heads": 1}, _tokens)
+_add_transformer("LlamaModel", "LlamaConfig", {**_SMALL, "num_key_value_heads": 1}, _tokens)
 _add_transformer(
     "DistilBertModel",
     "DistilBertConfig",

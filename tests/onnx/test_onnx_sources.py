@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from onnx import TensorProto, helper
 
 from ir_exec import read_model
 from ir_exec.build import Editor, multiply
-from ir_exec.ir.sources import CodeLocation
+from ir_exec.ir.sources import STACK_TRACE, CodeLocation
 from ir_exec.model import Model
 from ir_exec.rewrite import simplified
 from tests.helpers.sources import EXPORTS, NET, find_line
@@ -98,3 +99,25 @@ def test_edited_layers_inherit_the_source() -> None:
     assert edited["node_tanh"] == before["node_tanh"]
     assert added
     assert set(added) <= {before["node_tanh"], before["node_add"]}
+
+
+def test_nodes_of_a_repeated_function_share_their_source() -> None:
+    inner = helper.make_node("Relu", ["a"], ["b"])
+    inner.metadata_props.add(key=STACK_TRACE, value='File "/net.py", line 3, in forward\n    code')
+    function = helper.make_function("own", "Block", ["a"], ["b"], [inner], [helper.make_opsetid("", 21)])
+    nodes = [helper.make_node("Block", [f"x{at}"], [f"x{at + 1}"], domain="own") for at in range(3)]
+    ends = [[helper.make_tensor_value_info(name, TensorProto.FLOAT, [2])] for name in ("x0", "x3")]
+    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("own", 1)]
+    proto = helper.make_model(helper.make_graph(nodes, "g", *ends), opset_imports=opsets, functions=[function])
+    model = read_model(proto.SerializeToString())
+    layers = [node for node in model.graph.nodes if node.type == "ReLU"]
+    assert [node.source and (node.source.file, node.source.line) for node in layers] == [("/net.py", 3)] * 3
+    assert len({id(node.layer.rt_info) for node in layers}) == 1
+
+
+def test_long_metadata_is_ignored() -> None:
+    node = helper.make_node("Relu", ["x"], ["y"], name="r")
+    node.metadata_props.add(key=STACK_TRACE, value='File "/net.py", line 3, in forward\n' * 10**4)
+    ends = [[helper.make_tensor_value_info(name, TensorProto.FLOAT, [2])] for name in ("x", "y")]
+    model = read_model(helper.make_model(helper.make_graph([node], "g", *ends)).SerializeToString())
+    assert model.sources == {}

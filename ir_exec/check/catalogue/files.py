@@ -230,4 +230,23 @@ WEIGHT_RULES = (
         bad='offset="0" size="12"\noffset="4" size="8"',
         good='offset="0" size="12"\noffset="12" size="8"',
     ),
+    Rule(
+        Code.zero_weights,
+        "warning",
+        "All elements of a weight are 0.",
+        why="The outputs of its layer do not depend on the inputs. Training did not start, or a conversion lost the "
+        f"weight. Weights of less than 1,024 elements are an info. {_READ}",
+        bad="[0.0, 0.0, 0.0, ...]   (1,024 or more)",
+        good="[0.5, 0.25, 1.0, ...]",
+    ),
+    Rule(
+        Code.constant_weights,
+        "warning",
+        "All elements of a weight are equal.",
+        why="All outputs of its layer are equal. A conversion or an initialization replaced the weight. Means and sums "
+        "have equal weights on purpose and are not reported. Weights of less than 1,024 elements are an info. "
+        f"{_READ}",
+        bad="[0.5, 0.5, 0.5, ...]   (1,024 or more)",
+        good="[0.5, 0.25, 1.0, ...]",
+    ),
 )

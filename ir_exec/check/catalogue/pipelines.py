@@ -109,4 +109,15 @@ PIPELINE_RULES = (
         good="ir-exec check model --for npu   (an input of [1,3,224,224])",
         in_files=False,
     ),
+    Rule(
+        Code.checkpoint_differs,
+        "error",
+        "The weights of the model are not those of the checkpoint in its folder.",
+        why="Weights are found in the checkpoint by their values, as `ir-exec diff MODEL CHECKPOINT` does. The finding "
+        "names the first weight that is missing, swapped, transposed, scaled or otherwise different. Requires "
+        "--weights-values.",
+        bad="openvino_model.xml   (the query of layer 0 has the values of the key)\nmodel.safetensors",
+        good="openvino_model.xml   (all constants come from the tensors)\nmodel.safetensors",
+        in_files=False,
+    ),
 )

@@ -18,7 +18,7 @@ from ir_exec.cli.output.terminal import UNUSABLE, Unusable, check_hint, echo, er
 from ir_exec.cli.output.writing import OutputFile, output_option
 from ir_exec.debug import Bundle, Command, bundle, rerun
 from ir_exec.debug.comparison.metrics import difference_text
-from ir_exec.debug.reduction.bundling import current_versions
+from ir_exec.debug.reduction.bundle_files import current_versions
 from ir_exec.debug.reduction.minimizing import Outcome
 from ir_exec.plan.memory import default_budget
 from ir_exec.printable import printable

@@ -72,7 +72,11 @@ def _report_output(path: str | None, parameters: Mapping[str, Any]) -> Iterable[
     type=click.Choice(["npu", "gpu", "genai"]),
     help="Report everything that this device or pipeline does not support; repeatable.",
 )
-@click.option("--weights-values", is_flag=True, help="Also check the values of constants larger than 1 MiB.")
+@click.option(
+    "--weights-values",
+    is_flag=True,
+    help="Also check the values of constants larger than 1 MiB, and compare the weights with a checkpoint in a folder.",
+)
 @click.option(
     "--select",
     multiple=True,
@@ -188,6 +192,7 @@ def command(
     is_shown = len(paths) > 1 or os.path.isdir(paths[0])
     jobs = jobs or (config.jobs if scheduler is None else None)
     across = _across_files(paths, targets)
+    agreeing = _compare_checkpoints(paths, across) if question.weights_values else []
     with pool_for(jobs, scheduler, modules) as pool, Bar(lambda: sum(1 for _ in files()), is_wanted=is_shown) as bar:
         for path, was_found, report in check_all(files(), question, pool):
             bar.advance()
@@ -220,6 +225,7 @@ def command(
         return
     if is_text:
         shown.show_collected()
+        shown.lines(printable(line) for line in agreeing)
     if is_text and statistics:
         shown.lines(statistics_of(reports))
     files_shown = tuple(from_level(report, level or "info") for report in reports)
@@ -260,6 +266,27 @@ def _across_files(paths: Sequence[str], targets: Sequence[Target]) -> dict[str, 
                 after = reports_by_file[key].diagnostics if key in reports_by_file else ()
                 reports_by_file[key] = report.model_copy(update={"diagnostics": (*report.diagnostics, *after)})
     return reports_by_file
+
+
+def _compare_checkpoints(paths: Sequence[str], across: dict[str, Report]) -> list[str]:
+    """Add the differences of models from the checkpoints in their folders, and return a line for each that agrees."""
+    from ir_exec.debug.weights.folder_check import check_checkpoint  # imported for folders only
+
+    lines: list[str] = []
+    for path in paths:
+        for folder, folders, _ in os.walk(path) if os.path.isdir(path) else ():
+            folders[:] = sorted(name for name in folders if not name.startswith("."))
+            checked = check_checkpoint(folder)
+            if checked is None:
+                continue
+            if checked.line is not None:
+                lines.append(checked.line)
+            key = os.path.realpath(checked.report.path or folder)
+            before = across[key].diagnostics if key in across else ()
+            if checked.report.diagnostics:
+                diagnostics = (*before, *checked.report.diagnostics)
+                across[key] = checked.report.model_copy(update={"diagnostics": diagnostics})
+    return lines
 
 
 def _finish(reports: Reports, output_format: str, output: str | None, shown: TextOutput) -> None:

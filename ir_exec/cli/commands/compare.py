@@ -16,7 +16,7 @@ from ir_exec.batch.items import StoredItem
 from ir_exec.cli.arrays import Asked, drawn_hint, input_options, read_arrays, tell_drawn
 from ir_exec.cli.commands.run_batch import Many, is_many
 from ir_exec.cli.extensions import load_extensions
-from ir_exec.cli.files import write_text
+from ir_exec.cli.files import is_onnx_file, write_text
 from ir_exec.cli.options import (
     MODEL,
     MOST_RUNS,
@@ -218,6 +218,12 @@ _WIDE = 120
     show_default=True,
     help="Compute f16 and bf16 in f32, or in the types of the file; f16, bf16: estimate the effect of rounding.",
 )
+@click.option(
+    "--checkpoint",
+    metavar="PATH",
+    type=click.Path(),
+    help="Also compare the weights of wrong layers with a checkpoint (.safetensors, .gguf, .npz, .pt, or a folder).",
+)
 @format_option("json", "csv", "html", "junit", help="Format of the report. schemas/compare.schema.json describes json.")
 @output_option("-o", "--output", outputs=report_output, metavar="FILE", help="Write the report to this file.")
 @worker_options
@@ -265,6 +271,7 @@ def command(
     block: str | None,
     timeout: float,
     precision: str,
+    checkpoint: str | None,
     output_format: str,
     output: str | None,
     jobs: int | None,
@@ -394,13 +401,24 @@ def command(
         )
     if by == "module":
         report = add_source_modules(report)
+    if checkpoint is not None:
+        report = _add_weights(report, network, checkpoint)
     if output_format == "text" and output is None:
-        _show(report, metrics, every, by_module=by == "module")
+        _show(report, metrics, every, model, by_module=by == "module")
     else:
         write_text(_render(report, output_format, model, weights), output)
         if output is not None:
             _show_headline(report)
     sys.exit(report.exit_code)
+
+
+def _add_weights(report: Comparison, network: Model, checkpoint: str) -> Comparison:
+    """Add notes on the weights of wrong layers."""
+    from ir_exec.debug import diff_weights  # imported for checkpoints only
+    from ir_exec.debug.weights.comparison_notes import note_weights
+
+    with errors_as_messages(exit_code=UNUSABLE):
+        return note_weights(report, diff_weights(network, checkpoint))
 
 
 def _pairs(texts: Sequence[str]) -> dict[str, str]:
@@ -426,7 +444,7 @@ def _show_headline(report: Comparison) -> None:
     show_verdict(headline(report), is_good=not is_bad)
 
 
-def _show(report: Comparison, metrics: tuple[str, ...], every: bool, *, by_module: bool = False) -> None:
+def _show(report: Comparison, metrics: tuple[str, ...], every: bool, model: str, *, by_module: bool = False) -> None:
     if report.drawn is not None:
         tell_drawn(report.drawn)
     _show_headline(report)
@@ -444,6 +462,12 @@ def _show(report: Comparison, metrics: tuple[str, ...], every: bool, *, by_modul
     if lines:
         shown.append("\n".join(map(printable, lines)))
     layers = shown_layers(report, every)
+    if is_onnx_file(model):
+        from ir_exec.cli.output.onnx_ends import operators_of, type_of_node  # imported for ONNX files only
+
+        operators = operators_of(model)
+        types = [type_of_node(layer.path, layer.type, operators) for layer in layers]
+        layers = [layer.model_copy(update={"type": type}) for layer, type in zip(layers, types, strict=True)]
     is_wide = (terminal_width() or _WIDE) >= _WIDE
     columns = [name.rpartition(":")[2] for name in metrics] or list(_SHOWN if is_wide else _SHOWN[:1])
     if by_module:

@@ -10,7 +10,7 @@ from typing import NoReturn
 import click
 
 from ir_exec.cli.extensions import extension_options, load_extensions
-from ir_exec.cli.files import write_text
+from ir_exec.cli.files import is_onnx_file, write_text
 from ir_exec.cli.options import MODEL, format_option, left_out, listed_rows, rows_of, top_option
 from ir_exec.cli.output.progress import Steps
 from ir_exec.cli.output.terminal import UNUSABLE, Unusable, echo, errors_as_messages, show_verdict, style_text
@@ -18,6 +18,7 @@ from ir_exec.cli.output.writing import output_option, report_output
 from ir_exec.debug import NetworkDiff, diff
 from ir_exec.debug.diffs.listing import listed
 from ir_exec.debug.weights.checkpoint_files import is_checkpoint
+from ir_exec.model import read_model
 from ir_exec.printable import printable
 from ir_exec.report.records import to_json
 
@@ -99,7 +100,10 @@ def command(
         if b is None:
             _put(listed(a, weights_a), output)
             return
-        difference = diff(a, b, weights=(weights_a, weights_b), rt_info=rt_info)
+        # The page shows the layers of ONNX files.
+        is_lowered = output_format == "html" and is_onnx_file(a)
+        first = read_model(a) if is_lowered else a
+        difference = diff(first, b, weights=(weights_a, weights_b), rt_info=rt_info)
     if output_format == "html":
         from ir_exec.view import Other, html_of, view  # imported for html only
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ast
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,6 +12,7 @@ from ir_exec.build import Editor
 from ir_exec.build.operators import operator_class
 from ir_exec.cli.extensions import extension_options, load_extensions
 from ir_exec.cli.files import is_onnx_file, require_ir_output
+from ir_exec.cli.layer_texts import LayerText, read_layers
 from ir_exec.cli.options import MODEL, FiniteRange, shape_option, shapes_by_input
 from ir_exec.cli.output.terminal import UNUSABLE, Unusable, check_hint, errors_as_messages, show_written
 from ir_exec.cli.output.writing import model_output, output_option
@@ -284,62 +283,3 @@ def _number(text: str) -> bool | int | float:
 def _array(path: str) -> Array:
     with errors_as_messages(exit_code=UNUSABLE):
         return read_npy(path)
-
-
-_NAMED_LAYER = re.compile(r"(?P<name>.+?)=(?P<type>[A-Za-z_][\w.]*)(?P<arguments>\(.*\))?", re.DOTALL)
-
-_BOOLEANS = {"true": True, "True": True, "false": False, "False": False}
-
-
-class LayerText(NamedTuple):
-    """A parsed layer.
-
-    Attributes:
-        inputs: Numbers, lists, and texts (names of values or .npy files).
-        attributes: The attributes by name.
-    """
-
-    type: str
-    inputs: tuple[Any, ...]
-    attributes: Mapping[str, Any]
-
-
-def read_layers(texts: Iterable[str], option: str) -> Iterator[tuple[str, LayerText]]:
-    """Parse each `NAME=TYPE(...)`; names may contain `=`.
-
-    Raises:
-        Unusable: For other texts.
-    """
-    for text in texts:
-        match = _NAMED_LAYER.fullmatch(text)
-        if match is None:
-            raise Unusable(f"{option} is {text!r}, expected NAME=TYPE or NAME=TYPE(input, attribute=value)")
-        try:
-            yield match["name"], _layer(match["type"], match["arguments"] or "()")
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            message = f"{option} is {text!r}, expected numbers, [lists] and quoted names, then attribute=value"
-            raise Unusable(message) from None
-
-
-def _layer(type: str, arguments: str) -> LayerText:
-    # The type may contain the domain of an ONNX operator.
-    call = ast.parse(f"operator{arguments}", mode="eval").body
-    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
-        raise ValueError
-    attributes: dict[str, Any] = {}
-    for keyword in call.keywords:
-        if keyword.arg is None:
-            raise ValueError
-        attributes[keyword.arg] = keyword.value.id if isinstance(keyword.value, ast.Name) else _literal(keyword.value)
-    return LayerText(type, tuple(map(_input, call.args)), attributes)
-
-
-def _input(node: ast.expr) -> Any:
-    return _BOOLEANS[node.id] if isinstance(node, ast.Name) and node.id in _BOOLEANS else _literal(node)
-
-
-def _literal(node: ast.expr) -> bool | int | float | str | list[Any]:
-    value = ast.literal_eval(node)
-    if not isinstance(value, bool | int | float | str | list | tuple):
-        raise ValueError
-    return list(value) if isinstance(value, tuple) else value

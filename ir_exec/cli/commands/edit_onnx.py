@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ir_exec.cli.commands.edit import LayerText
+from ir_exec.cli.layer_texts import LayerText
 from ir_exec.cli.output.onnx_ends import ends_of_proto
 from ir_exec.cli.output.terminal import UNUSABLE, Unusable, check_hint, errors_as_messages, show
 from ir_exec.debug.values.files import read_npy

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import click
@@ -10,7 +10,7 @@ import click
 from ir_exec.cli.arrays import Asked, drawn_hint, input_options
 from ir_exec.cli.engine import engine_options
 from ir_exec.cli.extensions import load_extensions
-from ir_exec.cli.files import write_text
+from ir_exec.cli.files import is_onnx_file, write_text
 from ir_exec.cli.options import (
     MODEL,
     MOST_RUNS,
@@ -23,6 +23,7 @@ from ir_exec.cli.options import (
     top_option,
     weight_mode_option,
 )
+from ir_exec.cli.output.onnx_ends import operators_of
 from ir_exec.cli.output.plan_text import EnginePlan, show_partition, show_plan
 from ir_exec.cli.output.progress import Steps
 from ir_exec.cli.output.rendering import render
@@ -31,6 +32,7 @@ from ir_exec.cli.output.writing import output_option, report_output, text_output
 from ir_exec.cli.process import keep_freed_memory
 from ir_exec.debug.profiles.engine_profile import EngineProfile
 from ir_exec.debug.profiles.profile_report import (
+    LayerProfile,
     OpenVINOProfile,
     Profile,
     Rates,
@@ -38,7 +40,7 @@ from ir_exec.debug.profiles.profile_report import (
     summary,
     type_text,
 )
-from ir_exec.debug.profiles.profiling import profile
+from ir_exec.debug.profiles.profiling import grouped_by_node, profile
 from ir_exec.engines.report import PartitionReport
 from ir_exec.model import Model
 from ir_exec.printable import printable
@@ -92,10 +94,9 @@ _LEAST_SHARE = 0.01
 @click.option("--passes", metavar="NAMES", help="With --plan: compiler passes to disable (-a,-b), or to enable (a,b).")
 @click.option(
     "--by",
-    type=click.Choice(["layer", "module", "line"]),
-    default="layer",
-    show_default=True,
-    help="In text, list layers, types and prefixes, or modules or lines of Python that the layers were exported from.",
+    type=click.Choice(["layer", "node", "module", "line"]),
+    help="In text, list layers, types and prefixes, the nodes of an ONNX file, or modules or lines of Python that the "
+    "layers were exported from.  [default: node for ONNX files, else layer]",
 )
 @top_option
 @click.option("--all", "every", is_flag=True, help="In text, show every layer, type and prefix.")
@@ -119,7 +120,7 @@ def command(
     every: bool,
     shows_plan: bool,
     passes: str | None,
-    by: Literal["layer", "module", "line"],
+    by: Literal["layer", "node", "module", "line"] | None,
     engine: dict[str, Any],
 ) -> None:
     """Show the time of a run by layer, type and name prefix.
@@ -140,6 +141,9 @@ def command(
     load_extensions(extensions)
     with errors_as_messages(hint=check_hint(model)):
         network = asked.network(model, weights)
+    if by == "node" and not is_onnx_file(model):
+        raise Unusable(f"--by is node, but {model} is not an ONNX file")
+    by = by or ("node" if is_onnx_file(model) else "layer")
     _require_sources(network, model, by)
     file_inputs = asked.read_inputs(network.inputs)
     if shows_plan:
@@ -182,7 +186,7 @@ def command(
         )
     report = report.model_copy(update={"seed": asked.seed if drawn else None})
     if output_format == "text" and output is None:
-        _show(report, most, every, by)
+        _show(report, most, every, by, operators_of(model) if by == "node" else {})
         if trace_events is not None:
             echo(f"\none run written to {printable(trace_events)}, for ui.perfetto.dev or chrome://tracing")
         return
@@ -203,18 +207,58 @@ def _render(report: Profile, output_format: str, model: str, weights: str | None
 
 def _require_sources(network: Model, model: str, by: str) -> None:
     """Refuse `--by module` and `--by line` for a model without any."""
-    sources = network.sources.values() if by != "layer" else ()
+    sources = network.sources.values() if by in ("module", "line") else ()
     if by == "module" and not any(source.module for source in sources):
         raise Unusable(f"no layer of {model} has a module, expected an export of PyTorch or TensorFlow")
     if by == "line" and all(source.file is None for source in sources):
         raise Unusable(f"no layer of {model} has a line of Python, expected an export of torch.onnx with dynamo=True")
 
 
-def _show(report: Profile, most: int | None, every: bool, by: str) -> None:
+def _show(report: Profile, most: int | None, every: bool, by: str, operators: Mapping[str, str]) -> None:
     for line in summary(report):
         echo(printable(line))
     echo("")
-    show(*(_parts(report, most, every) if by == "layer" else _groups(report, most, by)))
+    if by == "node":
+        show(*_nodes(report, most, operators), *_contestants(report, most))
+    else:
+        show(*(_parts(report, most, every) if by == "layer" else _groups(report, most, by)))
+
+
+_LEAST_LAYER_SHARE = 0.05
+"""Minimum share of the run of a layer that is shown with its node, if the node became several layers."""
+
+
+def _nodes(report: Profile, most: int | None, operators: Mapping[str, str]) -> Iterator[Table | str]:
+    """Yield the tables of the nodes of an ONNX file and of their operators."""
+    groups = list(grouped_by_node(report.layers, operators))
+    shown = _table("Nodes", node="left", operator="left", slowest_layer="left")
+    by_operator: dict[str, list[LayerProfile]] = {}
+    for position, (group, layers) in enumerate(groups):
+        operator = operators.get(group.name, "-")
+        by_operator.setdefault(operator, []).extend(layers)
+        if most is None or position < most:
+            layer = max(layers, key=lambda layer: layer.seconds)
+            matters = len(layers) > 1 and layer.share >= _LEAST_LAYER_SHARE
+            text = f"{type_text(layer)} {layer.share:.1%}, one of {len(layers)}" if matters else ""
+            shown.add_row(group.name, operator, text, *_cells(group))
+    yield shown.without_empty_columns() if shown.rows else shown
+    yield from left_out(len(groups), most)
+    totals = {name: sum(layer.seconds for layer in layers) for name, layers in by_operator.items()}
+    listed = table("Operators", operator="left", layers="right", time="right", share="right")
+    for name in sorted(totals, key=lambda name: -totals[name])[:most]:
+        layers = by_operator[name]
+        share = sum(layer.share for layer in layers)
+        listed.add_row(name, f"{len(layers):,}", format_seconds(totals[name]), f"{share:.1%}")
+    yield listed
+    yield from left_out(len(totals), most)
+
+
+def _contestants(report: Profile, most: int | None) -> Iterator[Table | str]:
+    """Yield the tables of OpenVINO and of an engine."""
+    if report.openvino is not None:
+        yield from _openvino(report.openvino, most)
+    if report.engine is not None:
+        yield from _engine(report.engine, most)
 
 
 def _groups(report: Profile, most: int | None, by: str) -> Iterator[Table | str]:
@@ -250,10 +294,7 @@ def _parts(report: Profile, most: int | None, every: bool) -> Iterator[Table | s
             listed.add_row(group.name, f"{group.layers:,}", *_cells(group))
         yield listed
         yield from left_out(len(prefixes), most)
-    if report.openvino is not None:
-        yield from _openvino(report.openvino, most)
-    if report.engine is not None:
-        yield from _engine(report.engine, most)
+    yield from _contestants(report, most)
 
 
 def _engine(profiled: EngineProfile, most: int | None) -> Iterator[Table | str]:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 
 from ir_exec.cli.arrays import Asked, drawn_hint, input_options
 from ir_exec.cli.extensions import load_extensions
+from ir_exec.cli.files import is_onnx_file
 from ir_exec.cli.options import MODEL, left_out, precision_option, rows_of, top_option
 from ir_exec.cli.output.progress import LayerBar
 from ir_exec.cli.output.terminal import check_hint, errors_as_messages, show
 from ir_exec.cli.output.writing import folder_output, output_option
-from ir_exec.debug import Trace, trace
+from ir_exec.debug import trace
+from ir_exec.debug.traces.tracing import TracedValue
 from ir_exec.report.numbers import format_count, format_number
 from ir_exec.report.tables import Table, table
 from ir_exec.runtime.precision import Precision
@@ -55,6 +59,8 @@ def command(
     given or random, as in `run`. Weights that layers decompress are computed from their stored constants when they are
     read. The folder is a reference for `ir-exec compare`.
 
+    The table of an ONNX file lists its nodes with their operators; --all also lists the other layers of each node.
+
     Exit code: 0 on success, 1 if the model cannot be read or run, 2 for an unreadable path, an invalid argument or a
     full disk.
     """
@@ -75,16 +81,37 @@ def command(
             precision=precision,
             progress=bar.advance if bar.is_wanted else None,
         )
-    more = left_out(len(written), most)
-    show(_table(written, most), *more, f"{format_count(len(written), 'value', ',')} written to {output}")
+    rows = list(zip(written, written.index.values, strict=True))
+    if is_onnx_file(model) and not every:
+        rows = _rows_of_nodes(rows, model)
+    more = left_out(len(rows), most)
+    show(_table(rows, most), *more, f"{format_count(len(written), 'value', ',')} written to {output}")
 
 
-def _table(written: Trace, most: int | None) -> Table:
+def _rows_of_nodes(rows: Sequence[tuple[str, TracedValue]], path: str) -> list[tuple[str, TracedValue]]:
+    """Return the values of the nodes of an ONNX file, with the operators as types.
+
+    Values of further layers of a node are omitted, unless they have NaN or infinities.
+    """
+    from ir_exec.cli.output.onnx_ends import operators_of
+    from ir_exec.onnx.lowering.layer_names import node_of_layer  # imported for ONNX files only
+
+    operators = operators_of(path)
+    shown: list[tuple[str, TracedValue]] = []
+    for name, value in rows:
+        node = node_of_layer(value.layer_name, operators)
+        if node == value.layer_name:
+            shown.append((name, value.model_copy(update={"type": operators[node]})))
+        elif node is None or value.facts.nans or value.facts.infinities:
+            shown.append((name, value))
+    return shown
+
+
+def _table(rows: Sequence[tuple[str, TracedValue]], most: int | None) -> Table:
     columns = {"layer": "left", "type": "left", "value": "left", "min": "right", "max": "right", "mean": "right"}
     shown = table("Values", **columns, NaN="right", inf="right")  # type: ignore[arg-type]  # all are left or right
     shown.spare = ("mean",)
-    values = written.index.values
-    for name, value in list(zip(written, values, strict=True))[:most]:
+    for name, value in rows[:most]:
         facts = value.facts
         numbers = [format_number(number) for number in (facts.min, facts.max, facts.mean)]
         value_type = f"{value.element_type}[{','.join(map(str, value.shape))}]"

@@ -8,6 +8,7 @@ from typing import Literal
 
 from ir_exec.cli.output.onnx_facts import OnnxFacts, OnnxNode
 from ir_exec.cli.output.placed_nodes import PlacedNode
+from ir_exec.cli.output.source_text import SourceFacts
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.graph.compressed import CompressedWeight, find_compressed_weights
 from ir_exec.infer import count_work
@@ -245,56 +246,6 @@ class Output(Record):
     names: tuple[str, ...]
     readers: tuple[Neighbor, ...]
     value: str | None = None
-
-
-class SourceFrame(Record):
-    """A frame of the stack trace.
-
-    Attributes:
-        code: The text of the line.
-    """
-
-    file: str
-    line: int
-    function: str
-    code: str
-
-
-class SourceFacts(Record):
-    """The line of Python that a layer was exported from; unknown parts are null.
-
-    Attributes:
-        module: The path of the module, empty for the exported module itself.
-        module_class: The class of this module.
-        code: The text of the line.
-        trace: All frames, the outermost first.
-        is_inferred: true if the file contains no source of the layer, but of layers connected with it.
-    """
-
-    file: str | None
-    line: int | None
-    function: str | None
-    module: str | None
-    module_class: str | None = None
-    code: str | None = None
-    trace: tuple[SourceFrame, ...] = ()
-    is_inferred: bool = False
-
-    @classmethod
-    def of(cls, source: CodeLocation, *, is_inferred: bool = False) -> SourceFacts:
-        return cls(
-            is_inferred=is_inferred,
-            file=source.file,
-            line=source.line,
-            function=source.function,
-            module=source.module,
-            module_class=source.module_class,
-            code=source.code,
-            trace=tuple(
-                SourceFrame(file=frame.file, line=frame.line, function=frame.function, code=frame.code)
-                for frame in source.trace
-            ),
-        )
 
 
 class LayerFacts(Record):

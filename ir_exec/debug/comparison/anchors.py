@@ -20,7 +20,7 @@ from typing import NamedTuple, TypeAlias
 
 from ir_exec.debug.comparison.discontinuities import Untested, find_untested_reason
 from ir_exec.debug.comparison.metrics import Difference, Settings, difference, same_bits
-from ir_exec.debug.comparison.records import ComparedLayer, Unmatched
+from ir_exec.debug.comparison.records import MOST_INCLUDED, ComparedLayer, Unmatched
 from ir_exec.debug.traces.walk import Visit, Walker
 from ir_exec.debug.values.entries import Entry, Key
 from ir_exec.errors import IRError
@@ -277,8 +277,6 @@ NOTE = "inside a fusion of the reference: not comparable"
 
 _DOUBTED = ("wrong", "reference", "failed")
 
-_MOST_INCLUDED = 20
-
 Own: TypeAlias = tuple[list[Array] | None, Sequence[Array] | None, str | None]
 """The outputs of a layer computed from anchors, the values of the anchors, and the error message of a failed layer."""
 
@@ -358,6 +356,6 @@ def in_doubt(visit: Visit, computed: Computed, frame: MutableMapping[int, Anchor
             anchor.other = Anchor(
                 lambda array=output: array,  # type: ignore[misc]  # bound now
                 output is ours,
-                includes=(*includes, visit.path)[-_MOST_INCLUDED:],
+                includes=(*includes, visit.path)[-MOST_INCLUDED:],
                 inside=(*inside, (visit.where.scope, visit.node.id)),
             )

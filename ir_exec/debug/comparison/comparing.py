@@ -39,12 +39,12 @@ from ir_exec.debug.comparison.discontinuities import (
 )
 from ir_exec.debug.comparison.metrics import Settings, Tolerance
 from ir_exec.debug.comparison.pairing.matching import given_by_key, partners_of
-from ir_exec.debug.comparison.records import CONTRADICTION, ComparedLayer
+from ir_exec.debug.comparison.records import CONTRADICTION, MOST_INCLUDED, ComparedLayer
 from ir_exec.debug.comparison.references.reference import Adviser, IRReference, Reference, TraceReference
 from ir_exec.debug.comparison.report_text import Comparison
 from ir_exec.debug.comparison.reporting import FindingsReporter, moves_values
 from ir_exec.debug.comparison.rounded import same_storage
-from ir_exec.debug.comparison.value_comparer import MOST_INCLUDED, advice_of, floor_of
+from ir_exec.debug.comparison.value_comparer import advice_of, floor_of
 from ir_exec.debug.inputs.drawing import Drawn
 from ir_exec.debug.precision.partners import FoldedWeights
 from ir_exec.debug.traces.walk import Visit, Walker, Where

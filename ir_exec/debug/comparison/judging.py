@@ -30,7 +30,7 @@ from ir_exec.model import Model
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import ElementType
 
-__all__ = ["decide", "elements_not_compared", "fits", "is_gross", "judged_outputs", "verdict_of"]
+__all__ = ["decide", "elements_not_compared", "is_gross", "judged_outputs", "verdict_of"]
 
 
 _SEVERITY: dict[OutputStatus, int] = {
@@ -41,11 +41,6 @@ _SEVERITY: dict[OutputStatus, int] = {
     "unmatched": 4,
     "different": 5,
 }
-
-
-def fits(layer: ComparedLayer) -> bool:
-    """Return True if the error that reached a layer is within the tolerance."""
-    return layer.carried is not None and layer.carried.is_within
 
 
 def judged_outputs(
@@ -153,7 +148,7 @@ def verdict_of(
     partnered = [layer for layer in layers if layer.partner is not None] if has_values_only else []
     errors = [layer.carried for layer in partnered if layer.carried is not None]
     are_blind = any(error.elements for error in errors) and not any(error.compared for error in errors)
-    agree = not faults and all(fits(layer) or is_on_steps(layer) for layer in partnered)
+    agree = not faults and all(layer.is_within or is_on_steps(layer) for layer in partnered)
     differ = [output for output in matched if output.status == "different"]
     is_its_own = all(output.visible is not None and output.visible.is_within for output in differ)
     is_its_own = is_its_own or any(layer.status == "reference" for layer in layers)

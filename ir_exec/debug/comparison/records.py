@@ -20,6 +20,7 @@ from ir_exec.report.records import Record, TableRecord
 
 __all__ = [
     "CONTRADICTION",
+    "MOST_INCLUDED",
     "ComparedLayer",
     "ComparedModule",
     "ComparedOutput",
@@ -60,6 +61,9 @@ it. not compared: no element is finite on either side. unmatched: the reference 
 
 CONTRADICTION = "the reference's value does not lead to its own outputs"
 """Note of a layer whose value in the reference contradicts the outputs of the reference."""
+
+MOST_INCLUDED = 20
+"""Maximum number of layers without partners that are listed for a layer."""
 
 Status = Literal["equal", "close", "carried", "step", "reference", "wrong", "failed", "unmatched", "skipped"]
 """equal: bit-identical. close: within the tolerance. carried: beyond it because of errors in the inputs. step: differs
@@ -145,6 +149,11 @@ class ComparedLayer(Record):
     alone_error: Difference | None = None
     note: str | None = None
     source: SourceLine | None = None
+
+    @property
+    def is_within(self) -> bool:
+        """True if the error of the layer's value in the run is within the tolerance."""
+        return self.carried is not None and self.carried.is_within
 
     @property
     def severity(self) -> int:

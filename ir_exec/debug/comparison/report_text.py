@@ -69,8 +69,10 @@ def first_line(report: ComparisonRecord) -> str:
         case "not compared":
             line = f"not compared: {_blind(report)}{calls}{_count_untested(report)}"
         case "equal":
+            count = sum(pairing.how != "asked" and pairing.end == "output" for pairing in report.pairings)
+            paired = f"; {format_count(count, 'output')} paired without a common name" if count else ""
             limits = "".join(f"; {limit}" for limit in _limits(report))
-            line = f"equal: {_agreement(report)}{calls}{_count_paired(report)}{weights}{_not_compared(report)}"
+            line = f"equal: {_agreement(report)}{calls}{paired}{weights}{_not_compared(report)}"
             line += f"{_count_untested(report)}{limits}"
         case "reference":
             line = f"the reference differs from itself: {_differing(report)}{calls}{_second_opinion(report)}"
@@ -111,7 +113,7 @@ def _differing(report: ComparisonRecord) -> str:
     """Describe the outputs that differ, with the error of the first one."""
     differ = [result for result in report.output_results if result.status in ("different", "unmatched")]
     if not differ:
-        beyond = [layer for layer in report.layers if layer.partner is not None and not _fits(layer)]
+        beyond = [layer for layer in report.layers if layer.partner is not None and not layer.is_within]
         return f"{len(beyond)} values of the reference"
     first = differ[0]
     call = f", call {first.call} of {report.calls}" if report.calls > 1 else ""
@@ -242,22 +244,12 @@ def _count_untested(report: ComparisonRecord) -> str:
     return f"; not tested by these inputs: {report.untested:,} of {count:,} layers" if report.untested else ""
 
 
-def _count_paired(report: ComparisonRecord) -> str:
-    """Return the end of the first line: the number of outputs that were paired without a common name."""
-    count = sum(pairing.how != "asked" and pairing.end == "output" for pairing in report.pairings)
-    return f"; {format_count(count, 'output')} paired without a common name" if count else ""
-
-
 def _brief(error: Difference) -> str:
     """Return a short description of a difference."""
     if error.problem is not None:
         return error.problem
     sqnr = "" if error.sqnr_db is None else f", SQNR {error.sqnr_db:.1f} dB"
     return f"max abs {format_number(error.max_abs)}{sqnr}"
-
-
-def _fits(layer: ComparedLayer) -> bool:
-    return layer.carried is not None and layer.carried.is_within
 
 
 def is_output(layer: ComparedLayer, report: ComparisonRecord) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ir_exec.debug.comparison.anchors import LayerFindings, Place, Takers, unmatched_of
-from ir_exec.debug.comparison.judging import decide, elements_not_compared, fits, is_gross, judged_outputs, verdict_of
+from ir_exec.debug.comparison.judging import decide, elements_not_compared, is_gross, judged_outputs, verdict_of
 from ir_exec.debug.comparison.metrics import Settings
 from ir_exec.debug.comparison.records import ComparedLayer, LayerFault
 from ir_exec.debug.comparison.references.reference import IRReference, Reference
@@ -125,7 +125,7 @@ def _fault_of(
 
 def _agrees_again(layer: ComparedLayer) -> bool:
     """Return True if the value of the run agrees with the reference, and its result for the reference's inputs not."""
-    if layer.own is None or layer.carried is None or not layer.carried.is_within:
+    if layer.own is None or layer.carried is None or not layer.is_within:
         return False
     return layer.own.problem is not None or layer.own.max_abs > 2 * layer.carried.max_abs
 
@@ -210,7 +210,9 @@ class FindingsReporter:
         fail_on = self.values.settings.fail_on
         verdict = verdict_of(outputs, layers, faults, not_compared, self._reference, self._is_on_steps, fail_on)
         beyond = [
-            layer for layer in layers if layer.status in ("carried", "step", "reference", "wrong") and not fits(layer)
+            layer
+            for layer in layers
+            if layer.status in ("carried", "step", "reference", "wrong") and not layer.is_within
         ]
         computes_in = self._reference.computes_in
         report = Comparison(

@@ -22,7 +22,7 @@ from ir_exec.debug.comparison.metrics import (
     no_difference,
     same_bits,
 )
-from ir_exec.debug.comparison.records import ComparedLayer, Status
+from ir_exec.debug.comparison.records import MOST_INCLUDED, ComparedLayer, Status
 from ir_exec.debug.comparison.references.reference import Adviser, IRReference, Reference, TraceReference
 from ir_exec.debug.comparison.rounded import ROUNDED, RoundedWeights
 from ir_exec.debug.comparison.tolerances import SAME_ENGINE, cancelling_terms
@@ -37,7 +37,6 @@ from ir_exec.runtime.precision import as_declared
 from ir_exec.types import Array, ElementType
 
 __all__ = [
-    "MOST_INCLUDED",
     "Advice",
     "ValueComparer",
     "advice_of",
@@ -192,10 +191,6 @@ def compression_tolerance(weights: Sequence[QuantizedWeight]) -> Tolerance | Non
     ratios = [10 ** (-float(weight.error.sqnr_db) / 20) for weight in weights if weight.error.sqnr_db is not None]
     most = min(_MOST_SIGMAS * math.sqrt(sum(ratio * ratio for ratio in ratios)), _MOST_EXPLAINED)
     return Tolerance(rtol=most, rms=most) if most else None
-
-
-MOST_INCLUDED = 20
-"""Maximum number of layers without partners that are listed for a layer."""
 
 
 class ValueComparer:

@@ -11,13 +11,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ir_exec.debug.comparison.metrics import Difference, Tolerance, difference, same_bits
-from ir_exec.debug.diffs.diffing import Change, ChangedLayer, NetworkDiff, UnmatchedLayer
-from ir_exec.debug.diffs.onnx_digests import OnnxConstant, attribute_key, is_equal_constant, plain_name
+from ir_exec.debug.diffs.onnx_digests import OnnxConstant, attribute_key, is_equal_constant
 from ir_exec.debug.diffs.onnx_matching import Matching, OnnxSide, body_pairs, match_graphs
+from ir_exec.debug.diffs.report import Change, ChangedLayer, NetworkDiff, UnmatchedLayer
 from ir_exec.errors import IRError
 from ir_exec.onnx.editing.sources import OnnxSource
 from ir_exec.onnx.lowering.registry import canonical_domain, shown_domain
-from ir_exec.onnx.reading.listing import attribute_text, operator_name, type_text
+from ir_exec.onnx.reading.listing import attribute_text, operator_name, plain_name, type_text
 from ir_exec.onnx.reading.tensors import array_of
 from ir_exec.types import Array
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ir_exec.errors import IRError
 from ir_exec.onnx.editing.sources import OnnxSource, Span, data_span
 from ir_exec.onnx.lowering.registry import canonical_domain
+from ir_exec.onnx.reading.listing import plain_name
 from ir_exec.onnx.reading.tensors import external_number, external_path
 
 if TYPE_CHECKING:
@@ -25,15 +26,9 @@ __all__ = [
     "is_equal_constant",
     "node_key",
     "operator_of",
-    "plain_name",
 ]
 
 _CHUNK = 2**24
-
-
-def plain_name(name: str | bytes) -> str:
-    """Return a name of a file as text; names that are not UTF-8 are bytes."""
-    return name if isinstance(name, str) else name.decode(errors="backslashreplace")
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,12 +106,24 @@ def is_equal_constant(a: OnnxSource, left: OnnxConstant, b: OnnxSource, right: O
         return False
     if left.tensor is not None and right.tensor is not None:
         spans = _span_of(a, left.tensor), _span_of(b, right.tensor)
-        if None not in spans and _place(a, spans[0]) == _place(b, spans[1]):
-            return True
+        if spans[0] is not None and spans[1] is not None:
+            return _data_location(a, spans[0]) == _data_location(b, spans[1]) or _is_equal_content(
+                a, spans[0], b, spans[1]
+            )
     return digest_of(a, left) == digest_of(b, right)
 
 
-def _place(source: OnnxSource, span: Span | None) -> Hashable:
+def _is_equal_content(a: OnnxSource, left: Span, b: OnnxSource, right: Span) -> bool:
+    try:
+        return left.size == right.size and all(
+            chunk == other_chunk for chunk, other_chunk in zip(_chunks(a, left), _chunks(b, right), strict=True)
+        )
+    except (OSError, ValueError):
+        # A missing file, or one that ends early.
+        return False
+
+
+def _data_location(source: OnnxSource, span: Span | None) -> Hashable:
     path = None if span is None else span.path or source.path
     return None if span is None else (os.path.realpath(path or ""), path is None and id(source), span.start, span.end)
 

@@ -6,11 +6,11 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from ir_exec.debug.diffs.onnx_digests import OnnxConstant, digest_of, plain_name
+from ir_exec.debug.diffs.onnx_digests import OnnxConstant, digest_of
 from ir_exec.onnx.editing.scopes import bodies_of
 from ir_exec.onnx.editing.sources import OnnxSource
 from ir_exec.onnx.lowering.registry import canonical_domain, shown_domain
-from ir_exec.onnx.reading.listing import attribute_text, operator_name, type_text
+from ir_exec.onnx.reading.listing import attribute_text, operator_name, plain_name, type_text
 from ir_exec.printable import printable
 
 __all__ = ["list_onnx"]

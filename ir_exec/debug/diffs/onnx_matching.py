@@ -19,11 +19,11 @@ from ir_exec.debug.diffs.onnx_digests import (
     is_equal_constant,
     node_key,
     operator_of,
-    plain_name,
 )
 from ir_exec.onnx.editing.scopes import bodies_of
 from ir_exec.onnx.editing.sources import OnnxSource
 from ir_exec.onnx.lowering.registry import canonical_domain
+from ir_exec.onnx.reading.listing import plain_name
 from ir_exec.onnx.reading.order import in_order, needed_names
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class OnnxSide:
             for port, name in enumerate(node.input):
                 if name:
                     self.readers[plain_name(name)].append((index, port))
-            for name in self.captured(index):
+            for name in self.list_captured(index):
                 self.readers[name].append((index, -1))
         self.keys = [node_key(self.source, node) for _, node in self.nodes]
 
@@ -85,7 +85,7 @@ class OnnxSide:
         """Return True for an input, a constant or an output of a node."""
         return name in self.producers or name in self.constants or name in self.inputs
 
-    def captured(self, index: int) -> list[str]:
+    def list_captured(self, index: int) -> list[str]:
         """Return the names that the bodies of a node read."""
         node = self.nodes[index][1]
         if not any(True for _ in bodies_of(node)):
@@ -133,14 +133,14 @@ class Matching:
         """Return the value of the second graph for a value of the first; None for an unpaired one."""
         if name in self.values:
             return self.values[name]
-        place = self.a.producers.get(name)
-        if place is None:
+        location = self.a.producers.get(name)
+        if location is None:
             return self.outer.get(name)
-        index = self.nodes.get(place[0])
+        index = self.nodes.get(location[0])
         if index is None:
             return None
         outputs = self.b.nodes[index][1].output
-        return plain_name(outputs[place[1]]) if place[1] < len(outputs) else None
+        return plain_name(outputs[location[1]]) if location[1] < len(outputs) else None
 
     def all_values(self) -> dict[str, str]:
         """Return all paired values, for bodies."""
@@ -187,14 +187,14 @@ def _match_inputs(matching: Matching) -> None:
 def _match_constants(matching: Matching) -> None:
     """Pair constants of equal name and value, then of equal value, then of equal name and dims."""
     a, b = matching.a.constants, matching.b.constants
-    taken = set()
+    used = set()
     for name, constant in a.items():
         other = b.get(name)
         if other is not None and is_equal_constant(matching.a.source, constant, matching.b.source, other):
             matching.values[name] = name
-            taken.add(name)
+            used.add(name)
     left = [name for name in a if name not in matching.values]
-    right = [name for name in b if name not in taken]
+    right = [name for name in b if name not in used]
     by_digest: dict[Hashable, list[str]] = defaultdict(list)
     # Digests read the data, which is not needed if one side has no candidates.
     for name in right if left else ():
@@ -203,24 +203,24 @@ def _match_constants(matching: Matching) -> None:
         candidates = by_digest.get(digest_of(matching.a.source, a[name]), [])
         if candidates:
             matching.values[name] = candidates.pop(0)
-            taken.add(matching.values[name])
+            used.add(matching.values[name])
     for name in left:
-        if name not in matching.values and name in b and name not in taken and form_of(a[name]) == form_of(b[name]):
+        if name not in matching.values and name in b and name not in used and form_of(a[name]) == form_of(b[name]):
             matching.values[name] = name
-            taken.add(name)
+            used.add(name)
 
 
 def _match_constants_of_nodes(matching: Matching) -> bool:
     """Pair the remaining constants that paired nodes read at the same position, and return True if there are any."""
     a, b = matching.a, matching.b
-    taken = set(matching.values.values())
+    used = set(matching.values.values())
     is_changed = False
     for index, other in matching.nodes.items():
         for left, right in zip(a.nodes[index][1].input, b.nodes[other][1].input, strict=False):
             name, partner = plain_name(left), plain_name(right)
-            if name in a.constants and name not in matching.values and partner in b.constants and partner not in taken:
+            if name in a.constants and name not in matching.values and partner in b.constants and partner not in used:
                 matching.values[name] = partner
-                taken.add(partner)
+                used.add(partner)
                 is_changed = True
     return is_changed
 
@@ -230,16 +230,16 @@ class _NodePairing:
         self._matching = matching
         self._a, self._b = matching.a, matching.b
         self._nodes = matching.nodes
-        self._taken: set[int] = set()
+        self._used: set[int] = set()
         self._paired_values: set[str] = set()
 
     def _pair(self, index: int, other: int) -> None:
         self._nodes[index] = other
-        self._taken.add(other)
+        self._used.add(other)
 
     def _open(self) -> tuple[list[int], list[int]]:
         left = [index for index in range(len(self._a.nodes)) if index not in self._nodes]
-        return left, [index for index in range(len(self._b.nodes)) if index not in self._taken]
+        return left, [index for index in range(len(self._b.nodes)) if index not in self._used]
 
     def by_labels(self) -> None:
         """Pair nodes with equal predecessors, then with equal successors."""
@@ -270,14 +270,14 @@ class _NodePairing:
             if not mine or not theirs:
                 continue
             by_name = {_name(self._b, other): other for other in reversed(theirs)}
-            rest = []
+            unnamed = []
             for index in mine:
                 other = by_name.get(_name(self._a, index))
-                if other is not None and other not in self._taken:
+                if other is not None and other not in self._used:
                     self._pair(index, other)
                 else:
-                    rest.append(index)
-            for index, other in zip(rest, [other for other in theirs if other not in self._taken], strict=False):
+                    unnamed.append(index)
+            for index, other in zip(unnamed, [other for other in theirs if other not in self._used], strict=False):
                 self._pair(index, other)
         return len(self._nodes) > count
 
@@ -297,7 +297,7 @@ class _NodePairing:
         return len(self._nodes) > count
 
     def _input_key(self, side: OnnxSide, index: int, is_strict: bool, is_first: bool) -> Hashable | None:
-        if (index in self._nodes) if is_first else (index in self._taken):
+        if (index in self._nodes) if is_first else (index in self._used):
             return None
         node = side.nodes[index][1]
         names = [plain_name(name) for name in node.input]
@@ -308,21 +308,21 @@ class _NodePairing:
 
     def _own(self, name: str) -> str | None:
         """Return a value of the second graph if it is paired."""
-        place = self._b.producers.get(name)
-        if place is not None:
-            return name if place[0] in self._taken else None
+        location = self._b.producers.get(name)
+        if location is not None:
+            return name if location[0] in self._used else None
         if name in self._b.constants or name in self._b.inputs:
             return name if name in self._paired_values else None
         return name
 
     def _reader_key(self, side: OnnxSide, index: int, is_strict: bool, is_first: bool) -> Hashable | None:
-        if (index in self._nodes) if is_first else (index in self._taken):
+        if (index in self._nodes) if is_first else (index in self._used):
             return None
         node = side.nodes[index][1]
         readers: list[tuple[int, int, int]] = []
         for port, name in enumerate(node.output):
             for reader, position in side.readers.get(plain_name(name), ()):
-                other = self._nodes.get(reader) if is_first else reader if reader in self._taken else None
+                other = self._nodes.get(reader) if is_first else reader if reader in self._used else None
                 if other is not None:
                     readers.append((port, other, position))
             if plain_name(name) in side.outputs and len(self._a.outputs) == len(self._b.outputs):
@@ -382,7 +382,7 @@ def _forward_labels(side: OnnxSide, key_of: Callable[[str], str | None]) -> list
     for index in side.order():
         node = side.nodes[index][1]
         sources = [label(plain_name(name)) if name else b"" for name in node.input]
-        captured = sorted(label(name) for name in side.captured(index))
+        captured = sorted(label(name) for name in side.list_captured(index))
         own = hash_parts(side.keys[index], *sources, b"|", *captured)
         by_node[index] = own
         for port, name in enumerate(node.output):

@@ -130,7 +130,7 @@ def _search(prober: Prober, outcome: Outcome, dim: int, node: Node) -> Outcome |
             size = size * 2 if factor > 0 else size // 2
             if not 1 <= size <= _LARGEST:
                 break
-            tried = prober(_with_size(outcome.sizes, dim, size))
+            tried = prober(with_size(outcome.sizes, dim, size))
             if tried.place > outcome.place:
                 return tried
             new = _gap(node, tried.types) if tried.node is node else None
@@ -146,7 +146,7 @@ def _between(prober: Prober, outcome: Outcome, dim: int, node: Node, near: int, 
     """The outcome between two sizes whose gaps have opposite signs."""
     while abs(far - near) > 1:
         middle = (near + far) // 2
-        tried = prober(_with_size(outcome.sizes, dim, middle))
+        tried = prober(with_size(outcome.sizes, dim, middle))
         if tried.place > outcome.place:
             return tried
         gap = _gap(node, tried.types) if tried.node is node else None
@@ -188,10 +188,6 @@ def _double_sizes(sizes: Sizes, group: Sequence[int]) -> Iterator[Sizes]:
     while max(sizes[dim] for dim in group) * factor <= _LARGEST:
         yield tuple([size * factor if dim in group else size for dim, size in enumerate(sizes)])
         factor *= 2
-
-
-def _with_size(sizes: Sizes, dim: int, size: int) -> Sizes:
-    return (*sizes[:dim], size, *sizes[dim + 1 :])
 
 
 def _gap(node: Node, types: Types) -> int | None:

@@ -276,9 +276,6 @@ class Profile(TableRecord):
 
     def __str__(self) -> str:
         """The summary and the slowest layers, as text."""
-        # The renderer needs the models above, so it cannot be imported before them.
-        from ir_exec.debug.profiles.profile_report import render
-
         return "\n".join(render(self))
 
 

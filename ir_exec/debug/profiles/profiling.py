@@ -11,7 +11,7 @@ import gc
 import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from statistics import median
 from time import perf_counter_ns
 from typing import Any, Literal, NamedTuple
@@ -307,6 +307,23 @@ def grouped_by_module(layers: Sequence[LayerProfile]) -> Iterator[GroupProfile]:
             members[".".join(steps[:size])].append(layer)
     for module in sorted(members, key=module_order):
         yield _group(module, members[module])
+
+
+def grouped_by_node(
+    layers: Sequence[LayerProfile], nodes: Container[str]
+) -> Iterator[tuple[GroupProfile, list[LayerProfile]]]:
+    """Yield each node of an ONNX file with its layers, the slowest first; other layers are groups of their own.
+
+    Args:
+        nodes: The names of the nodes.
+    """
+    from ir_exec.onnx.lowering.layer_names import node_of_layer  # imported for ONNX files only
+
+    members: dict[str, list[LayerProfile]] = defaultdict(list)
+    for layer in layers:
+        members[node_of_layer(layer.path, nodes) or layer.path].append(layer)
+    groups = [(_group(name, some), some) for name, some in members.items()]
+    yield from sorted(groups, key=lambda group: -group[0].seconds)
 
 
 def grouped_by_line(layers: Sequence[LayerProfile]) -> Iterator[GroupProfile]:

@@ -1,4 +1,4 @@
-"""Search for a minimal subset of a sequence for which a predicate holds, such as layers for which a command fails."""
+"""Search for a minimal subset of a sequence that still has a property, such as layers for which a command fails."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ir_exec.codes import Code
 from ir_exec.debug.comparison.references.reference import differences
-from ir_exec.debug.reduction.bundling import (
+from ir_exec.debug.reduction.bundle_files import (
     ONNX_DATA,
     ONNX_MODEL,
     TEST_DATA,

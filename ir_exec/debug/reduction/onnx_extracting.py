@@ -16,9 +16,9 @@ from ir_exec.debug.values.entries import Entry, Key, entries_of
 from ir_exec.debug.values.files import Spill, write_npz
 from ir_exec.errors import EvaluationError
 from ir_exec.model import Model
-from ir_exec.onnx.editing.checking import check_edit
+from ir_exec.onnx.editing.checking import check_edit, infer_types
 from ir_exec.onnx.editing.cutting import OnnxPart, cut_between
-from ir_exec.onnx.editing.lowered_types import infer_by_lowering, names_of_port, outputs_by_layer
+from ir_exec.onnx.editing.lowered_types import names_of_port, outputs_by_layer
 from ir_exec.onnx.editing.sources import OnnxSource
 from ir_exec.onnx.editing.storage import ExternalData, write_edited
 from ir_exec.runtime.arguments import Inputs
@@ -96,7 +96,7 @@ def extract_onnx(
         raise EvaluationError(
             "the cut has neither a start nor an end", expected="at least one", code=Code.unknown_input
         )
-    part = cut_between(source.proto, starts, ends, lambda: infer_by_lowering(source, source.proto))
+    part = cut_between(source.proto, starts, ends, lambda: infer_types(source, source.proto))
     check_edit(source, part.proto)
     if model is None or inputs is None:
         return ExtractedOnnx(source, part)

@@ -21,9 +21,8 @@ from ir_exec.errors import EvaluationError, IRError
 from ir_exec.ir.storage import temporary_folder
 from ir_exec.model import Model, ModelPort
 from ir_exec.onnx.editing.attributes import tensor_of
-from ir_exec.onnx.editing.checking import find_errors
+from ir_exec.onnx.editing.checking import find_errors, infer_types
 from ir_exec.onnx.editing.cutting import OnnxPart, PartGraph, make_part
-from ir_exec.onnx.editing.lowered_types import infer_by_lowering
 from ir_exec.onnx.editing.scopes import GraphScope, bodies_of, model_scope, rename_inputs
 from ir_exec.onnx.editing.sources import OnnxSource, data_span
 from ir_exec.onnx.editing.storage import write_edited
@@ -105,7 +104,7 @@ def reduce_onnx(
         proto = source.proto
         names = tuple([declared.name for declared in proto.graph.input])
         part = OnnxPart(proto, names, tuple([declared.name for declared in proto.graph.output]))
-        initial = _State(part, None if inputs is None else dict(inputs))
+        initial = _OnnxState(part, None if inputs is None else dict(inputs))
         reducer = _OnnxReducer(source, command, Path(folder), limit, progress)
         try:
             reducer.reduce(initial)
@@ -141,7 +140,7 @@ def _tensor_bytes(tensor: Any) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class _State:
+class _OnnxState:
     """A failing model with its inputs."""
 
     part: OnnxPart
@@ -182,7 +181,7 @@ def _run(source: OnnxSource, proto: ModelProto, arrays: Mapping[str, Array]) -> 
 class _PartValues:
     """The values of a model as inputs of its parts: from a run, or random ones."""
 
-    def __init__(self, source: OnnxSource, state: _State, scope: GraphScope) -> None:
+    def __init__(self, source: OnnxSource, state: _OnnxState, scope: GraphScope) -> None:
         self.graph = PartGraph(state.part.proto, scope)
         self._source = source
         self._arrays = state.arrays
@@ -215,7 +214,7 @@ class _PartValues:
     def type_text(self, name: str) -> bytes | None:
         """Return the serialized type of a value; None if it is unknown."""
         if not self._types:
-            inferred = infer_by_lowering(self._source, self.graph.proto)
+            inferred = infer_types(self._source, self.graph.proto)
             self._types = {**inferred, **declared_types(self.graph.proto)}
         declared = self._types.get(name)
         return None if declared is None else declared.SerializeToString()
@@ -237,7 +236,7 @@ class _OnnxReducer:
         progress: Callable[[str], None] | None,
     ) -> None:
         self.runs = 0
-        self.best: _State | None = None
+        self.best: _OnnxState | None = None
         self._source = source
         self._command = command
         self._path = folder / "network.onnx"
@@ -245,7 +244,7 @@ class _OnnxReducer:
         self._progress = progress
         self._allowed: frozenset[str] = frozenset()
 
-    def reduce(self, initial: _State) -> None:
+    def reduce(self, initial: _OnnxState) -> None:
         """Reduce `best` to the smallest failing model."""
         self._allowed = self._errors(initial.part.proto)
         self._write(initial)
@@ -265,7 +264,7 @@ class _OnnxReducer:
         except SearchEnded:
             pass
 
-    def _fewest_nodes(self, state: _State) -> None:
+    def _fewest_nodes(self, state: _OnnxState) -> None:
         with closing(_PartValues(self._source, state, model_scope(state.part.proto))) as values:
             nodes = [node for node in values.graph.own_nodes if node.op_type != "Constant"]
             self._minimize(nodes, lambda subset: self._holds(values, lambda: self._part_of(values, subset)))
@@ -290,9 +289,9 @@ class _OnnxReducer:
         return make_part(graph, nodes, ends, folded=folded, infer=self._inference(graph.proto))
 
     def _inference(self, proto: ModelProto) -> Callable[[], Mapping[str, Any]]:
-        return lambda: infer_by_lowering(self._source, proto)
+        return lambda: infer_types(self._source, proto)
 
-    def _fewest_outputs(self, state: _State) -> None:
+    def _fewest_outputs(self, state: _OnnxState) -> None:
         with closing(_PartValues(self._source, state, model_scope(state.part.proto))) as values:
             graph = values.graph
             outputs = [name for name in graph.scope.output_names if name in graph.producers]
@@ -303,7 +302,7 @@ class _OnnxReducer:
             if len(outputs) > 1:
                 self._minimize(outputs, lambda retained: self._holds(values, lambda: part(retained)))
 
-    def _try_bypasses(self, state: _State) -> None:
+    def _try_bypasses(self, state: _OnnxState) -> None:
         """Try to replace the output of each node by one of its inputs of the same type."""
         with closing(_PartValues(self._source, state, model_scope(state.part.proto))) as values:
             for node in reversed(list(state.part.proto.graph.node)):
@@ -332,7 +331,7 @@ class _OnnxReducer:
             raise EvaluationError("no output remains", code=Code.bad_value)
         return make_part(graph, graph.needed_nodes(ends), ends, infer=self._inference(proto))
 
-    def _try_bodies(self, state: _State) -> None:
+    def _try_bodies(self, state: _OnnxState) -> None:
         """Try bodies as models, with the inputs of their first iterations."""
         scope = model_scope(state.part.proto)
         for node in scope.nodes:
@@ -342,7 +341,7 @@ class _OnnxReducer:
                     if nodes and self._holds(values, partial(self._part_of, values, nodes)):
                         return
 
-    def _smaller_constants(self, state: _State) -> None:
+    def _smaller_constants(self, state: _OnnxState) -> None:
         with closing(_PartValues(self._source, state, model_scope(state.part.proto))) as values:
             graph = values.graph
             outputs = [name for name in graph.scope.output_names if name in graph.producers]
@@ -368,7 +367,7 @@ class _OnnxReducer:
                 raise SearchEnded
             if self._errors(part.proto) - self._allowed:
                 return False
-            state = _State(part, arrays)
+            state = _OnnxState(part, arrays)
             self._write(state)
         except IRError as error:
             if error.code == Code.unwritable:
@@ -382,7 +381,7 @@ class _OnnxReducer:
     def _errors(self, proto: ModelProto) -> frozenset[str]:
         return frozenset(finding.code for finding in find_errors(self._source, proto))
 
-    def _write(self, state: _State) -> None:
+    def _write(self, state: _OnnxState) -> None:
         """Write the files of a model, replacing those of the previous one."""
         for previous in self._path.parent.glob("network.*"):
             previous.unlink()
@@ -390,7 +389,7 @@ class _OnnxReducer:
         if state.arrays is not None:
             write_npz(inputs_path(self._path), state.arrays)
 
-    def _fails(self, state: _State) -> bool:
+    def _fails(self, state: _OnnxState) -> bool:
         """Return True if the command fails on the last written model."""
         self.runs += 1
         fails = self._command.fails_on(os.fspath(self._path))

@@ -167,7 +167,7 @@ def _find_base(module: str, by_name: Mapping[str, TensorSource]) -> TensorSource
             return by_name[f"{module}{suffix}"]
     words = split_name(module.replace("lora_unet_", "").replace("lora_te_", ""))
     for name, source in by_name.items():
-        *path, leaf = split_name(name)
+        *path, leaf = split_name(name.replace(".base_layer.", "."))
         length = min(len(path), len(words))
         if (
             leaf == "weight"

@@ -81,6 +81,19 @@ class ChainRows:
                 steps = self._apply(node, steps, start, stop)
         return np.abs(steps).reshape(stop - start, *self.shape[1:])
 
+    def read_level_steps(self, start: int, stop: int) -> tuple[Array, tuple[int, ...]]:
+        """Return the distances to a neighboring level as they broadcast to a shape, and the shape.
+
+        The elements in this shape are those of the weight, in the same order.
+        """
+        constant = self.chain.scale
+        is_simple = self.has_rows and self.chain.table is None and self.chain.element_type.is_integer
+        if not is_simple or constant is None or canonical(self.chain.scaled_value.node.type) == "Transpose":
+            return self.read_steps(start, stop), (stop - start, *self.shape[1:])
+        scaled = self.chain.scaled_value
+        shape = scaled.declared.shape.static if scaled.declared.shape.is_static else self.chain.stored_shape
+        return np.abs(self._read_part(constant, start, stop)), (stop - start, *shape[1:])
+
     def mask_ends(self, start: int, stop: int) -> Array:
         """Return True for elements at the first or last level."""
         if not self.has_rows:
@@ -93,6 +106,15 @@ class ChainRows:
             numbers = convert(codes, ElementType.f32)
             low, high = range_of_type(self.chain.element_type)
         return np.asarray((numbers <= low) | (numbers >= high)).reshape(stop - start, *self.shape[1:])
+
+    def release(self) -> None:
+        """Release computed numbers, and the pages of the file with the codes."""
+        for name in ("_all_numbers", "_all_steps", "_all_ends"):
+            self.__dict__.pop(name, None)
+        constant = self.chain.constant
+        view = self._weights.read(ElementType.u8, (constant.size,), constant.offset, constant.size)
+        if self._weights.maps(view):
+            self._weights.forget(view)
 
     def _codes(self, start: int, stop: int) -> Array:
         return self._read_constant(self.chain.constant, start, stop)

@@ -11,33 +11,13 @@ import numpy as np
 
 from ir_exec.debug.weights.model_weights import ModelWeight
 from ir_exec.debug.weights.readers.tensors import count_rows
+from ir_exec.debug.weights.tolerances import find_differences
 from ir_exec.types import Array
 
-__all__ = ["PLAIN", "Relation", "ValueComparison", "compare_values", "expected_values", "tolerance_of"]
+__all__ = ["PLAIN", "Relation", "ValueComparison", "compare_values", "expected_values"]
 
-_CHUNK = 2**21
+_CHUNK = 2**18
 """Elements that are compared at a time."""
-
-_ROUNDING: dict[str, tuple[float, float]] = {
-    "f64": (2.0**-21, 1e-30),
-    "f32": (2.0**-21, 1e-30),
-    "f16": (2.0**-11 * 1.01, 2.0**-25 * 1.01),
-    # Some converters truncate to bf16.
-    "bf16": (2.0**-8 * 1.01, 1e-37),
-    "f8e4m3": (2.0**-4 * 1.01, 2.0**-10 * 1.01),
-    "f8e5m2": (2.0**-3 * 1.01, 2.0**-17 * 1.01),
-}
-"""The relative error that rounding to a type causes, and the absolute one of its least numbers."""
-
-_COMPUTED = (2.0**-16, 1e-6)
-"""The relative error of a value that an exporter computed in f32, and the one relative to the size of the weight."""
-
-_F16_MAX = 65504.0
-_LEAST_F16 = 2.0**-24
-_HALF_STEP = 0.5
-_STEP = 1.0
-_SCALE_ERROR = 2.0**-9
-"""The relative error of a quantized value whose scale is rounded to f16, or which was a 16-bit float before."""
 
 _LOST = 0.5
 _NEGLIGIBLE = 1e-6
@@ -86,7 +66,7 @@ class ValueComparison:
         sums: The sums of x and y.
         noise: The sum of the squared differences.
         not_finite: The number of NaN or infinite elements of the weight, where the tensor has none.
-        range: The least and the greatest element of the weight, and those of the tensor.
+        range: The least and the greatest element of the weight.
         factors: The factors of rows or columns of a scaled weight.
     """
 
@@ -102,9 +82,7 @@ class ValueComparison:
     sums: tuple[float, float] = (0.0, 0.0)
     noise: float = 0.0
     not_finite: int = 0
-    tensor_not_finite: int = 0
     range: tuple[float, float] = (np.inf, -np.inf)
-    tensor_range: tuple[float, float] = (np.inf, -np.inf)
     factors: Array | None = None
 
     @property
@@ -172,10 +150,11 @@ def compare_values(
         start, stop = first * outputs, last * outputs
         x = weight.read(first, last).reshape(stop - start, width)
         y = read_tensor(first, last).reshape(stop - start, width)
-        if x.dtype == y.dtype and relation.is_exact and np.array_equal(x, y):
-            _add_sums(comparison, x, x, start, stop)
-            continue
         _add_sums(comparison, x, y, start, stop)
+        if relation.is_exact and np.array_equal(x, y):
+            comparison.products[:, start:stop] = np.einsum("ij,ij->i", x, x)
+            continue
+        original = y
         with np.errstate(all="ignore"):
             if relation.form == "scaled rows":
                 if relation.factors is None:
@@ -189,22 +168,16 @@ def compare_values(
             else:
                 y = expected_values(relation, y)
             error = np.abs(x - y)
-            tight, loose = tolerance_of(weight, tensor_format, y, first, last, is_computed or not relation.is_exact)
-            # NaN and infinities that both have are no differences.
-            is_far = ~(error <= tight) & ~((x == y) | (np.isnan(x) & np.isnan(y)))
-            is_beyond = is_far & ~(error <= loose)
-            if weight.rows is not None and is_beyond.any():
-                ends = weight.rows.mask_ends(first, last).reshape(x.shape)
-                is_clipped = ends & (np.abs(y) > np.abs(x)) & (x * y >= 0)
-                comparison.clipped += int(np.count_nonzero(is_clipped & is_beyond))
-                is_beyond &= ~is_clipped
-                is_far &= ~is_clipped
-        comparison.noise += float(np.nansum(np.square(error, dtype=np.float64)))
+            comparison.noise += _add_products(comparison, x, original, error, (start, stop), is_exact=relation.is_exact)
+            far, beyond, clipped = find_differences(
+                weight, tensor_format, (x, y, error), (first, last), is_computed=is_computed or not relation.is_exact
+            )
+        comparison.clipped += clipped
         for mask, by_rows, columns, positions in (
-            (is_far, comparison.by_row, by_column, tight_positions),
-            (is_beyond, loose_rows, loose_columns, loose_positions),
+            (far, comparison.by_row, by_column, tight_positions),
+            (beyond, loose_rows, loose_columns, loose_positions),
         ):
-            if mask.any():
+            if mask is not None:
                 by_rows[start:stop] += mask.sum(axis=1)
                 if columns is not None:
                     columns += mask.sum(axis=0)
@@ -255,57 +228,26 @@ def _column_factors(weight: ModelWeight, read_tensor: Reader) -> Array:
 
 def _add_sums(comparison: ValueComparison, x: Array, y: Array, start: int, stop: int) -> None:
     with np.errstate(all="ignore"):
-        comparison.products[0, start:stop] = np.einsum("ij,ij->i", x, x)
-        comparison.products[1, start:stop] = np.einsum("ij,ij->i", x, y)
-        comparison.products[2, start:stop] = np.einsum("ij,ij->i", y, y)
-        x_sum, y_sum = float(x.sum(dtype=np.float64)), float(y.sum(dtype=np.float64))
+        x_sum, y_sum = float(x.sum(axis=1).sum(dtype=np.float64)), float(y.sum(axis=1).sum(dtype=np.float64))
+        low, high = float(x.min()), float(x.max())
     comparison.sums = comparison.sums[0] + x_sum, comparison.sums[1] + y_sum
     if not np.isfinite(x_sum) or not np.isfinite(y_sum):
         x_bad, y_bad = ~np.isfinite(x), ~np.isfinite(y)
         comparison.not_finite += int(np.count_nonzero(x_bad & ~y_bad))
-        comparison.tensor_not_finite += int(np.count_nonzero(y_bad))
-    low, high = (float(np.nanmin(x)), float(np.nanmax(x))) if not np.isnan(x).all() else (np.nan, np.nan)
     comparison.range = min(comparison.range[0], low), max(comparison.range[1], high)
-    if x is not y:
-        low, high = (float(np.nanmin(y)), float(np.nanmax(y))) if not np.isnan(y).all() else (np.nan, np.nan)
-    comparison.tensor_range = min(comparison.tensor_range[0], low), max(comparison.tensor_range[1], high)
 
 
-def tolerance_of(
-    weight: ModelWeight, tensor_format: str, y: Array, start: int, stop: int, is_computed: bool = False
-) -> tuple[Array, Array]:
-    """The error of each element that the format of the weight causes, and that of both formats.
-
-    Quantized weights are within half a step, and within a step if scales were chosen after rounding.
-    """
-    size = np.abs(y)
-    if weight.rows is not None:
-        steps = weight.rows.read_steps(start, stop).reshape(y.shape)
-        # Scales are rounded to f16, and the least of them more coarsely, or to 0.
-        least = np.float32(_LEAST_F16)
-        of_scale = size * (np.float32(_SCALE_ERROR) + np.where(steps > least, least / np.maximum(steps, least), 0))
-        of_scale += np.where(steps > least, 0, 16 * least)
-        return _HALF_STEP * steps + of_scale, _STEP * 1.001 * steps + 2 * of_scale + _of_tensor(tensor_format, y)
-    relative, absolute = _ROUNDING.get(weight.format, _ROUNDING["f32"])
-    tight = size * np.float32(relative) + np.float32(absolute)
-    if is_computed:
-        computed, of_size = _COMPUTED
-        # A number that is computed in another way may be rounded to the next one.
-        tight = 2 * tight + size * np.float32(computed) + np.float32(of_size) * np.float32(np.sqrt(np.square(y).mean()))
-    if weight.format == "f16":
-        tight = np.where(size > _F16_MAX, np.float32(np.inf), tight)
-    return tight, tight + _of_tensor(tensor_format, y)
-
-
-def _of_tensor(tensor_format: str, y: Array) -> Array:
-    """The error of elements of the checkpoint, which may be less precise than the model."""
-    if tensor_format in _ROUNDING:
-        relative, absolute = _ROUNDING[tensor_format]
-        return np.asarray(np.abs(y) * np.float32(relative) + np.float32(absolute))
-    bits = next((int(letter) for letter in tensor_format if letter.isdigit()), 0)
-    if not bits or y.shape[-1] % 32:
-        return np.zeros((), np.float32)
-    # A step of a block of 32 elements of a quantized tensor.
-    largest = np.abs(y).reshape(*y.shape[:-1], -1, 32).max(axis=-1, keepdims=True)
-    steps = np.broadcast_to(largest / (2 ** (bits - 1)), (*largest.shape[:-1], 32)).reshape(y.shape)
-    return np.asarray(steps)
+def _add_products(
+    comparison: ValueComparison, x: Array, y: Array, error: Array, rows: tuple[int, int], *, is_exact: bool
+) -> float:
+    """Add the products of rows, and return the sum of the squared differences."""
+    start, stop = rows
+    products = comparison.products
+    noise = np.einsum("ij,ij->i", error, error)
+    products[0, start:stop] = np.einsum("ij,ij->i", x, x)
+    products[2, start:stop] = np.einsum("ij,ij->i", y, y)
+    if is_exact:
+        products[1, start:stop] = (products[0, start:stop] + products[2, start:stop] - noise) / 2
+    else:
+        products[1, start:stop] = np.einsum("ij,ij->i", x, y)
+    return float(np.nansum(noise, dtype=np.float64))

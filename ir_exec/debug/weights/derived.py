@@ -132,7 +132,7 @@ def _relative_positions(name: str, table: CheckpointTensor) -> Iterator[TensorSo
 
 
 def multiply_vectors(
-    name: str, tensors: Mapping[str, CheckpointTensor], scale: TensorSource, shift: CheckpointTensor | None
+    name: str, tensors: Mapping[str, CheckpointTensor], scale: TensorSource, shift: TensorSource | None
 ) -> TensorSource | None:
     """The bias of a layer whose outputs are multiplied, plus the shift of a batch normalization."""
     bias = tensors.get(name)
@@ -140,8 +140,8 @@ def multiply_vectors(
         return None
     product = _read(bias).reshape(-1) * _read(scale.tensor).reshape(-1)
     if shift is not None:
-        product = product + _read(shift).reshape(-1)
-    names = (name, *scale.names)
+        product = product + _read(shift.tensor).reshape(-1)
+    names = tuple(dict.fromkeys((name, *scale.names, *(() if shift is None else shift.names))))
     return TensorSource(
         MemoryTensor(name, product.astype(np.float32)), names, scale.transformation or f"scaled by {scale.name}"
     )

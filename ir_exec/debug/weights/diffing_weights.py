@@ -9,6 +9,8 @@ from dataclasses import replace
 from statistics import median
 from typing import Any, get_args
 
+import numpy as np
+
 from ir_exec.debug.diffs.listing import opened
 from ir_exec.debug.weights.adapters import find_adapters, merge_adapters
 from ir_exec.debug.weights.checkpoint_files import find_adapter, is_checkpoint, open_checkpoint
@@ -33,6 +35,11 @@ _LEAST_ELEMENTS = 16
 """Minimum elements of a constant that counts as a weight if it is like no tensor."""
 
 _MOST_SETTINGS = 2**24
+
+_MOST_SAMPLES = 4096
+
+_EMBEDDINGS = ("embed", "shared", "wte", "token")
+"""Words in the names of tables of tokens."""
 
 _RANKS = {category: rank for rank, category in enumerate(get_args(FaultCategory))}
 
@@ -191,8 +198,10 @@ class _Account:
                 self.index.learn_prefix(named, match.sources[0].name)
 
     def _is_weight(self, weight: ModelWeight) -> bool:
-        """Return True for weights of the checkpoint, and for constants as large as weights."""
-        return self.matches.get(weight) is not None or weight.elements >= _LEAST_ELEMENTS
+        """Return True for weights of the checkpoint, and for constants that are as large as weights and no masks."""
+        if self.matches.get(weight) is not None:
+            return True
+        return weight.elements >= _LEAST_ELEMENTS and not _is_mask(weight)
 
     def _account_for(self, weight: ModelWeight) -> AccountedWeight:
         match = self.matches.get(weight)
@@ -280,6 +289,9 @@ class _Account:
             tensors = [
                 name for name, size in self.matcher.sizes.items() if size == weight.elements and name not in used
             ]
+            if any(canonical(reader.type) == "Gather" for reader in weight.readers):
+                # The table of tokens may be tied to a head that the model does not have.
+                tensors = [name for name in tensors if any(word in name for word in _EMBEDDINGS)]
             if len(same_size) == len(tensors) == 1:
                 self.matches[weight] = self.matcher.compare_named(weight, tensors[0])
 
@@ -327,6 +339,12 @@ class _Account:
         self.faults.append(
             fault_of(match.weight, category, message, tensors=tuple(names), different=match.comparison.different)
         )
+
+
+def _is_mask(weight: ModelWeight) -> bool:
+    """Return True for a constant of at most two numbers, which an exporter computed."""
+    positions = np.linspace(0, weight.elements - 1, min(weight.elements, _MOST_SAMPLES)).astype(np.int64)
+    return len(np.unique(weight.gather(positions))) <= 2
 
 
 def _count_layers(path: str) -> int | None:

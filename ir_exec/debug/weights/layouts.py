@@ -117,7 +117,9 @@ def read_in_layout(
     if layout.permuted_shape[0] == rows and isinstance(tensor, MappedTensor) and not tensor.is_column_major:
         # Only the needed part is converted to f32.
         stored = tensor.weights.read(tensor.element_type, layout.shape, tensor.offset, tensor.size)
-        return convert(np.ascontiguousarray(stored.transpose(layout.axes)[start:stop]), ElementType.f32).reshape(shape)
+        part = np.ascontiguousarray(stored.transpose(layout.axes)[start:stop])
+        with np.errstate(all="ignore"):
+            return convert(part, ElementType.f32).reshape(shape)
     everything = tensor.read(0, count_rows(tensor.shape)).reshape(layout.shape).transpose(layout.axes)
     if layout.permuted_shape[0] == rows:
         return np.asarray(everything[start:stop]).reshape(shape)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
@@ -14,8 +15,9 @@ from ir_exec.debug.weights.derived import TensorSource, multiply_vectors
 from ir_exec.debug.weights.layouts import Layout, find_layouts, read_in_layout, squeeze_shape
 from ir_exec.debug.weights.model_weights import ModelWeight
 from ir_exec.debug.weights.names import NamedTensors, NameIndex
-from ir_exec.debug.weights.readers.tensors import MemoryTensor
+from ir_exec.debug.weights.readers.tensors import MemoryTensor, release_memory
 from ir_exec.debug.weights.sampling import Samples, fit_relation, least_similarity, sample_grid
+from ir_exec.tuning.machine import available_cores
 from ir_exec.types import Array
 
 __all__ = ["Matcher", "WeightMatch"]
@@ -124,26 +126,31 @@ class Matcher:
         for weight in weights:
             groups.setdefault((weight.shape, weight.output_axes), []).append(weight)
         matches: dict[ModelWeight, WeightMatch | None] = {}
-        for members in groups.values():
-            grid = sample_grid(members[0].matrix_shape)
-            for start in range(0, len(members), _CHUNK):
-                chunk = members[start : start + _CHUNK]
-                candidates = self._find_candidates(chunk, grid)
-                for weight, members_of in zip(chunk, candidates, strict=True):
-                    self._progress(weight.name)
-                    matches[weight] = self._select(weight, members_of)
+        with ThreadPoolExecutor(available_cores(), "ir-exec-weights") as threads:
+            for members in groups.values():
+                grid = sample_grid(members[0].matrix_shape)
+                for start in range(0, len(members), _CHUNK):
+                    chunk = members[start : start + _CHUNK]
+                    selected = threads.map(self._select, chunk, self._find_candidates(chunk, grid))
+                    for weight, match in zip(chunk, selected, strict=True):
+                        self._progress(weight.name)
+                        matches[weight] = match
         return matches
 
     def match_scaled_biases(self, matches: dict[ModelWeight, WeightMatch | None]) -> None:
         """Find the biases of layers whose outputs are multiplied by another tensor, such as that of a normalization."""
         tensors = {name: source.tensor for name, source in self.by_name.items()}
-        shifts = {source.tensor.name: source.tensor for source in self.sources if len(source.names) == _SHIFT_NAMES}
+        shifts = {
+            (source.tensor.name, source.transformation): source
+            for source in self.sources
+            if len(source.names) == _SHIFT_NAMES
+        }
         products: list[TensorSource] = []
         for match in matches.values():
             if match is None or match.relation.form != "scaled rows" or len(match.sources) < 2:
                 continue
             name, scale = match.sources[0].name.rpartition(".")[0], match.sources[1]
-            for shift in {None: None, scale.tensor.name: shifts.get(scale.tensor.name)}.values():
+            for shift in {None, shifts.get((scale.tensor.name, scale.transformation))}:
                 product = multiply_vectors(f"{name}.bias", tensors, scale, shift)
                 if product is not None:
                     products.append(product)
@@ -179,6 +186,8 @@ class Matcher:
         """Compare a weight with a tensor completely."""
         read = partial(read_in_layout, source.tensor, layout, weight.shape)
         comparison = compare_values(weight, read, source.tensor.format, relation, is_computed=source.is_computed)
+        for stored in (weight, source.tensor):
+            release_memory(stored)
         return WeightMatch(
             weight,
             (source,),

@@ -35,11 +35,13 @@ class WeightReader(NamedTuple):
         path: The path of the layer.
         type: The type of the layer.
         is_transposed: For products, True if the weight is read as [outputs, inputs]; None for all other layers.
+        module: The path of the module that the layer was exported from; None if the file does not declare it.
     """
 
     path: str
     type: str
     is_transposed: bool | None = None
+    module: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +92,8 @@ class ModelWeight:
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """The names of the constant, then the names of its readers."""
-        return tuple(dict.fromkeys((self.name, *self.names, *(reader.path for reader in self.readers))))
+        modules = [f"{reader.module}/{reader.type}::" for reader in self.readers if reader.module]
+        return tuple(dict.fromkeys((self.name, *self.names, *(reader.path for reader in self.readers), *modules)))
 
     def read(self, start: int, stop: int) -> Array:
         """Return rows along the first axis as f32; a scalar has one row."""
@@ -98,6 +101,13 @@ class ModelWeight:
             return self.plain.read(start, stop)
         assert self.rows is not None, "a weight is plain or compressed"
         return self.rows.read(start, stop)
+
+    def release(self) -> None:
+        """Release the memory of numbers that were read."""
+        if self.plain is not None:
+            self.plain.release()
+        elif self.rows is not None:
+            self.rows.release()
 
     def gather(self, positions: Array) -> Array:
         """Return the elements at flat positions as f32."""
@@ -220,4 +230,5 @@ def _read_by(
             # The second factor of a product is a weight [outputs, inputs] if it is read transposed.
             transposed = bool(vars(node.op)["transpose_b"]) if position == 1 else not vars(node.op)["transpose_a"]
             transposed ^= is_turned
-        yield WeightReader(prefix + node.name, node.type, transposed)
+        module = None if node.source is None else node.source.module
+        yield WeightReader(prefix + node.name, node.type, transposed, module)

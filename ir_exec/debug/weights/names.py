@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from ir_exec.debug.comparison.pairing.structure import is_generated
+
 __all__ = ["NameIndex", "NamedTensors", "generalize_name", "split_name"]
 
 _SEPARATORS = re.compile(r"[./:#\\\s]+")
@@ -83,6 +85,8 @@ class NameIndex:
         """
         best: NamedTensors | None = None
         for label in labels:
+            if is_generated(label):
+                continue
             named = self._find(label, sizes, size)
             if named is not None and (
                 best is None or (named.is_complete, len(named.words)) > (best.is_complete, len(best.words))

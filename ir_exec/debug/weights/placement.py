@@ -9,6 +9,7 @@ from math import prod
 
 import numpy as np
 
+from ir_exec.debug.comparison.pairing.structure import is_generated
 from ir_exec.debug.weights.comparing_values import Relation
 from ir_exec.debug.weights.layouts import read_flat, squeeze_shape
 from ir_exec.debug.weights.matching import Matcher, WeightMatch
@@ -21,6 +22,9 @@ from ir_exec.ops.base.registry import canonical
 __all__ = ["equal_tensors", "fault_of", "find_misplaced"]
 
 _CHUNK = 2**22
+_LEAST_LAYERS = 3
+"""Minimum number of layers that show which names belong together."""
+
 _SIGN = 0.02
 """Maximum difference of a factor from -1 for a wrong sign."""
 
@@ -68,11 +72,20 @@ def equal_tensors(a: CheckpointTensor, b: CheckpointTensor) -> bool:
 def _find_other_tensors(explained: Mapping[ModelWeight, WeightMatch], matcher: Matcher) -> Iterator[WeightFault]:
     """Weights with the numbers of another tensor than their names state."""
     wrong: dict[ModelWeight, str] = {}
-    for weight, match in explained.items():
-        if len(match.sources) != 1 or match.sources[0].is_computed or _is_part(match):
-            continue
+    single = {
+        weight: match
+        for weight, match in explained.items()
+        if len(match.sources) == 1 and not match.sources[0].is_computed and not _is_part(match)
+    }
+    unnamed = {weight: match for weight, match in single.items() if matcher.find_expected(weight) is None}
+    usual = _learn_names(unnamed, matcher)
+    for weight, match in single.items():
         named = matcher.find_expected(weight)
         actual = match.sources[0]
+        if weight in usual and usual[weight] != actual.name:
+            if not equal_tensors(actual.tensor, matcher.by_name[usual[weight]].tensor):
+                wrong[weight] = usual[weight]
+            continue
         is_certain = named is not None and named.is_complete and named.is_parameter
         if named is not None and is_certain and actual.name not in named.tensors:
             others = [matcher.by_name[name] for name in sorted(named.tensors)]
@@ -101,6 +114,28 @@ def _find_other_tensors(explained: Mapping[ModelWeight, WeightMatch], matcher: M
         yield from _describe_swaps(numbers, members, wrong, explained)
 
 
+def _learn_names(unnamed: Mapping[ModelWeight, WeightMatch], matcher: Matcher) -> dict[ModelWeight, str]:
+    """The tensors that weights should be if their layers have other names than the tensors, as in GGUF.
+
+    The layers of a model show the tensor of a name: `layers.#.self_attn.q_proj` is `blk.#.attn_q.weight` in most.
+    """
+    pairs: dict[str, Counter[str]] = {}
+    for weight, match in unnamed.items():
+        pairs.setdefault(generalize_name(weight.name), Counter())[generalize_name(match.sources[0].name)] += 1
+    expected: dict[ModelWeight, str] = {}
+    for weight in unnamed:
+        counts = pairs[generalize_name(weight.name)]
+        template, count = counts.most_common(1)[0]
+        if count < _LEAST_LAYERS or count * 3 < 2 * counts.total() or is_generated(weight.name):
+            continue
+        name = template
+        for number in re.findall(r"\d+", weight.name):
+            name = name.replace("#", number, 1)
+        if name in matcher.by_name:
+            expected[weight] = name
+    return expected
+
+
 def _is_part(match: WeightMatch) -> bool:
     """Return True for some rows of a tensor, such as positions."""
     return match.weight.elements != prod(match.sources[0].tensor.shape)
@@ -114,6 +149,7 @@ def _describe_swaps(
 ) -> Iterator[WeightFault]:
     """One fault for two layers with all their weights, and else one for each pair."""
     pairs: dict[frozenset[str], ModelWeight] = {}
+    holders = {explained[weight].sources[0].name: weight for weight in members}
     for weight in members:
         pairs.setdefault(frozenset((wrong[weight], explained[weight].sources[0].name)), weight)
     size = sum(weight.size for weight in members)
@@ -129,7 +165,8 @@ def _describe_swaps(
         return
     for weight in pairs.values():
         actual_name = explained[weight].sources[0].name
-        message = f"swapped with the other one: the values are those of {actual_name}, expected {wrong[weight]}"
+        partner = holders[wrong[weight]].name
+        message = f"swapped with {partner}: the values are those of {actual_name}, expected {wrong[weight]}"
         yield fault_of(weight, "swapped", message, tensors=(wrong[weight],), actual_tensors=(actual_name,))
 
 

@@ -10,13 +10,15 @@ from ir_exec.check.check import run_check
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, ReportFault
 from ir_exec.model import Loaded
+from ir_exec.onnx.editing.lowered_types import infer_by_lowering
 from ir_exec.onnx.editing.sources import OnnxSource
+from ir_exec.onnx.editing.types import infer_declarations
 from ir_exec.onnx.reading.files import read_message
 
 if TYPE_CHECKING:
-    from onnx import ModelProto
+    from onnx import ModelProto, TypeProto
 
-__all__ = ["check_edit", "find_errors"]
+__all__ = ["check_edit", "find_errors", "infer_types"]
 
 _NOT_OF_EDITS = {str(code) for code in (Code.unsupported, Code.operator_not_implemented, Code.internal_error)}
 """Errors of ir_exec, not of the file: ONNX may have an operator that IR cannot express."""
@@ -56,3 +58,9 @@ def check_edit(source: OnnxSource, proto: ModelProto) -> bool:
                 location=finding.location,
             )
     return False
+
+
+def infer_types(source: OnnxSource, proto: ModelProto) -> dict[str, TypeProto]:
+    """Return the types of values by name, as inferred by ONNX for a valid model, by IR otherwise and in bodies."""
+    types = infer_by_lowering(source, proto)
+    return types if find_errors(source, proto) else types | infer_declarations(proto)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, GraphError, UnsupportedError
 from ir_exec.onnx.editing.scopes import GraphScope, ScopeFinder, bodies_of
-from ir_exec.onnx.editing.types import declared_types
+from ir_exec.onnx.editing.types import declared_types, type_of_tensor
 from ir_exec.onnx.lowering.registry import canonical_domain
 from ir_exec.onnx.reading.order import needed_names
 
@@ -244,6 +244,11 @@ def make_part(
     if scope.outer is not None:
         body.name = scope.content.name or body.name
     body.node.extend(selected)
+    for node in body.node:
+        # A node with several outputs may compute a start, too, which now is an input.
+        for position, name in enumerate(node.output):
+            if name in starts or name in folded:
+                node.output[position] = scope.unused_name(f"{name}_not_read")
     tensor_names = [name for name in tensors if name in read and name not in inputs]
     tensor_names += [name for name in outputs if name in tensors and name not in read]
     _copy_tensors(body, [tensors[name] for name in tensor_names if name not in folded], graph)
@@ -288,6 +293,11 @@ class _Types:
         self._graph = graph
         self._infer = infer
         self._declared = dict(declared_types(graph.proto))
+        self._declared |= {name: type_of_tensor(tensor) for name, tensor in graph.initializers()}
+        for node in graph.nodes:
+            tensors = [attribute.t for attribute in node.attribute if attribute.HasField("t")]
+            if node.op_type == "Constant" and tensors:
+                self._declared.setdefault(node.output[0], type_of_tensor(tensors[0]))
         if graph.scope.outer is not None:
             content = graph.scope.content
             for declared in (*content.value_info, *content.output, *content.input):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
@@ -22,6 +23,7 @@ from ir_exec.onnx.editing.checking import check_edit
 from ir_exec.onnx.editing.lowered_types import infer_by_lowering
 from ir_exec.onnx.editing.scopes import GraphScope, ScopeFinder
 from ir_exec.onnx.editing.sources import OnnxSource
+from ir_exec.onnx.editing.storage import write_edited
 from ir_exec.onnx.editing.types import (
     Dims,
     affected_declarations,
@@ -61,12 +63,12 @@ class NodeText(NamedTuple):
 
 
 class OnnxEditor:
-    """Edits an ONNX model; `proto()` returns the edited message, and the source is unchanged.
+    """Edits an ONNX model that stays ONNX: everything without an edit keeps its bytes.
 
     ```python
-    editor = OnnxEditor(OnnxSource("model.onnx"))
+    editor = OnnxEditor("model.onnx")
     editor.rename("input.1", "image").insert("logits", NodeText("Softmax", attributes={"axis": 1}))
-    write_edited(editor.source, editor.proto(), "edited.onnx")
+    editor.save("edited.onnx")
     ```
 
     Nodes are named by their names or outputs, values by their names, by nodes with one output, or `node:1`; in the body
@@ -74,10 +76,13 @@ class OnnxEditor:
 
     Methods raise EvaluationError (IR705) for names that do not exist, GraphError for edits that are impossible for a
     node, InvalidAttributeError for unknown attributes and values, and UnsupportedError for unknown operators.
+
+    Args:
+        source: A path, the content of a file, or an opened file.
     """
 
-    def __init__(self, source: OnnxSource) -> None:
-        self.source = source
+    def __init__(self, source: OnnxSource | str | os.PathLike[str] | bytes) -> None:
+        self.source = source = source if isinstance(source, OnnxSource) else OnnxSource(source)
         self._proto = type(source.proto)()
         self._proto.CopyFrom(source.proto)
         self._finder = ScopeFinder(self._proto)
@@ -105,15 +110,31 @@ class OnnxEditor:
         if names:
             inferred = infer_declarations(without_types) if is_valid else infer_by_lowering(self.source, without_types)
             update_declarations(self._proto, names, inferred, are_reshaped=self._are_reshaped)
+            self._finder = ScopeFinder(self._proto)
         self._changed, self._are_reshaped = set(), False
         return self._proto
+
+    def save(self, path: str | os.PathLike[str], *, external_data: Literal["in", "out"] | None = None) -> list[str]:
+        """Write the edited model. Files with external data are copied if it is written to another folder.
+
+        Args:
+            external_data: Move tensors into the file, or to a file next to it.
+
+        Returns:
+            The paths of the written files.
+
+        Raises:
+            GraphError: As for `proto`.
+            IRError: IR009 for files that cannot be written; then nothing is written.
+        """
+        return write_edited(self.source, self.proto(), path, external_data=external_data)
 
     def rename(self, old: str, new: str) -> Self:
         """Rename the values and the nodes with this name; in a body, `new` is the name without the path."""
         scope, old = self._finder.find(old)
         if not new:
             raise GraphError("the new name is empty", expected="a name")
-        nodes = [node for node in scope.nodes if node.name == old]
+        nodes = scope.with_name(old)
         is_value = scope.has_value(old)
         if not is_value and not nodes:
             old, is_value = scope.value(old), True
@@ -210,6 +231,7 @@ class OnnxEditor:
         declared = self._type_of(value)
         output = self._proto.graph.output.add()
         output.name = value
+        scope.forget_nodes()
         if declared is not None:
             output.type.CopyFrom(declared)
         return self
@@ -302,7 +324,7 @@ class OnnxEditor:
             del scope.nodes[position]
             scope.forget_nodes()
         self._prune(scope, dropped)
-        self._mark(scope, used)
+        self._mark(scope, used if source is None else [*used, source])
         return self
 
     def _bypass(self, scope: GraphScope, node: NodeProto, output: str, source: str, position: int) -> None:
@@ -513,6 +535,7 @@ def _forget_declaration(scope: GraphScope, name: str) -> None:
     for position in reversed(range(len(declarations))):
         if declarations[position].name == name:
             del declarations[position]
+            scope.forget_nodes()
 
 
 def _strip(message: Any, strips_documentation: bool, strips_traces: bool) -> None:

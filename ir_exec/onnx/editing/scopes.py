@@ -111,11 +111,33 @@ class GraphScope:
 
     def forget_nodes(self) -> None:
         """Build the indexes anew, and those of outer scopes, after nodes or initializers were added or removed."""
-        for name in ("_nodes_by_name", "producers", "_readers", "initializers", "input_names"):
+        for name in ("_nodes_by_name", "producers", "_readers", "initializers", "input_names", "_body_names"):
             vars(self).pop(name, None)
+        vars(self).pop("_declarations", None)
         self._bodies.clear()
         if self.outer is not None:
             self.outer.forget_nodes()
+
+    @cached_property
+    def _body_names(self) -> set[str]:
+        """The names of values that bodies of the nodes define."""
+        return {name for node in self.nodes for body in bodies_of(node) for name in _defined_names(body.graph)}
+
+    @cached_property
+    def _declarations(self) -> dict[str, list[Any]]:
+        """The inputs, outputs, declared values and initializers by name."""
+        declared = [*self.content.value_info]
+        if not self.is_function:
+            declared += [*self.content.input, *self.content.output, *self.content.initializer]
+            declared += [sparse.values for sparse in self.content.sparse_initializer]
+        index: dict[str, list[Any]] = {}
+        for entry in declared:
+            index.setdefault(entry.name, []).append(entry)
+        return index
+
+    def with_name(self, name: str) -> list[NodeProto]:
+        """Return the nodes with this name, without those that have only an output of this name."""
+        return list(self._nodes_by_name.get(name, ()))
 
     def readers(self, name: str) -> list[NodeProto]:
         """Return the nodes that read a value, in their bodies, too."""
@@ -205,12 +227,16 @@ class GraphScope:
     def _is_taken(self, name: str) -> bool:
         if self.outer is not None and self.outer._is_taken(name):
             return True
-        return self.has_name(name) or any(_defines(body.graph, name) for node in self.nodes for body in bodies_of(node))
+        return self.has_name(name) or name in self._body_names
 
     def rename_value(self, old: str, new: str) -> None:
         """Rename a value of this scope everywhere."""
-        _rename_definition(self.content, old, new, is_function=self.is_function)
+        self._rename_definition(old, new)
         self._bodies.clear()
+        outer = self.outer
+        while outer is not None:
+            vars(outer).pop("_body_names", None)
+            outer = outer.outer
         producer = self.producers.pop(old, None)
         if producer is not None:
             producer.output[:] = [new if name == old else name for name in producer.output]
@@ -223,6 +249,24 @@ class GraphScope:
         for index in (self.initializers, self.input_names):
             if old in index:
                 index[new] = index.pop(old)  # type: ignore[assignment]  # two dictionaries of different values
+
+    def _rename_definition(self, old: str, new: str) -> None:
+        """Rename a value in declarations."""
+        if self.is_function:
+            for names in (self.content.input, self.content.output):
+                names[:] = [new if name == old else name for name in names]
+        else:
+            for annotation in self.content.quantization_annotation:
+                if annotation.tensor_name == old:
+                    annotation.tensor_name = new
+                for entry in annotation.quant_parameter_tensor_names:
+                    if entry.value == old:
+                        entry.value = new
+        declarations = self._declarations.pop(old, [])
+        for declared in declarations:
+            declared.name = new
+        if declarations:
+            self._declarations.setdefault(new, []).extend(declarations)
 
     def rename_node(self, node: NodeProto, new: str) -> None:
         """Rename a node."""
@@ -241,25 +285,6 @@ class GraphScope:
         for node in readers:
             rename_inputs(node, old, new)
         self.forget_nodes()
-
-
-def _rename_definition(content: Any, old: str, new: str, *, is_function: bool) -> None:
-    if is_function:
-        for names in (content.input, content.output):
-            names[:] = [new if name == old else name for name in names]
-        declarations = [*content.value_info]
-    else:
-        declarations = [*content.input, *content.output, *content.value_info, *content.initializer]
-        declarations += [sparse.values for sparse in content.sparse_initializer]
-        for annotation in content.quantization_annotation:
-            if annotation.tensor_name == old:
-                annotation.tensor_name = new
-            for entry in annotation.quant_parameter_tensor_names:
-                if entry.value == old:
-                    entry.value = new
-    for declared in declarations:
-        if declared.name == old:
-            declared.name = new
 
 
 def rename_inputs(node: NodeProto, old: str, new: str) -> None:
@@ -290,10 +315,14 @@ def _defines_itself(graph: GraphProto, name: str) -> bool:
     )
 
 
-def _defines(graph: GraphProto, name: str) -> bool:
-    return _defines_itself(graph, name) or any(
-        _defines(body.graph, name) for node in graph.node for body in bodies_of(node)
-    )
+def _defined_names(graph: GraphProto) -> Iterator[str]:
+    """Yield the names of values that a graph and its bodies define."""
+    yield from (entry.name for entry in (*graph.input, *graph.initializer))
+    yield from (sparse.values.name for sparse in graph.sparse_initializer)
+    for node in graph.node:
+        yield from node.output
+        for body in bodies_of(node):
+            yield from _defined_names(body.graph)
 
 
 def model_scope(proto: ModelProto) -> GraphScope:

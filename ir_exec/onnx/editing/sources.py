@@ -184,29 +184,37 @@ def _add_to_index(content: memoryview, cls: Any, start: int, end: int, index: _I
 
 
 def _readable_parts(content: memoryview, error: IRError) -> ModelProto:
-    """The message of the fields before the damage.
+    """The message of the fields before the damage, without fields whose content is damaged.
 
     Raises:
         IRError: The given error, if no node is readable.
     """
+    from onnx import GraphProto, ModelProto
+
     parts = []
     for number, first, last in _leading_fields(content, 0, len(content)):
-        if number != GRAPH:
+        if number == GRAPH:
+            inner = next(_contents(content, first, last), (last, last))
+            fields = [bytes(content[a:b]) for _, a, b in _leading_fields(content, *inner)]
+            graph = b"".join(field for field in fields if _is_readable(GraphProto, field))
+            parts.append(encode_field(GRAPH, graph))
+        elif _is_readable(ModelProto, bytes(content[first:last])):
             parts.append(bytes(content[first:last]))
-            continue
-        inner = next(_contents(content, first, last), (last, last))
-        graph = b"".join(bytes(content[a:b]) for _, a, b in _leading_fields(content, *inner))
-        parts.append(encode_field(GRAPH, graph))
-    from onnx import ModelProto
-
     proto = ModelProto()
-    try:
-        proto.ParseFromString(b"".join(parts))
-    except Exception:
-        raise error from None
+    proto.ParseFromString(b"".join(parts))
     if not proto.graph.node:
         raise error
     return proto
+
+
+def _is_readable(cls: Any, content: bytes) -> bool:
+    """Return True if a message of this class can be read."""
+    try:
+        cls.FromString(content)
+    except Exception:
+        # The exceptions of protobuf have no common class in all its implementations.
+        return False
+    return True
 
 
 def _leading_fields(content: memoryview, start: int, end: int) -> Iterator[tuple[int, int, int]]:

@@ -13,7 +13,7 @@ from ir_exec.onnx.editing.sources import data_span
 from ir_exec.onnx.reading.order import needed_names
 
 if TYPE_CHECKING:
-    from onnx import GraphProto, ModelProto, NodeProto, TypeProto, ValueInfoProto
+    from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto
 
 __all__ = [
     "Dims",
@@ -24,6 +24,7 @@ __all__ = [
     "parse_dims",
     "parse_shapes",
     "set_dims",
+    "type_of_tensor",
     "update_declarations",
     "without_declarations",
 ]
@@ -154,12 +155,13 @@ def _retain_declarations(graph: GraphProto, is_retained: Callable[[ValueInfoProt
         graph.value_info.extend(copies)
 
 
-def _type_of(data_type: int, dims: Dims) -> TypeProto:
+def type_of_tensor(tensor: TensorProto) -> TypeProto:
+    """Return the type of a tensor as a declaration."""
     from onnx import TypeProto
 
     declared = TypeProto()
-    declared.tensor_type.elem_type = data_type
-    set_dims(declared, dims)
+    declared.tensor_type.elem_type = tensor.data_type
+    set_dims(declared, tuple(tensor.dims))
     return declared
 
 
@@ -275,5 +277,5 @@ def _without_generated_names(declared: TypeProto) -> TypeProto:
 def declared_types(proto: ModelProto) -> Mapping[str, TypeProto]:
     """Return the types that the graph declares for inputs, outputs, values and initializers."""
     graph = proto.graph
-    types = {tensor.name: _type_of(tensor.data_type, tuple(tensor.dims)) for tensor in graph.initializer}
+    types = {tensor.name: type_of_tensor(tensor) for tensor in graph.initializer}
     return types | {declared.name: declared.type for declared in (*graph.value_info, *graph.output, *graph.input)}

@@ -37,7 +37,7 @@ from ir_exec.onnx.lowering.values import GraphValue, Missing, MissingValueError
 from ir_exec.onnx.lowering.versions import Version
 from ir_exec.onnx.reading.functions import Functions, deprecation, not_accepted
 from ir_exec.onnx.reading.order import in_order, name_of, needed_names, place_of
-from ir_exec.onnx.reading.sources import source_of_node
+from ir_exec.onnx.reading.sources import NodeSources
 from ir_exec.onnx.reading.tensors import array_of, dense, narrow, tensor_type_of
 from ir_exec.types import Array
 from ir_exec.types.dim import OpenShapeError
@@ -179,6 +179,7 @@ class Converter:
         self._unknown: set[str] = set()
         self._guessed: set[str] = set()
         self._not_imported: set[str] = set()
+        self._sources = NodeSources()
         self.unsupported: Counter[UnsupportedOperator] = Counter()
         self.warnings: list[IRError] = []
         self._arrays: Arrays = {} if arrays is None else arrays
@@ -229,7 +230,7 @@ class Converter:
             mark = next_serial()
             outer_warnings, self.warnings = self.warnings, []
             try:
-                with derived_from(source_of_node(node)):
+                with derived_from(self._sources.of_node(node)):
                     outputs = self._outputs(node, scope, position)
             except IRError as error:
                 self.report(locate_at_node(error, place_of(node, position), own_names(node, scope.opsets)))

@@ -17,7 +17,7 @@ from ir_exec.report.text import shorten
 if TYPE_CHECKING:
     from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto
 
-__all__ = ["ListedNode", "ListedTensor", "Listing", "attribute_text", "operator_name", "type_text"]
+__all__ = ["ListedNode", "ListedTensor", "Listing", "attribute_text", "operator_name", "plain_name", "type_text"]
 
 _MOST_SHOWN = 16
 """Maximum elements of a list, and characters of a text divided by 4, in the value of an attribute."""
@@ -119,6 +119,11 @@ class Listing:
         ]
 
 
+def plain_name(name: str | bytes) -> str:
+    """Return a name of a file as text; names that are not UTF-8 are bytes."""
+    return name if isinstance(name, str) else name.decode(errors="backslashreplace")
+
+
 def operator_name(domain: str, type: str) -> str:
     """The name of an operator in lists: `Conv`, `com.microsoft.FusedMatMul`."""
     domain = canonical_domain(domain)
@@ -137,7 +142,10 @@ def type_text(declared: TypeProto) -> str:
     tensor = declared.tensor_type
     if not tensor.HasField("shape"):
         return f"{_element_type(tensor.elem_type)}[...]"
-    dims = [str(dim.dim_value) if dim.HasField("dim_value") else dim.dim_param or "?" for dim in tensor.shape.dim]
+    dims = [
+        str(dim.dim_value) if dim.HasField("dim_value") else plain_name(dim.dim_param) or "?"
+        for dim in tensor.shape.dim
+    ]
     return f"{_element_type(tensor.elem_type)}[{','.join(dims)}]"
 
 
@@ -196,7 +204,7 @@ def attribute_text(attribute: AttributeProto) -> str:
     from onnx import AttributeProto
 
     if attribute.ref_attr_name:
-        return f"@{attribute.ref_attr_name}"
+        return f"@{plain_name(attribute.ref_attr_name)}"
     match AttributeProto.AttributeType.Name(attribute.type):
         case "INT":
             return str(attribute.i)
@@ -218,7 +226,7 @@ def attribute_text(attribute: AttributeProto) -> str:
         case "TYPE_PROTO":
             return type_text(attribute.tp)
         case "GRAPH":
-            return f"graph {attribute.g.name!r}, {len(attribute.g.node)} nodes"
+            return f"graph {plain_name(attribute.g.name)!r}, {len(attribute.g.node)} nodes"
         case name:
             return str(name).lower()
 

@@ -215,16 +215,20 @@ def sliced_dim(dim: Dim, start: Interval, stop: Interval, step: int) -> Dim:
     return Dim(min(lengths), longest)
 
 
-def _ends(index: Interval) -> set[int]:
+def _ends(index: Interval) -> list[int]:
     # The indexed element moves with the index, except for the jump from the last to the first between -1 and 0.
     low, high = index
-    return {low, -1, 0, high} if low < 0 <= high else {low, high}
+    if low == high:
+        return [low]
+    return [low, -1, 0, high] if low < 0 <= high else [low, high]
 
 
-def _turning_sizes(low: int, high: int, start: int, stop: int) -> set[int]:
+def _turning_sizes(low: int, high: int, start: int, stop: int) -> list[int]:
     # Between two of these sizes the set of clamped indices is constant: the length is linear in the size.
+    if low == high:
+        return [low]
     turns = (1, start, start + 1, -start, stop, -stop, -1 - stop)
-    return {low, high, *(size for size in turns if low < size < high)}
+    return [low, high, *{size for size in turns if low < size < high}]
 
 
 def index_bounds(indices: TensorType) -> list[Interval] | None:
@@ -243,6 +247,8 @@ def index_values(indices: Array, *, is_exact: bool = True) -> list[int]:
     Args:
         is_exact: These are the indices themselves, not their bounds; then only the ends of i32 and i64 are replaced.
     """
+    if indices.dtype.hasobject:
+        return _traced_values(indices)
     values: list[int] = as_integers(indices).ravel().tolist()
     # In shorter types, indices at the end of the range have no special meaning.
     if is_exact and ElementType.of(indices) not in INDEX:
@@ -250,6 +256,19 @@ def index_values(indices: Array, *, is_exact: bool = True) -> list[int]:
     least, most = type_limits(as_integers(indices).dtype)
     ends = {most: BEYOND} | ({least: -BEYOND} if least else {})
     return [ends.get(value, value) for value in values]
+
+
+def _traced_values(indices: Array) -> list[int]:
+    """Traced indices.
+
+    Raises:
+        TypeError: For the end of the range of i32 or i64, which may mean any index beyond the axis.
+    """
+    values: list[int] = indices.ravel().tolist()
+    for value in values:
+        if value in (2**31 - 1, 2**63 - 1, -(2**31), -(2**63)):
+            raise TypeError("the end of the range of a type cannot be traced")
+    return values
 
 
 def known_axis(axis: TensorType, rank: int | None) -> int | None:

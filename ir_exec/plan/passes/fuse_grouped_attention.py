@@ -14,10 +14,9 @@ from ir_exec.plan.graph import Fusion, PlanGraph
 from ir_exec.types import Array, Dim, TensorType, element_types
 
 if TYPE_CHECKING:
-    from ir_exec.plan.constants import ModelConstants
     from ir_exec.plan.run_sizes import TracedTypes
 
-__all__ = ["GroupedAttention", "fuse_grouped_attention"]
+__all__ = ["GroupedAttention", "replace_attention"]
 
 _FLOATS = element_types("f32 f64 f16 bf16")
 
@@ -77,25 +76,20 @@ class GroupedAttention(Op):
 check_contract(GroupedAttention, "GroupedAttention")
 
 
-def fuse_grouped_attention(graph: PlanGraph, constants: ModelConstants) -> PlanGraph:
-    """Replace attention to repeated heads, in plans whose sizes are traced.
+def replace_attention(graph: PlanGraph, traced: TracedTypes) -> None:
+    """Replace attention to repeated heads.
 
     This is not a `FusionRule`: only traced types prove that the nodes repeat heads.
     """
-    traced = graph.traced
-    if traced is None:
-        return graph
-    fused: list[Fusion] = []
+    attentions = set()
     for node in graph.nodes:
         if graph.kind(node) == "ScaledDotProductAttention" and node in traced.nodes:
             fusion = _make_fusion(graph, traced, node)
             if fusion is not None:
                 graph.replace(fusion, "fuse_grouped_attention")
-                fused.append(fusion)
+                attentions.add(node.outputs)
     graph.apply_replacements()
-    attentions = {fusion.nodes[-1].outputs for fusion in fused}
     traced.nodes.update(node for node in graph.nodes if node.outputs in attentions)
-    return graph
 
 
 def _make_fusion(graph: PlanGraph, traced: TracedTypes, node: Node) -> Fusion | None:

@@ -5,7 +5,7 @@ Exporters write a cache as ReadValue, Gather by the indices of beams, Concat wit
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ir_exec.graph import Node
 from ir_exec.ops import In, Op
@@ -14,10 +14,7 @@ from ir_exec.ops.base.operator import check_contract
 from ir_exec.plan.graph import Fusion, PlanGraph
 from ir_exec.types import INTEGER, Array, TensorType
 
-if TYPE_CHECKING:
-    from ir_exec.plan.constants import ModelConstants
-
-__all__ = ["AppendToVariable", "ReorderVariable", "grow_variables"]
+__all__ = ["AppendToVariable", "ReorderVariable", "replace_appends"]
 
 
 class AppendToVariable(Op):
@@ -78,7 +75,7 @@ check_contract(AppendToVariable, "AppendToVariable")
 check_contract(ReorderVariable, "ReorderVariable")
 
 
-def grow_variables(graph: PlanGraph, constants: ModelConstants) -> PlanGraph:
+def replace_appends(graph: PlanGraph) -> None:
     """Append to variables in place, if a run assigns the value that it has read followed by new elements.
 
     This is not a `FusionRule`: the nodes remain separate, since others read their values too.
@@ -87,7 +84,6 @@ def grow_variables(graph: PlanGraph, constants: ModelConstants) -> PlanGraph:
         if graph.kind(node) == "Assign":
             _replace_append(graph, node)
     graph.apply_replacements()
-    return graph
 
 
 def _replace_append(graph: PlanGraph, assign: Node) -> None:

@@ -25,10 +25,9 @@ from ir_exec.types import Array, Dim, Shape, TensorType
 from ir_exec.types.traced_size import SizeTrace, TracedSize
 
 if TYPE_CHECKING:
-    from ir_exec.plan.constants import ModelConstants
     from ir_exec.plan.graph import PlanGraph
 
-__all__ = ["precompute_sizes", "trace_sizes"]
+__all__ = ["precompute_values", "trace_types"]
 
 MOST_ELEMENTS = 64
 """Maximum elements of a value that is traced."""
@@ -37,22 +36,19 @@ MOST_GUARDS = 1024
 """Maximum comparisons of the sizes of a plan."""
 
 
-def trace_sizes(graph: PlanGraph, constants: ModelConstants) -> PlanGraph:
+def trace_types(graph: PlanGraph, sizes: RunSizes, parameters: Sequence[Node]) -> TracedTypes:
     """Infer the types of nodes for the sizes of a run, as expressions."""
-    if graph.sizes is not None:
-        graph.traced = TracedTypes()
-        _Tracer(graph, graph.sizes, graph.traced).trace(constants.setting.graph.parameters)
-    return graph
+    traced = TracedTypes()
+    _Tracer(graph, sizes, traced).trace(parameters)
+    return traced
 
 
-def precompute_sizes(graph: PlanGraph, constants: ModelConstants) -> PlanGraph:
+def precompute_values(graph: PlanGraph, traced: TracedTypes) -> None:
     """Compute values that follow from the sizes of a run before its steps, and remove the nodes that compute them."""
-    traced = graph.traced
-    if traced is not None and traced.nodes and len(traced.comparisons.guards) <= MOST_GUARDS:
+    if traced.nodes and len(traced.comparisons.guards) <= MOST_GUARDS:
         nodes, computed = _partition(graph, traced)
         graph.sized = _make_slots(graph, traced, nodes, computed)
         graph.set_nodes(nodes)
-    return graph
 
 
 @dataclass(slots=True)
@@ -99,15 +95,23 @@ class _Tracer:
 
     def _infer(self, node: Node, op: Op) -> None:
         types: list[TensorType] = []
+        unknown: list[bool] = []
+
+        def note_unknown() -> None:
+            unknown.append(True)
+
         for value in node.values_in:
             array = self.graph.known(value)
             type = self.traced.types.get(value.number) if array is None else TensorType.of(array)
             if type is None:
                 return
-            types.append(type)
+            types.append(type if type.source else TensorType(type.element_type, type.shape, note_unknown))
         try:
             outputs = infer_outputs(op, types, {}, raise_error) or []
         except (IRError, TypeError):
+            return
+        if unknown:
+            # Faults depend on elements that are known in the run only.
             return
         if len(outputs) != len(node.outputs) or not all(_is_traced(type) for type in outputs):
             return

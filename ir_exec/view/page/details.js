@@ -97,8 +97,7 @@ export function aboutLayer(layer, href, toggle, partners) {
   }
   if (layer.findings.length) parts.push(heading("Findings"), ...layer.findings.map((one) => findingBlock(one, null, href)));
   parts.push(...aboutChange(view.change), ...aboutError(view.error), ...aboutTime(view.time));
-  parts.push(...aboutAttributes(view), ...aboutInputs(layer, href), ...aboutOutputs(layer, href));
-  parts.push(...aboutCode(view.code));
+  parts.push(...aboutCode(view.code), ...aboutAttributes(view), ...aboutInputs(layer, href), ...aboutOutputs(layer, href));
   if (view.source) parts.push(heading("Source"), make("pre", { class: "source", text: view.source }));
   return parts;
 }

@@ -151,6 +151,8 @@ def test_diff_and_textconv(path: Path) -> None:
     assert mentions("attribute alpha", 0.5, 2) in result.output.splitlines()
     assert run("diff", path, path).exit_code == 0
     assert run("diff", "--textconv", path).output.splitlines()
+    page = run("diff", path, path.with_name("out.onnx"), "--format", "html").output
+    assert page.startswith("<")
     path.with_name("cut.onnx").write_bytes(path.read_bytes()[:-60])
     assert run("diff", path, path.with_name("cut.onnx")).exit_code == 1
     assert run("diff", path, path.with_name("missing.onnx")).exit_code == 2
@@ -195,3 +197,24 @@ def test_reduce_of_what_does_not_fail(path: Path) -> None:
     path.with_name("fine.py").write_text("")
     result = run("reduce", path, "--until", f"{sys.executable} {path.with_name('fine.py')} {{model}}")
     assert result.exit_code == 2
+
+
+def test_profile_lists_nodes_of_onnx_files(tmp_path: Path) -> None:
+    text = "g (float[64,64] x) => (float[64,64] y) { c = Neg(x) a = Gemm(x, x, c) y = Relu(a) }"
+    path = write_model(tmp_path, model(text))
+    result = run("profile", path, "--repeat", "1")
+    assert result.exit_code == 0, result.output
+    assert mentions("a", "Gemm") in result.output.splitlines()
+    assert mentions("y", "Relu") in result.output.splitlines()
+    by_layer = run("profile", path, "--repeat", "1", "--by", "layer").output.splitlines()
+    assert mentions("y", "ReLU") in by_layer
+
+
+def test_trace_lists_nodes_of_onnx_files(tmp_path: Path) -> None:
+    text = "g (float[4,4] x) => (float[4,4] y) { c = Neg(x) a = Gemm(x, x, c) y = Relu(a) }"
+    path = write_model(tmp_path, model(text))
+    lines = run("trace", path, "-o", tmp_path / "values").output.splitlines()
+    assert mentions("a", "Gemm") in lines
+    assert not [line for line in lines if "WithoutBiases" in line]
+    complete = run("trace", path, "-o", tmp_path / "all", "--all").output.splitlines()
+    assert mentions("a/WithoutBiases", "MatMul") in complete

@@ -168,6 +168,12 @@ def test_damaged_file_is_compared_up_to_the_damage() -> None:
         diff(complete, complete[:3])
 
 
+def test_names_that_are_not_utf_8() -> None:
+    damaged = content(TEXT.replace("float[1,4] x", "float[n,4] x")).replace(b"n", b"\xff")
+    assert not diff(content(TEXT), damaged).equal
+    assert list(listed(damaged))
+
+
 def test_external_data(tmp_path: Path) -> None:
     paths = []
     for name, array in (("a", np.ones(4)), ("b", np.ones(4)), ("c", np.arange(4.0))):

@@ -197,7 +197,7 @@ def _drop_bias(model: Exported) -> Planted | None:
         and max(weight.shape) == np.prod(weight.shape) > 8
     ]
     weight = model.pick(biases)
-    return None if weight is None else model.change(weight, np.zeros_like(model.arrays[weight.path]), "zero")
+    return None if weight is None else model.change(weight, np.zeros_like(model.arrays[weight.path]), "zero", "missing")
 
 
 def _miss(model: Exported) -> Planted | None:

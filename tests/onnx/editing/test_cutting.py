@@ -11,8 +11,8 @@ import pytest
 
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, GraphError, UnsupportedError
+from ir_exec.onnx.editing.checking import infer_types
 from ir_exec.onnx.editing.cutting import OnnxPart, cut_between
-from ir_exec.onnx.editing.lowered_types import infer_by_lowering
 from ir_exec.onnx.editing.sources import OnnxSource
 from tests.onnx.files import model
 
@@ -31,7 +31,7 @@ LOOP = """g (int64 n, float[2] x, bool keep) => (float[2] y) {
 def cut(text: str, starts: Sequence[str], ends: Sequence[str], **options: Any) -> OnnxPart:
     proto = model(text, **options)
     source = OnnxSource(proto.SerializeToString())
-    return cut_between(proto, starts, ends, lambda: infer_by_lowering(source, proto))
+    return cut_between(proto, starts, ends, lambda: infer_types(source, proto))
 
 
 def run(proto: onnx.ModelProto, **inputs: Any) -> list[Any]:
@@ -94,6 +94,26 @@ def test_start_in_a_body_has_an_inferred_type() -> None:
     part = cut(LOOP, ["y/body/p"], ["y/body/s_out"])
     assert part.inputs == ("p", "x")
     assert [info.type.tensor_type.elem_type for info in part.proto.graph.input] == [1, 1]
+
+
+def test_start_that_follows_from_constants_has_an_inferred_type() -> None:
+    text = "g (float[2] x) => (float[2] y) <int64[1] s = {2}> { a = Cast<to = 1>(s) b = Neg(a) y = Mul(x, b) }"
+    part = cut(text, ["b"], [])
+    assert part.inputs == ("b", "x")
+    assert [info.type.tensor_type.elem_type for info in part.proto.graph.input] == [1, 1]
+    assert cut(
+        "g (float[2] x) => (float[2] y) { c = Constant<value = float[1] {2}>() y = Mul(x, c) }", ["c"], []
+    ).inputs
+
+
+def test_start_that_is_one_of_several_outputs() -> None:
+    text = """g (float[4] x) => (float[2] y) {
+        h = Constant<value = float[4] {1, 2, 3, 4}>() p, q = Split<num_outputs = 2>(h) y = Add(p, q)
+    }"""
+    part = cut(text, ["p"], [], opset=18)
+    assert (part.inputs, [node.op_type for node in part.proto.graph.node]) == (("p",), ["Constant", "Split", "Add"])
+    (actual,) = run(part.proto, p=np.array([5, 6], np.float32))
+    np.testing.assert_array_equal(actual, [8, 10])
 
 
 def test_functions_that_are_not_called_are_dropped() -> None:

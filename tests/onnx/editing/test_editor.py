@@ -134,6 +134,15 @@ def test_remove_reads_the_first_input(name: str, expected: list[Any]) -> None:
     assert nodes(editor_of(CHAIN).remove(name)) == expected
 
 
+def test_types_follow_a_removed_node() -> None:
+    text = "g (float[2] x) => (double[2] y) { a = Relu(x) b = Cast<to = 11>(a) c = Neg(b) y = Abs(c) }"
+    source = model(text)
+    source.graph.value_info.append(onnx.helper.make_tensor_value_info("c", onnx.TensorProto.DOUBLE, [2]))
+    proto = OnnxEditor(source.SerializeToString()).remove("b").proto()
+    declared = [*proto.graph.value_info, *proto.graph.output]
+    assert [info.type.tensor_type.elem_type for info in declared] == [onnx.TensorProto.FLOAT] * 2
+
+
 def test_remove_drops_what_only_the_node_read() -> None:
     editor = editor_of("g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> { k = Neg(w) a = Add(x, k) y = Relu(a) }")
     editor.remove("n_a")

@@ -69,9 +69,8 @@ def run_sizes(
             inputs["mask"] = RANDOM.standard_normal(sizes).astype(np.float32)
         expected = attend(*[inputs[name] for name in ("query", "key", "value")], inputs.get("mask"), causal)
         np.testing.assert_allclose(compiled(inputs)[0], expected, rtol=2e-5, atol=2e-5)
-    (plan,) = [plan for plan in compiled.executor.plans if plan.sized_plans is not None and plan.sized_plans.traced]
-    assert plan.sized_plans is not None
-    return plan.sized_plans.traced[0].steps
+    (plan,) = [plan for plans in compiled.executor.sized_plans.values() for plan in plans.traced[:1]]
+    return plan.steps
 
 
 @pytest.mark.parametrize("mask", [None, [None, 1, None, None], [None, 1, 1, None], [None, None]])

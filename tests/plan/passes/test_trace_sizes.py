@@ -23,8 +23,7 @@ RANDOM = np.random.default_rng(11)
 
 def with_sizes(compiled: ir_exec.CompiledModel) -> list[Plan]:
     """The plans that runs have made for certain sizes."""
-    plans = compiled.executor.plans
-    return [sized for plan in plans if plan.sized_plans is not None for sized in plan.sized_plans.traced]
+    return [sized for plans in compiled.executor.sized_plans.values() for sized in plans.traced]
 
 
 def types_of(plan: Plan) -> list[str]:
@@ -217,9 +216,8 @@ def test_variables_whose_shapes_repeat_have_a_static_plan(inferences: list[str])
     for _ in range(4):
         compiled(calls[0])
     assert not inferences
-    (plan,) = compiled.executor.plans
-    assert plan.sized_plans is not None
-    (exact,) = plan.sized_plans.exact.values()
+    (plans,) = compiled.executor.sized_plans.values()
+    (exact,) = plans.exact.values()
     assert exact is not None
     assert not exact.is_dynamic
     compiled.state["v"] = np.ones((2, 3), np.float32)
@@ -240,6 +238,23 @@ def test_faults_that_repeat_are_still_reported() -> None:
             compiled({"x": np.ones((1, 3), np.float32)})
     compiled.state["v"] = np.ones((1, 3), np.float32)
     assert compiled({"x": np.ones((1, 3), np.float32)})[0].tolist() == [[2] * 3]
+
+
+def test_faults_that_depend_on_elements() -> None:
+    def make() -> ir_exec.Model:
+        x = build.parameter([None, None], "f32", name="x")
+        axis = build.parameter([], "i64", name="axis")
+        flat = build.relu(flatten(x))
+        update = build.scatter_update(flat, np.array([0]), build.parameter([None, None], "f32", name="row"), axis)
+        return build.model(build.result(update))
+
+    calls = [
+        {"x": np.ones((size, 3), np.float32), "row": np.zeros((1, 3), np.float32), "axis": np.array(0)}
+        for size in range(2, 12)
+    ]
+    calls += [calls[-1] | {"x": np.ones((size, 3), np.float32), "axis": np.array(5)} for size in range(12, 16)]
+    _, results = run_both(make, calls)
+    assert [isinstance(result, IRError) for result in results] == [False] * 10 + [True] * 4
 
 
 def test_integers_that_leave_their_type_are_computed_in_the_run() -> None:

@@ -8,7 +8,7 @@ layers of one module may be in another one on the other side, such as a convolut
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 from ir_exec.debug.values.entries import Entry
 from ir_exec.ops.base.registry import type_key
@@ -29,7 +29,7 @@ def pairs_of_sources(ours: Sequence[Entry], theirs: Sequence[Entry]) -> Iterator
         {entry.key: _without_numbers(_module_of(entry), own, other) for entry in side}
         for side, own, other in zip(sides, steps, steps[::-1], strict=True)
     ]
-    lines, modules = ([_Groups(), _Groups()] for _ in range(2))
+    lines, modules = ([_ModuleMembers(), _ModuleMembers()] for _ in range(2))
     for side, (entries, path_of) in enumerate(zip(sides, paths, strict=True)):
         for entry in entries:
             parts = path_of[entry.key].split(".")
@@ -38,12 +38,13 @@ def pairs_of_sources(ours: Sequence[Entry], theirs: Sequence[Entry]) -> Iterator
             for size in range(1, len(parts) + 1):
                 modules[side].add(tuple(parts[:size]), entry)
     for mine, others in (lines, modules):
-        for path in sorted(mine.members.keys() & others.members.keys(), key=len, reverse=True):
+        shared = [path for path in mine.members if path in others.members]
+        for path in sorted(shared, key=len, reverse=True):
             yield _candidates(mine.members[path], others.members[path])
 
 
-class _Groups:
-    """Values by the path of a module, also of the modules around it."""
+class _ModuleMembers:
+    """Values by the paths of modules, each value also at the modules that contain its own."""
 
     def __init__(self) -> None:
         self.members: dict[tuple[str, ...], list[Entry]] = defaultdict(list)
@@ -54,6 +55,8 @@ class _Groups:
 
 def _candidates(ours: Sequence[Entry], theirs: Sequence[Entry]) -> list[tuple[Entry, Entry]]:
     mine, others = _by_type(ours), _by_type(theirs)
+    if _count_computing(mine) != _count_computing(others):
+        return []
     shared = [(values, others[key]) for key, values in mine.items() if len(values) == len(others.get(key, ()))]
     return [pair for values, partners in shared for pair in zip(values, partners, strict=True)]
 
@@ -63,6 +66,11 @@ def _by_type(entries: Sequence[Entry]) -> dict[Hashable, list[Entry]]:
     for entry in entries:
         groups[type_key(entry.type), entry.port, entry.ports].append(entry)
     return groups
+
+
+def _count_computing(groups: Mapping[Hashable, Sequence[Entry]]) -> dict[Hashable, int]:
+    """Return the numbers of layers that compute values by type; a folded scale changes the values of others."""
+    return {key: len(values) for key, values in groups.items() if not values[0].op_class.is_data_movement}
 
 
 def _module_of(entry: Entry) -> str:

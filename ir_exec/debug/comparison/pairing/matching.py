@@ -39,7 +39,11 @@ _AGREEMENT = 0.9
 
 
 def match_values(
-    ours: Sequence[Entry], theirs: Sequence[Entry], pairs_outside: Mapping[Key, Entry] | None = None
+    ours: Sequence[Entry],
+    theirs: Sequence[Entry],
+    pairs_outside: Mapping[Key, Entry] | None = None,
+    *,
+    by_source: bool = False,
 ) -> dict[Key, Entry]:
     """Return the matching value of `theirs` for each value of `ours`, if there is one.
 
@@ -50,6 +54,7 @@ def match_values(
 
     Args:
         pairs_outside: Given pairs, outside bodies.
+        by_source: Match layers with other names by the modules that they were exported from.
     """
     matches: dict[Key, Entry] = {}
     our_scopes, their_scopes = _by_scope(ours), _by_scope(theirs)
@@ -57,7 +62,7 @@ def match_values(
     while pending:
         mine, other = pending.pop()
         scope_pairs = {} if mine or pairs_outside is None else pairs_outside
-        pairs = _in_scope(our_scopes.get(mine, []), their_scopes.get(other, []), scope_pairs)
+        pairs = _in_scope(our_scopes.get(mine, []), their_scopes.get(other, []), scope_pairs, by_source=by_source)
         matches |= {entry.key: partner for entry, partner in pairs}
         partners = {
             name: partner for entry, partner in pairs for name in holder_names(entry.layer_name, entry.layer_id)
@@ -113,9 +118,11 @@ class _ScopePairs:
         return mine, [entry for entry in theirs if entry.key not in self.of_theirs]
 
 
-def _in_scope(ours: list[Entry], theirs: list[Entry], partners: Mapping[Key, Entry]) -> list[tuple[Entry, Entry]]:
+def _in_scope(
+    ours: list[Entry], theirs: list[Entry], partners: Mapping[Key, Entry], *, by_source: bool
+) -> list[tuple[Entry, Entry]]:
     if all(entry.sources is not None for entry in (*ours, *theirs)):
-        return _in_graphs(ours, theirs, partners)
+        return _in_graphs(ours, theirs, partners, by_source=by_source)
     pairs = _ScopePairs(ours, partners)
     _pair_by_names(ours, theirs, _make_name_filter(ours, theirs, _GENERATED), pairs.add)
     if _have_the_same_layers(ours, theirs):
@@ -137,7 +144,9 @@ def _have_the_same_layers(ours: list[Entry], theirs: list[Entry]) -> bool:
     return (mine & other).total() >= _SAME_LAYERS * max(mine.total(), other.total())
 
 
-def _in_graphs(ours: list[Entry], theirs: list[Entry], partners: Mapping[Key, Entry]) -> list[tuple[Entry, Entry]]:
+def _in_graphs(
+    ours: list[Entry], theirs: list[Entry], partners: Mapping[Key, Entry], *, by_source: bool
+) -> list[tuple[Entry, Entry]]:
     """Pairs of two graphs whose edges are known."""
     if not partners and list(map(_identity, ours)) == list(map(_identity, theirs)):
         # Two runs of the same file, or a copy of it with other weights or operators.
@@ -162,12 +171,9 @@ def _in_graphs(ours: list[Entry], theirs: list[Entry], partners: Mapping[Key, En
 
     _pair_by_names(layers, others, _make_name_filter(layers, others, _NUMBERED), add_named)
     _pair_neighbors(pairs, here, there, add_alike)
-    for candidates in pairs_of_sources(*pairs.find_unpaired(layers, others)):
-        for entry, partner in candidates:
-            is_unpaired = not pairs.has(entry, partner) and entry.output == partner.output
-            if is_unpaired and _look_alike(entry, partner) and pairs.may_match(entry, partner):
-                pairs.add(entry, partner)
-    _pair_neighbors(pairs, here, there, add_alike)
+    if by_source:
+        _pair_by_source(pairs, layers, others, here, there)
+        _pair_neighbors(pairs, here, there, add_alike)
     # Layers with the same inputs and the same name match, even if their operators differ.
     names = _unique((_port_name(entry), entry) for entry in others)
     for name, entry in _unique((_port_name(entry), entry) for entry in layers).items():
@@ -186,6 +192,24 @@ def _in_graphs(ours: list[Entry], theirs: list[Entry], partners: Mapping[Key, En
     _pair_by_names(constants, others, _make_name_filter(ours, theirs, _GENERATED), add_taken)
     _pair_taken(pairs, here, there)
     return pairs.found
+
+
+def _pair_by_source(pairs: _ScopePairs, ours: list[Entry], theirs: list[Entry], here: _Around, there: _Around) -> None:
+    """Pair the layers that were exported from the same module, if nothing known contradicts the pair.
+
+    A layer that moves elements is paired only after its data: a module moves similar values several times.
+    """
+    for candidates in pairs_of_sources(*pairs.find_unpaired(ours, theirs)):
+        for entry, partner in candidates:
+            if pairs.has(entry, partner) or entry.output != partner.output or not _look_alike(entry, partner):
+                continue
+            data, other_data = here.source(entry, 0), there.source(partner, 0)
+            if entry.op_class.is_data_movement and (
+                data is None or other_data is None or pairs.of_ours.get(data.key) != other_data.key
+            ):
+                continue
+            if pairs.may_match(entry, partner):
+                pairs.add(entry, partner)
 
 
 def _identity(entry: Entry) -> tuple[object, ...]:
@@ -454,10 +478,13 @@ def partners_of(
     ends, more = paired_ends(ours, theirs, partners)
     if ends:
         partners = match_values(ours, theirs, {**asked_partners, **ends}) | ends
-    seeds = ends or {key: partner for key, partner in partners.items() if partner.is_end}
+    seeds = {entry.key: partners[entry.key] for entry in ours if entry.is_end and entry.key in partners}
+    if seeds and _have_modules(ours) and _have_modules(theirs):
+        # Inputs and outputs are paired first: a folded layer may resemble an output.
+        partners |= match_values(ours, theirs, {**asked_partners, **seeds}, by_source=True)
     if seeds and isinstance(reference, Lowered) and _are_names_different(ours, partners):
         used = {partner.key for partner in partners.values()}
-        more_partners = _by_structure(ours, theirs, reference, seeds)
+        more_partners = _by_structure(ours, theirs, reference, seeds, is_by_module=not ends)
         partners |= {key: partner for key, partner in more_partners.items() if partner.key not in used} | partners
     pairings += more
     return partners, pairings + unnamed_pairs(ours, partners, pairings)
@@ -467,18 +494,29 @@ _FEW_NAMED = 0.5
 """Maximum share of layers with a partner by name, for the layers of an export to be paired by source."""
 
 
+def _module_of(entry: Entry) -> str | None:
+    return None if entry.source is None else entry.source.module
+
+
+def _have_modules(entries: Sequence[Entry]) -> bool:
+    return any(map(_module_of, entries))
+
+
 def _are_names_different(ours: Sequence[Entry], partners: Mapping[Key, Entry]) -> bool:
     """Return True if no layer has a partner by name; few of them for layers of an export."""
     layers = [entry for entry in ours if not entry.is_constant and not entry.is_end]
     count = sum(entry.key in partners for entry in layers)
-    has_sources = any(entry.source is not None and entry.source.module for entry in layers)
-    return not count or (has_sources and count <= _FEW_NAMED * len(layers))
+    return not count or (_have_modules(layers) and count <= _FEW_NAMED * len(layers))
 
 
 def _by_structure(
-    ours: Sequence[Entry], theirs: Sequence[Entry], reference: Lowered, ends: Mapping[Key, Entry]
+    ours: Sequence[Entry], theirs: Sequence[Entry], reference: Lowered, ends: Mapping[Key, Entry], *, is_by_module: bool
 ) -> dict[Key, Entry]:
-    """The partners in the reference after it is lowered to IR, for layers with different names."""
+    """The partners in the reference after it is lowered to IR, for layers with different names.
+
+    Args:
+        is_by_module: Match only layers of the same module.
+    """
     lowered = reference.lower_model()
     if lowered is None:
         return {}
@@ -487,7 +525,10 @@ def _by_structure(
     tensors = {name: entry for entry in theirs for name in entry.names}
     seeds = {key: by_name[name] for key, end in ends.items() for name in end.names if name in by_name}
     partners = {}
-    for key, entry in match_values(ours, entries, seeds).items():
+    modules = {entry.key: _module_of(entry) for entry in ours}
+    for key, entry in match_values(ours, entries, seeds, by_source=True).items():
+        if is_by_module and _module_of(entry) != modules[key]:
+            continue
         tensor = next((tensors[name] for name in entry.names if name in tensors), None)
         if tensor is not None and not entry.is_end:
             partners[key] = tensor

@@ -1,4 +1,4 @@
-"""Values that depend on weights alone: a reference stores all values that it is asked for at once."""
+"""Values that depend on weights alone. References store all requested values at once."""
 
 from __future__ import annotations
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.debug.comparison.records import ComparedLayer, ComparedModule, Unmatched
-from ir_exec.debug.comparison.references.parameter_names import layers_with_parameters
 from ir_exec.debug.comparison.references.reference import ArraysReference
 from ir_exec.debug.comparison.references.torch_hooks import (
     FIRST_INPUT,
@@ -22,10 +21,11 @@ from ir_exec.debug.comparison.references.torch_hooks import (
     inferred_modules,
     is_input_of_module,
     is_within,
+    layers_with_parameters,
     named_layers,
     path_of,
 )
-from ir_exec.debug.comparison.references.value_search import NEAR, ValueSearch, relative_distance
+from ir_exec.debug.comparison.references.value_search import EQUAL, NEAR, ValueSearch, relative_distance
 from ir_exec.debug.comparison.report_text import Comparison
 from ir_exec.debug.traces.walk import Visit, Walker
 from ir_exec.debug.values.entries import Entry, class_of_type, entries_of
@@ -211,7 +211,7 @@ class RecordingReference(ArraysReference):
         for value_path, array in candidates.nearest():
             self._arrays.setdefault(value_path, array)
         self._place_outputs(entries)
-        if self._arrays and not self._values and not self._named:
+        if self._arrays and not self._values and not (self._named and self._paths):
             modules = format_count(len(self._paths), "recorded module")
             self.notes.append(f"the layers have no modules, and no value is close to the output of one of {modules}")
         elif not self._values:
@@ -230,7 +230,8 @@ class RecordingReference(ArraysReference):
         )
         exits, read = self._exits(), self._read()
         unnamed = self._unnamed_outputs()
-        search = ValueSearch(unnamed)
+        # Modules without layers in a model with modules were folded: only an equal value is theirs, not a scaled one.
+        search = ValueSearch(unnamed, near=EQUAL if self._named and not self._is_partial else NEAR)
 
         def visit(visit: Visit) -> None:
             if visit.where.scope:

@@ -10,10 +10,13 @@ import numpy as np
 
 from ir_exec.types import Array
 
-__all__ = ["NEAR", "ValueSearch", "relative_distance"]
+__all__ = ["EQUAL", "NEAR", "ValueSearch", "relative_distance"]
 
 NEAR = 1e-3
 """Maximum difference, relative to the largest element, between a value and the recorded output of a module."""
+
+EQUAL = 1e-5
+"""Maximum difference, relative to the largest element, between two values that only rounding in f32 distinguishes."""
 
 _FILL = 1e30
 """Minimum magnitude of fill values of masks, which are excluded from the scale of the other elements."""
@@ -35,11 +38,15 @@ class _Sought(NamedTuple):
 class ValueSearch:
     """The nearest value of a run for each recorded array of floats.
 
+    Args:
+        near: Maximum difference, relative to the largest element.
+
     Attributes:
         nearest: The distance and the path of the value by the name of the array; the first value of several equal ones.
     """
 
-    def __init__(self, recorded: Mapping[str, Array]) -> None:
+    def __init__(self, recorded: Mapping[str, Array], *, near: float = NEAR) -> None:
+        self._near = near
         self.nearest: dict[str, tuple[float, str]] = {}
         self._by_shape: dict[tuple[int, ...], list[_Sought]] = defaultdict(list)
         for name, array in recorded.items():
@@ -55,10 +62,14 @@ class ValueSearch:
         samples = _samples_of(array)
         for sought in candidates:
             with np.errstate(all="ignore"):
-                if not np.max(np.abs(samples - sought.samples)) <= NEAR * sought.scale:
+                if not np.max(np.abs(samples - sought.samples)) <= self._near * sought.scale:
                     continue
             distance = relative_distance(array, sought.array)
-            if distance is not None and distance < self.nearest.get(sought.name, (np.inf, ""))[0]:
+            if (
+                distance is not None
+                and distance <= self._near
+                and distance < self.nearest.get(sought.name, (np.inf, ""))[0]
+            ):
                 self.nearest[sought.name] = distance, value_path
 
 

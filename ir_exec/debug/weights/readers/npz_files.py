@@ -52,7 +52,7 @@ def _read_entry(path: str, entries: ZipEntries, entry: ZipEntry, name: str) -> M
         version = np.lib.format.read_magic(start)
         read_header = np.lib.format.read_array_header_1_0 if version[0] == 1 else np.lib.format.read_array_header_2_0
         shape, is_fortran, dtype = read_header(start)
-    except (ValueError, SyntaxError, RecursionError, MemoryError) as error:
+    except Exception as error:  # the header is Python code, and its parser raises errors of the tokenizer
         refuse(path, f"the header of array {name!r} is damaged: {str(error)[:200]}")
     try:
         element_type = ElementType.of_dtype(dtype)

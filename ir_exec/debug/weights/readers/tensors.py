@@ -15,7 +15,7 @@ from ir_exec.ir import Weights
 from ir_exec.ir.packing import packed_size
 from ir_exec.types import Array, ElementType, convert
 
-__all__ = ["Checkpoint", "CheckpointTensor", "MappedTensor", "MemoryTensor", "count_rows", "refuse"]
+__all__ = ["Checkpoint", "CheckpointTensor", "MappedTensor", "MemoryTensor", "count_rows", "refuse", "release_memory"]
 
 
 class CheckpointTensor(Protocol):
@@ -86,19 +86,25 @@ class MappedTensor:
         rows = self.weights.read(
             self.element_type, (stop - start, *row_shape), self.offset + start * size, (stop - start) * size
         )
-        return convert(rows, ElementType.f32)
+        return _to_f32(rows)
 
     def gather(self, positions: Array) -> Array:
         """Return the elements at flat positions as f32."""
         if self.is_column_major:
             return np.asarray(self._read_all().reshape(-1)[positions])
         stored = self.weights.read(self.element_type, (prod(self.shape),), self.offset, self.size)
-        return convert(stored[positions], ElementType.f32)
+        return _to_f32(stored[positions])
+
+    def release(self) -> None:
+        """Release the pages of the file."""
+        view = self.weights.read(ElementType.u8, (self.size,), self.offset, self.size)
+        if self.weights.maps(view):
+            self.weights.forget(view)
 
     def _read_all(self) -> Array:
         shape = self.shape[::-1] if self.is_column_major else self.shape
         stored = self.weights.read(self.element_type, shape, self.offset, self.size)
-        return convert(stored.T if self.is_column_major else stored, ElementType.f32)
+        return _to_f32(stored.T if self.is_column_major else stored)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,6 +152,19 @@ class Checkpoint:
     tensors: Mapping[str, CheckpointTensor]
     not_compared: tuple[str, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+def _to_f32(array: Array) -> Array:
+    """Convert elements; those of f64 that are too large become infinite."""
+    with np.errstate(all="ignore"):
+        return convert(array, ElementType.f32)
+
+
+def release_memory(tensor: object) -> None:
+    """Release the pages of mapped files that a tensor has read; they are read again if needed."""
+    release = getattr(tensor, "release", None)
+    if release is not None:
+        release()
 
 
 def refuse(path: str | os.PathLike[str], message: str, *, hint: str | None = None, **details: Any) -> NoReturn:

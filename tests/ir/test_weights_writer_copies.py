@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from ir_exec import Model, build, read_model
-from ir_exec.ir import pairing
-from ir_exec.ir.pairing import WeightsDigest
+from ir_exec.ir.pairing import DigestBuilder, WeightsDigest
 from ir_exec.ir.weights import Weights
 from ir_exec.ir.weights_writer import are_in_order
 
@@ -37,24 +35,24 @@ def digest_of(path: Path) -> WeightsDigest:
 
 
 @pytest.fixture
-def hashed_chunks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The offsets of the chunks that are hashed."""
-    offsets: list[int] = []
-    original: Callable[..., bytes] = pairing._ChunkHasher._hash
+def hashed_sizes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The sizes of the files whose digest is computed."""
+    sizes: list[int] = []
+    original = DigestBuilder.finish
 
-    def record(self: pairing._ChunkHasher, offset: int, count: int) -> bytes:
-        offsets.append(offset)
-        return original(self, offset, count)
+    def record(self: DigestBuilder, size: int) -> WeightsDigest:
+        sizes.append(size)
+        return original(self, size)
 
-    monkeypatch.setattr(pairing._ChunkHasher, "_hash", record)
-    return offsets
+    monkeypatch.setattr(DigestBuilder, "finish", record)
+    return sizes
 
 
-def test_a_renamed_output(tmp_path: Path, hashed_chunks: list[int]) -> None:
+def test_a_renamed_output(tmp_path: Path, hashed_sizes: list[int]) -> None:
     model = save_products(tmp_path / "old.xml")
-    hashed_chunks.clear()
+    hashed_sizes.clear()
     build.Editor(model).rename("y", "z").model().save(tmp_path / "new.xml")
-    assert hashed_chunks == []
+    assert hashed_sizes == []
     old, new = (tmp_path / f"{name}.bin" for name in ("old", "new"))
     assert new.read_bytes() == old.read_bytes()
     digest = digest_of(tmp_path / "new.xml")
@@ -64,13 +62,13 @@ def test_a_renamed_output(tmp_path: Path, hashed_chunks: list[int]) -> None:
     assert read_model(tmp_path / "new.xml").outputs[0].name == "z"
 
 
-def test_other_constants_are_hashed(tmp_path: Path, hashed_chunks: list[int]) -> None:
+def test_other_constants_are_hashed(tmp_path: Path, hashed_sizes: list[int]) -> None:
     model = save_products(tmp_path / "old.xml")
-    hashed_chunks.clear()
+    hashed_sizes.clear()
     editor = build.Editor(model)
     editor.insert("product0", lambda y: build.multiply(y, build.constant(np.full((1, SIZE), 2, np.float32))))
     editor.model().save(tmp_path / "new.xml")
-    assert hashed_chunks != []
+    assert hashed_sizes != []
     digest, weights = digest_of(tmp_path / "new.xml"), Weights.open(tmp_path / "new.bin")
     assert digest.is_digest_of(weights.size, weights.slice)
     assert digest.size == digest_of(tmp_path / "old.xml").size + 4 * SIZE
