@@ -126,7 +126,7 @@ def _outcome(session: Session, loaded: LoadedItem, path: str | None) -> ItemOutc
         results = session(loaded.inputs)
         if path is None:
             return ItemOutcome(list(results.to_tuple()), None, loaded.digest)
-        with _ended_after_cleanup():
+        with ended_after_cleanup():
             write_npz(path, {str(key): array for key, array in results.items()})
         return ItemOutcome(None, None, loaded.digest, path)
     except IRError as error:
@@ -136,7 +136,7 @@ def _outcome(session: Session, loaded: LoadedItem, path: str | None) -> ItemOutc
 
 
 @contextmanager
-def _ended_after_cleanup() -> Iterator[None]:
+def ended_after_cleanup() -> Iterator[None]:
     """Within the context, SIGTERM raises an exception in a worker process, which removes its temporary file first."""
     if parent_process() is None or current_thread() is not main_thread():
         yield

@@ -40,7 +40,7 @@ class ModelFiles(NamedTuple):
     may_differ: bool = False
 
 
-_MANY_LAYERS = 4096
+MANY_LAYERS = 4096
 """Minimum number of layers of a file whose elements take so much memory that it is returned to the system."""
 
 
@@ -70,7 +70,7 @@ def _read_files(source: Source, weights: WeightsSource | None, report: ReportFau
     )
     if older or document is None:
         return ModelFiles(older=older[0] if older else None)
-    if len(document.layers) >= _MANY_LAYERS:
+    if len(document.layers) >= MANY_LAYERS:
         return_freed_memory()
     digest = digests[0] if digests and weights is None else None
     try:

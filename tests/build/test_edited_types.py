@@ -11,8 +11,8 @@ import pytest
 
 import ir_exec
 from ir_exec import build
-from ir_exec.build import Editor
-from ir_exec.build.edited_types import value_paths
+from ir_exec.build import Editor, edit
+from ir_exec.build.edited_types import EditedTypes, value_paths
 from ir_exec.errors import IRError
 from ir_exec.infer import infer
 
@@ -59,15 +59,23 @@ EDITS: Sequence[Callable[[Editor, int], object]] = [
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_types_after_edits_equal_complete_inference(seed: int) -> None:
+def test_types_after_edits_equal_complete_inference(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     chance = random.Random(seed)
-    editor, reference = Editor(reshaping()), Editor(reshaping())
+    reference = Editor(reshaping())
+    types_of_editors: list[EditedTypes] = []
+
+    def make_types(*arguments: Any) -> EditedTypes:
+        types_of_editors.append(EditedTypes(*arguments))
+        return types_of_editors[-1]
+
+    monkeypatch.setattr(edit, "EditedTypes", make_types)
+    editor = Editor(reshaping())
     for number in range(8):
-        edit = chance.choice(EDITS)
+        change = chance.choice(EDITS)
         outcomes: list[str] = []
         for subject in (editor, reference):
             try:
-                edit(subject, number)
+                change(subject, number)
                 outcomes.append("done")
             except IRError as error:
                 outcomes.append(f"{error.code} {error.location.layer_name}")
@@ -76,7 +84,7 @@ def test_types_after_edits_equal_complete_inference(seed: int) -> None:
             expected = types_by_path(reference)
         except IRError:
             return  # the model is broken, as the tests of errors show
-        types = editor._shared.types
+        (types,) = types_of_editors
         for path, type in expected.items():
             inferred = types.get(path)
             elements = inferred.value

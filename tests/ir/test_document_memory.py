@@ -101,7 +101,7 @@ def test_models_built_in_python_share_sets_of_fields() -> None:
 def test_memory_of_large_documents_is_returned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[None] = []
     monkeypatch.setattr(model_files, "return_freed_memory", lambda: calls.append(None))
-    monkeypatch.setattr(model_files, "_MANY_LAYERS", 50)
+    monkeypatch.setattr(model_files, "MANY_LAYERS", 50)
     for layers, returned in ((10, 0), (100, 1)):
         read_files(written_chain(tmp_path / "chain.xml", layers), None, pytest.fail)
         assert len(calls) == returned

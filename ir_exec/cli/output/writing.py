@@ -217,7 +217,7 @@ class _Protection:
         """The names of the parameters that name an existing file or folder, by its device and inode."""
         names: dict[tuple[int, int], set[str]] = {}
         for name, path in self._sources:
-            if (key := _file_key(path)) is not None:
+            if (key := file_key(path)) is not None:
                 names.setdefault(key, set()).add(name)
         return names
 
@@ -229,7 +229,7 @@ class _Protection:
             return set()
         from ir_exec.onnx.reading.external_files import list_external_files  # imported for ONNX files only
 
-        keys = {_file_key(path) for source in paths for path in list_external_files(source)}
+        keys = {file_key(path) for source in paths for path in list_external_files(source)}
         return {key for key in keys if key is not None}
 
     def add_sources(self, paths: Iterable[str]) -> None:
@@ -310,7 +310,7 @@ def _contains(folder: str, path: str) -> bool:
     return os.path.isdir(outer) and os.path.join(os.path.realpath(path), "").startswith(os.path.join(outer, ""))
 
 
-def _file_key(path: str) -> tuple[int, int] | None:
+def file_key(path: str) -> tuple[int, int] | None:
     """Return the device and inode of an existing file or folder."""
     try:
         status = os.stat(path)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import sqrt
+from itertools import product
+from math import prod, sqrt
 from statistics import median
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 
 from ir_exec.debug.weights.comparing_values import compare_values
 from ir_exec.debug.weights.derived import TensorSource
-from ir_exec.debug.weights.layouts import find_layouts, read_in_layout, squeeze_shape
+from ir_exec.debug.weights.layouts import Layout, find_layouts, read_in_layout, squeeze_shape
 from ir_exec.debug.weights.matching import WeightMatch, describe_format
 from ir_exec.debug.weights.model_weights import ModelWeight
 from ir_exec.debug.weights.names import split_name
@@ -52,7 +53,7 @@ class Adapter:
     up: CheckpointTensor
     scale: float | None
 
-    def product(self) -> Array:
+    def multiply(self) -> Array:
         """The update [outputs, inputs] without the scale."""
         down = self.down.read(0, count_rows(self.down.shape)).reshape(count_rows(self.down.shape), -1)
         up = self.up.read(0, count_rows(self.up.shape)).reshape(count_rows(self.up.shape), -1)
@@ -125,6 +126,11 @@ def merge_adapters(
             if (match is not None and match.names == (base.name,)) or (match is None and base.name in named[weight])
         ]
         if not weights:
+            # A large update makes a weight unlike its tensor.
+            size = prod(base.tensor.shape)
+            unknown = [weight for weight in matches if matches[weight] is None and not named[weight]]
+            weights = [weight for weight in unknown if weight.elements == size and _is_merged(weight, base, adapter)]
+        if not weights:
             yield _report_unused(adapter, None, f"the model has no weight of {base.name}")
             continue
         for weight in weights:
@@ -139,9 +145,9 @@ def merge_adapters(
                 yield fault_of(weight, "adapter scale", message, tensors=(base.name, *adapter.names))
             matches[weight] = match
             fitted.append((adapter, weight, scale))
-    unknown = [(adapter, weight, scale) for adapter, weight, scale in fitted if adapter.scale is None]
-    usual = median([scale for *_, scale in unknown]) if unknown else 0.0
-    for adapter, weight, scale in unknown:
+    unscaled = [(adapter, weight, scale) for adapter, weight, scale in fitted if adapter.scale is None]
+    usual = median([scale for *_, scale in unscaled]) if unscaled else 0.0
+    for adapter, weight, scale in unscaled:
         if abs(scale - usual) > 0.1 * abs(usual):
             message = f"the adapter is merged with the scale {scale:.4g}, expected {usual:.4g} of the others"
             yield fault_of(weight, "adapter scale", message, tensors=adapter.names)
@@ -179,30 +185,34 @@ def _find_base(module: str, by_name: Mapping[str, TensorSource]) -> TensorSource
     return None
 
 
+def _is_merged(weight: ModelWeight, base: TensorSource, adapter: Adapter) -> bool:
+    match, _, _ = _merge(weight, base, adapter)
+    return match is not None and match.is_explained
+
+
 def _merge(weight: ModelWeight, base: TensorSource, adapter: Adapter) -> tuple[WeightMatch | None, float, float]:
     """The match of a weight with its adapter, the scale that fits best, and its relative error.
 
     The match is None if the adapter is not merged.
     """
-    product = adapter.product()
-    update = MemoryTensor(adapter.module, product)
+    updates = _orient(adapter.multiply(), base.tensor.shape)
     layouts = list(find_layouts(base.tensor.shape, weight.shape))
     fitting = [layout for layout in layouts if layout.permuted_shape == squeeze_shape(weight.shape)] or layouts
-    best: tuple[float, float, Any] | None = None
+    best: tuple[float, float, tuple[Layout, float, Array]] | None = None
     rows = count_rows(weight.shape)
-    if product.size != weight.elements:
+    if not updates or base.tensor.shape == () or updates[0].size != weight.elements:
         return None, 0.0, 0.0
-    x = weight.read(0, rows).astype(np.float64).reshape(-1)
-    for layout in fitting:
-        y = read_in_layout(base.tensor, layout, weight.shape, 0, rows).astype(np.float64).reshape(-1)
-        delta = read_in_layout(update, layout, weight.shape, 0, rows).astype(np.float64).reshape(-1)
+    x = weight.read(0, rows).reshape(-1)
+    for layout, update in product(fitting, updates):
+        difference = x - read_in_layout(base.tensor, layout, weight.shape, 0, rows).reshape(-1)
+        delta = read_in_layout(MemoryTensor(adapter.module, update), layout, weight.shape, 0, rows).reshape(-1)
         power = float(delta @ delta) or 1.0
-        scale = float((x - y) @ delta) / power
-        noise = float(np.square(x - y - scale * delta).mean())
+        scale = float(difference @ delta) / power
+        noise = float(np.square(difference - np.float32(scale) * delta).mean())
         if best is None or noise < best[0]:
-            best = noise, sqrt(noise / power) / max(abs(scale), 1e-30), (layout, scale)
+            best = noise, sqrt(noise / power) / max(abs(scale), 1e-30), (layout, scale, update)
     assert best is not None, "every tensor has a layout"
-    _, doubt, (layout, scale) = best
+    _, doubt, (layout, scale, update) = best
     is_absent = abs(scale) < _ABSENT * abs(adapter.scale if adapter.scale is not None else 1.0)
     if doubt > _MOST_DOUBT or is_absent:
         return None, scale, doubt
@@ -210,10 +220,8 @@ def _merge(weight: ModelWeight, base: TensorSource, adapter: Adapter) -> tuple[W
         adapter.scale
     )
     factor = adapter.scale if is_expected and adapter.scale is not None else scale
-    merged = (base.tensor.read(0, count_rows(base.tensor.shape)).reshape(product.shape) + factor * product).astype(
-        np.float32
-    )
-    tensor = MemoryTensor(base.name, merged.reshape(base.tensor.shape), base.tensor.format)
+    numbers = base.tensor.read(0, count_rows(base.tensor.shape)).reshape(update.shape)
+    tensor = MemoryTensor(base.name, numbers + np.float32(factor) * update, base.tensor.format)
 
     def read(start: int, stop: int) -> Array:
         return read_in_layout(tensor, layout, weight.shape, start, stop)
@@ -223,3 +231,11 @@ def _merge(weight: ModelWeight, base: TensorSource, adapter: Adapter) -> tuple[W
     words = (*words, *describe_format(weight, base.tensor.format))
     sources = (TensorSource(tensor, (base.name, *adapter.names), "merged with an adapter"),)
     return WeightMatch(weight, sources, words, comparison, read=read), scale, doubt
+
+
+def _orient(update: Array, shape: tuple[int, ...]) -> list[Array]:
+    """The product of both factors in the shape of the weight, which may be [inputs, outputs]."""
+    if len(shape) < 2 or update.size != prod(shape):
+        return []
+    oriented = [update.reshape(shape)] if update.shape[0] == shape[0] else []
+    return [*oriented, update.T] if update.T.shape == shape else oriented

@@ -283,6 +283,16 @@ def test_adapters(factor: float, category: str | None, weight_format: str) -> No
         assert merged.tensors == (QUERY, *names)
 
 
+@pytest.mark.parametrize("outputs", [32, 48])
+@pytest.mark.parametrize(("factor", "category"), [(2.0, None), (0.0, "adapter"), (1.0, "adapter scale")])
+def test_adapter_of_a_weight_of_inputs_by_outputs(factor: float, category: str | None, outputs: int) -> None:
+    down, up, base = draw(4, 32), draw(outputs, 4), draw(32, outputs)
+    model = network((base + np.float32(factor) * (up @ down).T).T.copy(), name="c_attn")
+    tensors = {"h.0.c_attn.weight": base, "h.0.c_attn.lora_A.weight": down, "h.0.c_attn.lora_B.weight": up}
+    report = diff_weights(model, memory_checkpoint(tensors, lora_alpha=8))
+    assert [fault.category for fault in report.faults] == ([] if category is None else [category])
+
+
 def test_an_adapter_without_its_layer() -> None:
     names = "base_model.model.other.v_proj.lora_A.weight", "base_model.model.other.v_proj.lora_B.weight"
     report = account(TENSORS, checkpoint={**TENSORS, names[0]: draw(4, 32), names[1]: draw(32, 4)})

@@ -14,7 +14,7 @@ from ir_exec import batch
 from ir_exec.batch.items import StoredFile, StoredItem
 from ir_exec.batch.pool import WorkerLostError
 from ir_exec.batch.pools import Processes
-from ir_exec.batch.worker import StoringItem, _ended_after_cleanup
+from ir_exec.batch.worker import StoringItem, ended_after_cleanup
 from ir_exec.cli import main
 from ir_exec.ir.storage import replacing
 from tests.helpers.items import weighed_network
@@ -79,14 +79,14 @@ def test_stored_files_are_looked_up_once(items_folder: Path, monkeypatch: pytest
     paths: list[str] = []
     from ir_exec.cli.output import writing
 
-    file_key = writing._file_key
-    monkeypatch.setattr(writing, "_file_key", lambda path: paths.append(path) or file_key(path))
+    read_key = writing.file_key
+    monkeypatch.setattr(writing, "file_key", lambda path: paths.append(path) or read_key(path))
     assert "ran 20 items" in run_items().output
     assert len(paths) == len(set(paths))
 
 
 def end_while_writing(path: str) -> None:
-    with _ended_after_cleanup(), replacing(path) as file:
+    with ended_after_cleanup(), replacing(path) as file:
         file.write(b"half")
         os.kill(os.getpid(), signal.SIGTERM)
 
