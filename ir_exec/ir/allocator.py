@@ -12,7 +12,7 @@ def return_freed_memory() -> None:
 
     The elements of a large XML file are freed when it was read, but glibc keeps their memory if anything allocated
     later is still alive. Measured with 20,000 layers: 9.5 kB a layer stay without this call, 3.5 kB with it; the call
-    takes 4 per cent of the time for reading.
+    takes 4 % of the time for reading.
     """
     if os.name != "posix":
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -14,7 +15,7 @@ from ir_exec.kernels.softmax import exponentiate
 from ir_exec.tuning import thresholds
 from ir_exec.types import Array
 
-__all__ = ["Attention"]
+__all__ = ["Attention", "attention_for"]
 
 _Batches = tuple[int, slice]
 """Places along a batch axis, which is counted from the last axis."""
@@ -150,6 +151,20 @@ class Attention:
         elif mask is not None:
             scores += widen(mask)
         return exponentiate(scores, -1, out=scores, sink=sink)
+
+
+@lru_cache(256)
+def attention_for(
+    query: tuple[int, ...],
+    key: tuple[int, ...],
+    value: tuple[int, ...],
+    mask: tuple[int, ...] | None,
+    sink: tuple[int, ...] | None,
+    is_causal: bool,
+    dtype: np.dtype[Any],
+) -> Attention:
+    """The attention for these shapes, which are equal in all layers of a decoder."""
+    return Attention(query, key, value, mask, sink, is_causal=is_causal, dtype=dtype)
 
 
 def _part(array: Array, some: _Batches, rows: slice | None = None) -> Array:

@@ -114,10 +114,16 @@ def _met(port: ModelPort, shape: Shape, role: str = "input") -> Shape:
     return met
 
 
+_FEW_PORTS = 8
+"""Maximum number of inputs that are compared with each name instead of looked up."""
+
+
 def _by_name(by_key: Mapping[Any, Any], ports: Sequence[ModelPort]) -> list[Any]:
     by_position: dict[int, Any] = {}
+    positions = {port.name: position for position, port in enumerate(ports)} if len(ports) > _FEW_PORTS else {}
     for key, value in by_key.items():
-        position = find_port(ports, key)
+        index = positions.get(key) if isinstance(key, str) and len(positions) == len(ports) else None
+        position = find_port(ports, key) if index is None else index
         if position in by_position:
             raise EvaluationError(f"input {ports[position].name!r} is given more than once", code=Code.unknown_input)
         by_position[position] = value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from threading import RLock
 from typing import Any
 
@@ -52,16 +53,21 @@ class Results(Mapping[PortKey, Array]):
                 raise self._missing(key)
             return self._arrays[key]
         name = key.name if isinstance(key, ModelPort) else key
-        for port, array in zip(self._ports, self._arrays, strict=True):
-            if name == port.name:
-                return array
-        for port, array in zip(self._ports, self._arrays, strict=True):
-            if name in port.names:
-                return array
-        position = numbered(name, len(self._arrays), "output")
+        position = self._positions.get(name) if isinstance(name, str) else None
+        if position is None:
+            position = numbered(name, len(self._arrays), "output")
         if position is None:
             raise self._missing(name)
         return self._arrays[position]
+
+    @cached_property
+    def _positions(self) -> dict[str, int]:
+        """The positions of the outputs by their names; the name of one output may be a further name of another."""
+        positions = {port.name: position for position, port in reversed([*enumerate(self._ports)])}
+        for position, port in enumerate(self._ports):
+            for name in port.names:
+                positions.setdefault(name, position)
+        return positions
 
     def _missing(self, key: object) -> _NoSuchOutputError:
         names = [port.name for port in self._ports]

@@ -107,7 +107,7 @@ def test_two_files_are_compared(folder: Path) -> None:
     network(folder, "a.onnx")
     network(folder, "b.onnx", last="Sigmoid")
     assert run("diff", "a.onnx", "models/good.onnx").exit_code == 0
-    assert "type: ReLU -> Sigmoid" in run("diff", "a.onnx", "b.onnx").stdout
+    assert "Relu -> Sigmoid" in run("diff", "a.onnx", "b.onnx").stdout
     assert run("compare", "a.onnx", "--with", "models/good.onnx", "--input", "x=x.npy").exit_code == 0
     different = run("compare", "a.onnx", "--with", "b.onnx", "--input", "x=x.npy")
     assert different.exit_code == 1

@@ -12,7 +12,9 @@ import pytest
 from click.testing import CliRunner, Result
 from onnx import numpy_helper
 
+from ir_exec import read_model
 from ir_exec.cli import main
+from ir_exec.debug.traces.walk import first_not_finite
 from tests.helpers.facts import mentions
 from tests.helpers.sources import EXPORTS, NET, find_line
 
@@ -140,3 +142,13 @@ def test_quantize_report(tmp_path: Path) -> None:
     sources = {layer["source"]["module"]: layer["source"]["file"] for layer in report["layers"]}
     assert {"stem.0", "head"} <= sources.keys()
     assert set(sources.values()) == {NET}
+
+
+def test_the_source_of_nan_has_a_line(tmp_path: Path) -> None:
+    wrong = change_initializer("head.bias", tmp_path / "wrong.onnx", by=np.nan)
+    model = read_model(wrong)
+    fault = first_not_finite(model, {"image": np.ones((1, 3, 9, 9), np.float32)})
+    assert fault is not None
+    assert f"net.py:{find_line(SOFTMAX)}" in fault.message
+    assert fault.location.source is not None
+    assert fault.location.source.module == "head"

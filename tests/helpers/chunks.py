@@ -10,6 +10,7 @@ from typing import Final
 
 import pytest
 
+from ir_exec.kernels.attention import attention_for
 from ir_exec.tuning import thresholds
 
 __all__ = ["in_chunks"]
@@ -32,3 +33,5 @@ def in_chunks(patch: pytest.MonkeyPatch, size: str, number: int) -> None:
     """Change a threshold that determines how work is split."""
     assert size in _SIZES, f"{size} chooses between ways: call the way itself"
     patch.setattr(thresholds, size, number)
+    # It remembers how work was split.
+    patch.setattr("ir_exec.ops.sequence.attention.attention_for", attention_for.__wrapped__)

@@ -312,7 +312,7 @@ def grouped_by_module(layers: Sequence[LayerProfile]) -> Iterator[GroupProfile]:
 def grouped_by_node(
     layers: Sequence[LayerProfile], nodes: Container[str]
 ) -> Iterator[tuple[GroupProfile, list[LayerProfile]]]:
-    """Yield each node of an ONNX file with its layers, the slowest first; other layers are groups of their own.
+    """Yield each node of an ONNX file with its layers, the slowest first; other layers are separate groups.
 
     Args:
         nodes: The names of the nodes.

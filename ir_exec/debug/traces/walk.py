@@ -348,8 +348,10 @@ def _not_finite(visit: Visit, position: int, what: str) -> NotFinite:
     name = "/".join((*where.scope, node.name))
     times = f" in iteration {', '.join(map(str, where.iterations))}" if where.iterations else ""
     output = f" (output {position})" if len(visit.outputs) > 1 else ""
-    message = f"layer {node.id} {name!r} ({node.type}){output} {what}{times}"
-    return NotFinite(message, node.location)
+    location = node.location
+    source = "" if location.source is None else location.source.describe(node.name)
+    layer = ", ".join(filter(None, (f"layer {node.id} {name!r} ({node.type}){output}", source)))
+    return NotFinite(f"{layer} {what}{times}", location)
 
 
 def _count(array: Array) -> tuple[int, int]:

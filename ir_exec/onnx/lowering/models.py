@@ -123,11 +123,12 @@ def _convert(
     if converter.unsupported:
         report(_unsupported_error(converter, graph))
     results: list[Value] = []
+    named = _NamedResults(results)
     outputs: dict[str, Layout] = {}
     for declared, output in zip(graph.output, values, strict=True):
         if not (is_lenient and isinstance(output, (Missing, Stack, Appended))):
             try:
-                outputs[declared.name] = _result(output, declared.name, results)
+                outputs[declared.name] = _result(output, declared.name, named)
             except NotKnownError as error:
                 raise error.changed(hint=_hint_of(graph)) from None
     ends_of_file = len(results)
@@ -289,7 +290,34 @@ class _Inputs:
         return narrow(value, declared.tensor_type.elem_type), len(self.parameters) - 1
 
 
-def _result(value: GraphValue, name: str, results: list[Value]) -> Layout:
+class _NamedResults:
+    """Results with an index of their names and sources."""
+
+    def __init__(self, values: list[Value]) -> None:
+        self._values = values
+        self._sources_by_name: dict[str, Value] = {}
+        self._sources: set[Value] = set()
+
+    def add(self, source: Value, name: str) -> int:
+        """Add the Result of a value, and return its position."""
+        result = build.result(source, tensor_names=(name,))
+        self._values.append(result)
+        (value,) = result.layer.inputs
+        self._sources.add(value)
+        for output_name in result.layer.output_names:
+            self._sources_by_name.setdefault(output_name, value)
+        return len(self._values) - 1
+
+    def find_source(self, name: str) -> Value | None:
+        """Return the value of the first Result with this name."""
+        return self._sources_by_name.get(name)
+
+    def has_source(self, value: Value) -> bool:
+        """Return True if a Result has this value."""
+        return value in self._sources
+
+
+def _result(value: GraphValue, name: str, results: _NamedResults) -> Layout:
     if value is None:
         return None
     if isinstance(value, Missing):
@@ -301,21 +329,20 @@ def _result(value: GraphValue, name: str, results: list[Value]) -> Layout:
     if isinstance(value, Appended):
         raise NotKnownError(f"the output {name!r} is a list of unknown length")
     tensor = value.value if isinstance(value, Narrow) else value
-    results.append(build.result(_name_output(tensor, name, results), tensor_names=(name,)))
-    return len(results) - 1
+    return results.add(_name_output(tensor, name, results), name)
 
 
-def _name_output(tensor: Value, name: str, results: list[Value]) -> Value:
+def _name_output(tensor: Value, name: str, results: _NamedResults) -> Value:
     """The tensor, or a copy that can have the name of an output.
 
     OpenVINO gives a tensor the names of only one Result, which replace the names of an input: other Results need
     further tensors.
     """
-    for result in results:
-        if name in result.layer.output_names:
-            return result.layer.inputs[0]
+    source = results.find_source(name)
+    if source is not None:
+        return source
     is_input = tensor.layer.is_parameter and tensor.layer.name != name
-    is_output = any(result.layer.inputs[0] is tensor for result in results)
+    is_output = results.has_source(tensor)
     if not (is_input or is_output) or tensor.element_type is ElementType.string:
         return tensor
     tensor.tensor_names = tuple([other for other in tensor.tensor_names if other != name])

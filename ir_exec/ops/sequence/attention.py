@@ -10,7 +10,7 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, ShapeError
-from ir_exec.kernels.attention import Attention
+from ir_exec.kernels.attention import Attention, attention_for
 from ir_exec.kernels.precision import CALCULABLE_FLOAT, accumulator
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool
@@ -120,7 +120,7 @@ class ScaledDotProductAttention(Op):
         assert query is not None
         assert key is not None
         assert value is not None
-        return Attention(query, key, value, mask, sink, is_causal=self.causal, dtype=accumulator(dtype))
+        return attention_for(query, key, value, mask, sink, self.causal, accumulator(dtype))
 
 
 def _split(tensor: TensorType, name: str) -> tuple[Shape | None, Dim, Dim]:
