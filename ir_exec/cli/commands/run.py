@@ -379,14 +379,13 @@ def _input(port: ModelPort, array: Array, drawn: str | None, seed: int) -> RunIn
 
 def _inputs(ports: list[ModelPort], redraw: Redraw, names_from_files: set[str]) -> Table:
     shown = table("Inputs", name="left", element_type="left", shape="left", values="left")
-    drawn = {input.name: input.values for input in redraw.drawn.inputs}
+    record = redraw.drawn
+    drawn = {input.name: input.values for input in record.inputs}
     for port in ports:
         array = redraw.arrays[port.name]
         values = drawn.get(port.name)
         origin = (
-            "given"
-            if port.name in names_from_files
-            else f"drawn with seed {redraw.drawn.seed}{': ' * bool(values)}{values}"
+            "given" if port.name in names_from_files else f"drawn with seed {record.seed}{': ' * bool(values)}{values}"
         )
         shown.add_row(port.name, str(_element_type(array)), str(Shape(array.shape)), origin)
     return shown
