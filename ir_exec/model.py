@@ -34,7 +34,16 @@ from ir_exec.ports import (
     numbered,
     ports_of,
 )
-from ir_exec.readers import OLDER_IR, ONNX_WRITER, OPENVINO, ModelObject, call_writer, class_of_object, reader_of
+from ir_exec.readers import (
+    OLDER_IR,
+    ONNX_WRITER,
+    OPENVINO,
+    OPENVINO_WRITER,
+    ModelObject,
+    call_writer,
+    class_of_object,
+    reader_of,
+)
 from ir_exec.report.html import html_table
 from ir_exec.report.numbers import format_count
 from ir_exec.report.text import align_cells, format_remainder
@@ -358,6 +367,15 @@ class Model:
         """
         options = {} if opset is None else {"opset": opset}
         return call_writer(ONNX_WRITER, self, target=target, partial=partial, **options)
+
+    def to_openvino(self) -> Any:
+        """Return the model as an `openvino.Model`, without writing a file; it has its own copy of the constants.
+
+        Raises:
+            UnsupportedError: If OpenVINO is not installed or cannot read the model.
+            WeightsError: If the weights are missing or too short.
+        """
+        return call_writer(OPENVINO_WRITER, self)
 
     def content(self) -> Iterator[bytes | memoryview]:
         """Yield the bytes that determine the model apart from new shapes: equal for equal models."""

@@ -9,21 +9,27 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.errors import ParseError, ReportFault
+from ir_exec.errors import ParseError, ReportFault, UnsupportedError, WeightsError
+from ir_exec.hints import install_hint
 from ir_exec.ir.array_weights import ArrayWeights, reserve_offset, stored_size
 from ir_exec.ir.document import Body, Layer
 from ir_exec.ir.files import ModelFiles
 from ir_exec.ir.reader import read_document
+from ir_exec.ir.writer import serialize_document
 from ir_exec.types import Array
 
-__all__ = ["read_openvino"]
+if TYPE_CHECKING:
+    from ir_exec.model import Model
+
+__all__ = ["read_openvino", "to_openvino"]
 
 _OWNERS = ("TensorIterator", "Loop", "If")
 """The types of OpenVINO's operators with bodies."""
@@ -51,9 +57,43 @@ def read_openvino(model: Any, *, report: ReportFault) -> ModelFiles:
     return ModelFiles(document.model_copy(update={"layers": layers}), weights)
 
 
+def to_openvino(model: Model) -> Any:
+    """Return a Model as an `openvino.Model`.
+
+    Raises:
+        UnsupportedError: If OpenVINO is not installed or cannot read the model.
+        WeightsError: If the weights are missing or too short.
+    """
+    if find_spec("openvino") is None:
+        message = "the package openvino is required for models of OpenVINO, but is not installed"
+        raise UnsupportedError(message, hint=install_hint("openvino"))
+    openvino = import_module("openvino")
+    xml, layout = serialize_document(model.current_document())
+    # OpenVINO does not keep the memory of a NumPy array alive, so the tensor has memory of its own.
+    tensor = openvino.Tensor(openvino.Type.u8, openvino.Shape([layout.size]))
+    for (offset, size), new_offset in layout.offsets.items():
+        tensor.data[new_offset : new_offset + size] = _bytes_of(model, offset, size)
+    try:
+        return openvino.Core().read_model(model=xml, weights=tensor)
+    except RuntimeError as error:
+        raise UnsupportedError(f"OpenVINO cannot read the model: {error}") from error
+
+
+def _bytes_of(model: Model, offset: int, size: int) -> Array:
+    """Return the bytes of a constant; WeightsError if the weights lack them."""
+    content = memoryview(b"") if model.weights is None else model.weights.slice(offset, size)
+    if len(content) < size:
+        raise WeightsError(
+            "the constants have", actual=len(content), detail="bytes", expected=size, code=Code.weights_short
+        )
+    return np.frombuffer(content, np.uint8)
+
+
 def _graph_as_xml(model: Any) -> bytes:
     """Return the .xml of a model, without writing its weights."""
-    passes = import_module("openvino.passes")  # a part of the package of the model
+    # The package of the model is imported; OpenVINO 2024 has the passes in another module.
+    is_older = find_spec("openvino.passes") is None
+    passes = import_module("openvino.runtime.passes" if is_older else "openvino.passes")
     with TemporaryDirectory(prefix="ir_exec-") as folder:
         path = Path(folder, "model.xml")
         manager = passes.Manager()

@@ -17,6 +17,7 @@ __all__ = [
     "OLDER_IR",
     "ONNX_WRITER",
     "OPENVINO",
+    "OPENVINO_WRITER",
     "SOURCE_TYPES",
     "ModelObject",
     "Reader",
@@ -92,6 +93,9 @@ SOURCE_TYPES = ", ".join(["a path", "bytes", *_ONNX_CLASSES]) + f" or {OPENVINO.
 
 ONNX_WRITER = "ir_exec.onnx.export.api:to_proto"
 """The function that converts a Model to an ONNX model."""
+
+OPENVINO_WRITER = "ir_exec.openvino:to_openvino"
+"""The function that converts a Model to a model of OpenVINO."""
 
 
 def call_writer(function: str, model: object, **options: Any) -> Any:

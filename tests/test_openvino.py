@@ -10,8 +10,9 @@ import openvino.opset13 as ops
 import pytest
 
 import ir_exec
+from ir_exec import openvino
 from ir_exec.debug import diff, profile, trace
-from ir_exec.errors import ParseError, WeightsError
+from ir_exec.errors import ParseError, UnsupportedError, WeightsError
 from ir_exec.types import ElementType
 from ir_exec.view import view
 from tests.helpers.facts import coded, naming
@@ -104,7 +105,53 @@ def test_constants_of_every_type_equal_their_files(name: str, shape: list[int], 
 def test_constants_of_strings_are_read() -> None:
     constant = ops.constant(ov.Tensor(np.array([["a", "bcd"], ["é", ""]])), name="texts")
     model = ov.Model([ops.result(constant)], [], "texts")
-    assert ir_exec.read_model(model).constants["texts"].tolist() == [["a", "bcd"], ["é", ""]]
+    read = ir_exec.read_model(model)
+    assert read.constants["texts"].tolist() == [["a", "bcd"], ["é", ""]]
+    assert ir_exec.read_model(read.to_openvino()).constants["texts"].tolist() == [["a", "bcd"], ["é", ""]]
+
+
+@pytest.mark.parametrize("name", ["conv_zoo", "keras", "llama_stateful", "matrix_ops"])
+def test_models_become_models_of_openvino(name: str) -> None:
+    path = next(path for path in NETWORKS if path.stem == name)
+    stored = ir_exec.read_model(path)
+    converted = stored.to_openvino()
+    assert isinstance(converted, ov.Model)
+    again = ir_exec.read_model(converted)
+    assert dict(again.constants).keys() == dict(stored.constants).keys()
+    assert all(array.tobytes() == stored.constants[name].tobytes() for name, array in again.constants.items())
+    assert [port.name for port in again.inputs] == [port.name for port in stored.inputs]
+
+
+def test_built_models_become_models_of_openvino() -> None:
+    read = ir_exec.read_model(product()).reshape("4,3")
+    converted = read.to_openvino()
+    del read
+    assert converted.input(0).shape == [4, 3]
+    result = CORE.compile_model(converted, "CPU")([np.ones((4, 3), np.float32)])[0]
+    assert result.tolist() == [[12, 15, 18, 21]] * 4
+
+
+def test_models_without_constants_become_models_of_openvino() -> None:
+    data = ir_exec.build.parameter([2], "f32", name="data")
+    converted = ir_exec.build.model([ir_exec.build.add(data, data)]).to_openvino()
+    assert CORE.compile_model(converted, "CPU")([np.float32([1, 2])])[0].tolist() == [2, 4]
+
+
+def test_openvino_may_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(openvino, "find_spec", lambda name: None)
+    with pytest.raises(UnsupportedError):
+        ir_exec.read_model(product()).to_openvino()
+
+
+def test_models_that_openvino_cannot_read() -> None:
+    model = ir_exec.read_model(product())
+    layers = [
+        layer.model_copy(update={"type": "Unknown"}) if layer.type == "MatMul" else layer
+        for layer in model.document.layers
+    ]
+    model.document = model.document.model_copy(update={"layers": tuple(layers)})
+    with pytest.raises(UnsupportedError, match="Unknown"):
+        model.to_openvino()
 
 
 def test_layers_with_one_name_keep_their_own_constants() -> None:
