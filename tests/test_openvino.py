@@ -11,7 +11,7 @@ import pytest
 
 import ir_exec
 from ir_exec import openvino
-from ir_exec.debug import diff, profile, trace
+from ir_exec.debug import diff, diff_weights, profile, trace
 from ir_exec.errors import ParseError, UnsupportedError, WeightsError
 from ir_exec.types import ElementType
 from ir_exec.view import view
@@ -138,9 +138,10 @@ def test_models_without_constants_become_models_of_openvino() -> None:
 
 
 def test_openvino_may_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = ir_exec.read_model(product())
     monkeypatch.setattr(openvino, "find_spec", lambda name: None)
     with pytest.raises(UnsupportedError):
-        ir_exec.read_model(product()).to_openvino()
+        model.to_openvino()
 
 
 def test_models_that_openvino_cannot_read() -> None:
@@ -175,6 +176,7 @@ def test_functions_take_models_of_openvino() -> None:
     assert "MatMul" in {layer.type for layer in profile(model, inputs).layers}
     assert trace(model, inputs)["sums"].tolist() == expected.tolist()
     assert view(model, diff=product()).title == "product"
+    assert [weight.path for weight in diff_weights(model, product()).weights] == ["weights"]
 
 
 def test_faults_name_layers() -> None:
@@ -197,5 +199,7 @@ def test_errors_for_other_objects_list_the_accepted_ones(source: object) -> None
     with pytest.raises(ParseError, match=naming(*ACCEPTED), check=coded("IR001")):
         ir_exec.read_model(source)  # type: ignore[arg-type]
     assert [diagnostic.code for diagnostic in ir_exec.check_model(source).diagnostics] == ["IR001"]  # type: ignore[arg-type]
+    with pytest.raises(WeightsError, match=naming(*ACCEPTED), check=coded("IR201")):
+        diff_weights(product(), source)  # type: ignore[arg-type]
     with pytest.raises(ir_exec.EvaluationError, match=naming(*ACCEPTED), check=coded("IR705")):
         ir_exec.compare(product(), source)  # type: ignore[arg-type]
