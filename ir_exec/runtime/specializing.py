@@ -175,7 +175,9 @@ class _SharedBudget(Budget):
     def __init__(self, max_memory: int, others: Callable[[], list[_SharedBudget]]) -> None:
         self.own = 0
         self._others = others
-        self.max_memory = max_memory
+        super().__init__(max_memory)
+        # The setter of `constants` counts those of the others.
+        self.own = 0
 
     @property
     def constants(self) -> int:

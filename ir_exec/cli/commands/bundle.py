@@ -76,7 +76,8 @@ def command(
 ) -> None:
     """Write a model with its inputs, outputs, versions and reports to a .zip, or run such a .zip.
 
-    A bundle of an ONNX file has the layout of ONNX's test data: model.onnx, test_data_set_0/input_0.pb, ...
+    A bundle of an ONNX file has the layout of ONNX's test data: model.onnx, test_data_set_0/input_0.pb, ... Files with
+    sequences as inputs or outputs become IR.
 
     Inputs are given or random, as in `run`, and ir_exec computes the outputs. On another machine, `ir-exec bundle --run
     FILE.zip` runs the model again and compares the outputs. Nothing else in a bundle is executed.
@@ -103,21 +104,23 @@ def command(
         fails = None if until is None else Command(until, bad_exit=bad_exit, timeout=timeout)
     file_inputs = asked.read_inputs(network.inputs)
     if is_onnx_file(model) and not anonymous:
-        from ir_exec.debug.reduction.onnx_bundling import bundle_onnx
+        from ir_exec.debug.reduction.onnx_bundling import bundle_onnx, has_tensors_only
         from ir_exec.onnx.editing.sources import OnnxSource  # imported for ONNX files only
 
-        with errors_as_messages(exit_code=UNUSABLE):
-            written_bundle = bundle_onnx(
-                OnnxSource(model),
-                network,
-                asked.complete_inputs(network, file_inputs),
-                output=output,
-                reports=reports,
-                fails=None if fails is None else fails.fails_on,
-                command=until,
-            )
-        _show(written_bundle, output)
-        return
+        source = OnnxSource(model)
+        if has_tensors_only(source):
+            with errors_as_messages(exit_code=UNUSABLE):
+                written_bundle = bundle_onnx(
+                    source,
+                    network,
+                    asked.complete_inputs(network, file_inputs),
+                    output=output,
+                    reports=reports,
+                    fails=None if fails is None else fails.fails_on,
+                    command=until,
+                )
+            _show(written_bundle, output)
+            return
     with errors_as_messages(exit_code=UNUSABLE):
         written_bundle = bundle(
             network,

@@ -36,7 +36,7 @@ from ir_exec.types import Array
 if TYPE_CHECKING:
     from onnx import ValueInfoProto
 
-__all__ = ["bundle_onnx", "rerun_onnx"]
+__all__ = ["bundle_onnx", "has_tensors_only", "rerun_onnx"]
 
 _READ_ME = """\
 An ONNX model with inputs, and the outputs that ir_exec computed for them, in the layout of ONNX's test data.
@@ -46,6 +46,12 @@ An ONNX model with inputs, and the outputs that ir_exec computed for them, in th
 
 run the model again and compare the outputs. bundle.json lists the versions that were used.
 """
+
+
+def has_tensors_only(source: OnnxSource) -> bool:
+    """Return True if all inputs and outputs are tensors; sequences and optional values have several in IR."""
+    graph = source.proto.graph
+    return all(declared.type.WhichOneof("value") in (None, "tensor_type") for declared in (*graph.input, *graph.output))
 
 
 def bundle_onnx(

@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 import pytest
 from click.testing import CliRunner, Result
+from onnx import TensorProto, helper, save
 
 from ir_exec.cli import main
 from tests.helpers.facts import mentions
@@ -156,6 +157,17 @@ def test_diff_and_textconv(path: Path) -> None:
     path.with_name("cut.onnx").write_bytes(path.read_bytes()[:-60])
     assert run("diff", path, path.with_name("cut.onnx")).exit_code == 1
     assert run("diff", path, path.with_name("missing.onnx")).exit_code == 2
+
+
+def test_bundle_of_sequences_is_ir(tmp_path: Path) -> None:
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [2])
+    y = helper.make_tensor_sequence_value_info("y", TensorProto.FLOAT, [2])
+    graph = helper.make_graph([helper.make_node("SequenceConstruct", ["x", "x"], ["y"])], "pair", [x], [y])
+    save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), tmp_path / "pair.onnx")
+    assert run("bundle", tmp_path / "pair.onnx", "-o", tmp_path / "bundle.zip").exit_code == 0
+    with zipfile.ZipFile(tmp_path / "bundle.zip") as archive:
+        assert "model.xml" in archive.namelist()
+    assert run("bundle", "--run", tmp_path / "bundle.zip").exit_code == 0
 
 
 def test_bundle_is_test_data_of_onnx(path: Path, tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def test_values_of_a_run(how: tuple[str | Path, ...], tmp_path: Path) -> None:
     out = tmp_path / "page.html"
     assert run(GNN, *how, "-o", out).exit_code == 0
     data = data_of(out)
-    if data["color"] == "values" and "sections" not in data:
+    if data["colour"] == "values" and "sections" not in data:
         assert all(
             "values" in output for node in data["networks"][0]["graph"]["layers"] for output in node.get("outputs", ())
         )
