@@ -11,12 +11,15 @@ import numpy as np
 from ir_exec.debug.weights.readers.tensors import CheckpointTensor, MemoryTensor, count_rows
 from ir_exec.types import Array
 
-__all__ = ["TensorSource", "batch_norm_of", "derive_tensors", "list_sources", "multiply_vectors"]
+__all__ = ["TYPED_POSITIONS", "TensorSource", "batch_norm_of", "derive_tensors", "list_sources", "multiply_vectors"]
 
 _EPSILONS = (1e-5, 1e-3, 1e-6, 1e-4, 1e-12)
 """Usual numbers added to the variance of a batch normalization: of PyTorch, TensorFlow, and others."""
 
 _NORMALIZED = "normalized"
+
+TYPED_POSITIONS = "plus the first type of tokens"
+"""The transformation of embeddings of positions, of which models for shorter inputs have the first rows."""
 
 _MOST_ELEMENTS = 2**24
 """Maximum elements of a tensor that is computed."""
@@ -66,6 +69,8 @@ def derive_tensors(tensors: Mapping[str, CheckpointTensor]) -> Iterator[TensorSo
             yield from _weight_norm(f"{prefix}.original0", name, tensors)
         elif leaf == "weight_v":
             yield from _weight_norm(f"{prefix}.weight_g", name, tensors)
+        elif prefix.endswith("token_type_embeddings"):
+            yield from _typed_positions(prefix.removesuffix("token_type_embeddings"), name, tensors)
         elif leaf == "relative_position_bias_table":
             yield from _relative_positions(name, tensors[name])
         elif leaf.endswith("A_log") and prod(tensors[name].shape) <= _MOST_ELEMENTS:
@@ -115,6 +120,16 @@ def _weight_norm(
     if values.shape == direction.shape:
         tensor = MemoryTensor(direction_name, values.astype(np.float32))
         yield TensorSource(tensor, (direction_name, scale_name), _NORMALIZED)
+
+
+def _typed_positions(prefix: str, type_name: str, tensors: Mapping[str, CheckpointTensor]) -> Iterator[TensorSource]:
+    """The embeddings of positions plus that of the first type of tokens, which a model without types adds to all."""
+    name = f"{prefix}position_embeddings.weight"
+    positions, types = tensors.get(name), tensors[type_name]
+    if positions is None or positions.shape[1:] != types.shape[1:] or prod(positions.shape) > _MOST_ELEMENTS:
+        return
+    total = (_read(positions) + _read(types)[:1]).astype(np.float32)
+    yield TensorSource(MemoryTensor(name, total), (name, type_name), TYPED_POSITIONS)
 
 
 def _relative_positions(name: str, table: CheckpointTensor) -> Iterator[TensorSource]:

@@ -15,7 +15,7 @@ from ir_exec.codes import Code
 from ir_exec.debug.diffs.listing import opened
 from ir_exec.debug.weights.adapters import find_adapters, merge_adapters
 from ir_exec.debug.weights.checkpoint_files import find_adapter, is_checkpoint, open_checkpoint
-from ir_exec.debug.weights.derived import list_sources
+from ir_exec.debug.weights.derived import TYPED_POSITIONS, list_sources
 from ir_exec.debug.weights.differences import describe_difference, is_slightly_off
 from ir_exec.debug.weights.matching import Matcher, WeightMatch
 from ir_exec.debug.weights.model_weights import ModelWeight, find_model_weights
@@ -256,7 +256,8 @@ class _Account:
             numbers = [word for word in name.split(".") if word.isdigit()]
             return bool(numbers) and numbers[0] not in digits, name in used
 
-        return [self.matcher.by_name[name] for name in sorted(self.matcher.by_name, key=rank)]
+        computed = [source for source in self.matcher.sources if source.transformation == TYPED_POSITIONS]
+        return [*(self.matcher.by_name[name] for name in sorted(self.matcher.by_name, key=rank)), *computed]
 
     def _compare_named(self) -> None:
         """Compare weights that are like no tensor with the one that their names state."""

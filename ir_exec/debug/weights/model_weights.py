@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 from typing import NamedTuple
@@ -12,6 +12,7 @@ import numpy as np
 
 from ir_exec.debug.weights.chain_rows import ChainRows
 from ir_exec.debug.weights.readers.tensors import MappedTensor, count_rows
+from ir_exec.debug.weights.roles import WeightRole, WeightRoles
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.graph.compressed import CompressedWeight, find_compressed_weights
 from ir_exec.ir import Weights
@@ -58,6 +59,7 @@ class ModelWeight:
         rows: The elements of a compressed weight; None for a plain constant.
         plain: The elements of a plain constant.
         output_axes: The axes of the outputs: two for convolutions in groups, one for all other weights.
+        role: The computation with it; None if several layers read it.
     """
 
     name: str
@@ -70,6 +72,7 @@ class ModelWeight:
     rows: ChainRows | None = None
     plain: MappedTensor | None = None
     output_axes: int = 1
+    role: WeightRole | None = None
 
     @property
     def elements(self) -> int:
@@ -136,11 +139,16 @@ def find_model_weights(graph: Graph, weights: Weights) -> list[ModelWeight]:
         by_codes: dict[Node, tuple[Value, CompressedWeight]] = {}
         for value, chain in chains.items():
             by_codes.setdefault(chain.codes, (value, chain))
+        described: dict[Value, ModelWeight] = {}
         for node in inner.nodes:
             if node in by_codes:
-                model_weights.append(_describe_compressed(prefix, *by_codes[node], weights, readers))
+                value, chain = by_codes[node]
+                described[value] = _describe_compressed(prefix, value, chain, weights, readers)
             elif node not in inside and isinstance(node.op, Const) and node.op.element_type in _PLAIN:
-                model_weights += _describe_plain(prefix, node, node.op, weights, readers)
+                for weight in _describe_plain(prefix, node, node.op, weights, readers):
+                    described[node.outputs[0]] = weight
+        roles = WeightRoles(inner, described, prefix)
+        model_weights += [replace(weight, role=roles.describe(value)) for value, weight in described.items()]
     return model_weights
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from ir_exec.debug.comparison.pairing.structure import is_generated
 from ir_exec.debug.weights.comparing_values import Relation
+from ir_exec.debug.weights.exchanges import find_exchanged
 from ir_exec.debug.weights.layouts import read_flat, squeeze_shape
 from ir_exec.debug.weights.matching import Matcher, WeightMatch
 from ir_exec.debug.weights.model_weights import ModelWeight
@@ -79,7 +80,11 @@ def _find_other_tensors(explained: Mapping[ModelWeight, WeightMatch], matcher: M
     }
     unnamed = {weight: match for weight, match in single.items() if matcher.find_expected(weight) is None}
     usual = _learn_names(unnamed, matcher)
+    alone = {weight: match for weight, match in unnamed.items() if weight not in usual}
+    wrong |= find_exchanged(alone, lambda a, b: equal_tensors(a.sources[0].tensor, b.sources[0].tensor))
     for weight, match in single.items():
+        if weight in wrong:
+            continue
         named = matcher.find_expected(weight)
         actual = match.sources[0]
         if weight in usual and usual[weight] != actual.name:

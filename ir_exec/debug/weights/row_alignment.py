@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ir_exec.debug.weights.comparing_values import compare_values
-from ir_exec.debug.weights.derived import TensorSource
+from ir_exec.debug.weights.derived import TYPED_POSITIONS, TensorSource
 from ir_exec.debug.weights.layouts import TransposedTensor, read_flat, squeeze_shape
 from ir_exec.debug.weights.matching import WeightMatch, describe_format
 from ir_exec.debug.weights.model_weights import ModelWeight
@@ -139,7 +139,8 @@ def _align(
 
     formats = {source.tensor.format for source in used}
     turned = is_transposed != any(isinstance(source.tensor, TransposedTensor) for source in used)
-    words = (*_describe(mapping, used, width), *(["transposed"] if turned else []))
+    computed = dict.fromkeys(source.transformation for source in used if source.is_computed)
+    words = (*_describe(mapping, used, width), *computed, *(["transposed"] if turned else []))
     words = (*words, *describe_format(weight, used[0].tensor.format))
     comparison = compare_values(weight, read, formats.pop() if len(formats) == 1 else "f32")
     return WeightMatch(weight, used, words, comparison, read=read)
@@ -151,7 +152,11 @@ def _collect(sources: Sequence[TensorSource], width: int, columns: Array) -> _Ro
     total = 0
     for source in (*sources, *_transpose(sources)):
         shape = source.tensor.shape
-        if source.is_computed or width not in (prod(shape[1:]), shape[-1] if shape else 0) or len(shape) < 2:
+        if (
+            source.transformation not in ("", TYPED_POSITIONS)
+            or width not in (prod(shape[1:]), shape[-1] if shape else 0)
+            or len(shape) < 2
+        ):
             continue
         rows = prod(shape) // width
         total += rows
