@@ -29,7 +29,7 @@ from ir_exec.types import Array
 if TYPE_CHECKING:
     from ir_exec.model import Model
 
-__all__ = ["read_openvino", "to_openvino"]
+__all__ = ["read_openvino", "serialize_graph", "to_openvino"]
 
 _OWNERS = ("TensorIterator", "Loop", "If")
 """The types of OpenVINO's operators with bodies."""
@@ -41,7 +41,7 @@ _BODY_GETTERS = {"body": "get_function", "then_body": "get_then_body", "else_bod
 def read_openvino(model: Any, *, report: ReportFault) -> ModelFiles:
     """Return the document and the weights of an `openvino.Model`; constants share its memory."""
     try:
-        document = read_document(_graph_as_xml(model), report=report)
+        document = read_document(serialize_graph(model), report=report)
         if document is None:
             return ModelFiles()
         constants = _OperatorConstants()
@@ -89,8 +89,12 @@ def _bytes_of(model: Model, offset: int, size: int) -> Array:
     return np.frombuffer(content, np.uint8)
 
 
-def _graph_as_xml(model: Any) -> bytes:
-    """Return the .xml of a model, without writing its weights."""
+def serialize_graph(model: Any) -> bytes:
+    """Return the .xml of a model, without writing its weights.
+
+    Raises:
+        RuntimeError: The errors of OpenVINO.
+    """
     # The package of the model is imported; OpenVINO 2024 has the passes in another module.
     is_older = find_spec("openvino.passes") is None
     passes = import_module("openvino.runtime.passes" if is_older else "openvino.passes")

@@ -23,6 +23,7 @@ __all__ = [
     "Reader",
     "call_writer",
     "class_of_object",
+    "is_compiled_by_openvino",
     "is_readable",
     "reader_of",
 ]
@@ -119,9 +120,19 @@ def class_of_object(source: object) -> str | None:
 
     The names of the classes and of their packages are compared, because the packages may not be installed.
     """
-    classes = (*_ONNX_CLASSES, *OPENVINO.classes)
-    names = {(cls.__module__.partition(".")[0], cls.__name__) for cls in type(source).__mro__}
-    return next((name for name in classes if (name.partition(".")[0], name.rpartition(".")[2]) in names), None)
+    return next((name for name in (*_ONNX_CLASSES, *OPENVINO.classes) if _is_of_class(source, name)), None)
+
+
+def is_compiled_by_openvino(source: object) -> bool:
+    """Return True for an `openvino.CompiledModel`, whose execution graph can be shown."""
+    return _is_of_class(source, "openvino.CompiledModel")
+
+
+def _is_of_class(source: object, name: str) -> bool:
+    package, class_name = name.partition(".")[0], name.rpartition(".")[2]
+    return any(
+        cls.__name__ == class_name and cls.__module__.partition(".")[0] == package for cls in type(source).__mro__
+    )
 
 
 def reader_of(source: object) -> Reader | None:

@@ -194,7 +194,7 @@ def test_weights_of_a_model_in_memory_are_refused() -> None:
 ACCEPTED = ("onnx.ModelProto", "onnx_ir.Model", "torch.onnx.ONNXProgram", "openvino.Model")
 
 
-@pytest.mark.parametrize("source", [3, None, object(), [1], ov.Model], ids=repr)
+@pytest.mark.parametrize("source", [3, None, object(), [1], ov.Model], ids=lambda source: type(source).__name__)
 def test_errors_for_other_objects_list_the_accepted_ones(source: object) -> None:
     with pytest.raises(ParseError, match=naming(*ACCEPTED), check=coded("IR001")):
         ir_exec.read_model(source)  # type: ignore[arg-type]
@@ -203,3 +203,13 @@ def test_errors_for_other_objects_list_the_accepted_ones(source: object) -> None
         diff_weights(product(), source)  # type: ignore[arg-type]
     with pytest.raises(ir_exec.EvaluationError, match=naming(*ACCEPTED), check=coded("IR705")):
         ir_exec.compare(product(), source)  # type: ignore[arg-type]
+
+
+def test_compiled_models_are_shown_beside() -> None:
+    model = product()
+    compiled = CORE.compile_model(model, "CPU")
+    page = view(model, beside=[compiled, product()])
+    types = [{layer.type for layer in network.graph.layers} for network in page.networks]
+    assert types[1] == {node.get_rt_info()["layerType"].astype(str) for node in compiled.get_runtime_model().get_ops()}
+    assert types[2] == types[0]
+    assert {link.network for link in page.links} == {1, 2}, "layers are linked with the layers that OpenVINO runs"

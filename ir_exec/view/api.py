@@ -13,7 +13,7 @@ from ir_exec.debug import NetworkDiff
 from ir_exec.debug.profiles.profile_report import Profile
 from ir_exec.errors import EvaluationError, IRError, ParseError
 from ir_exec.model import Model, Source, WeightsSource, read_model
-from ir_exec.readers import reader_of
+from ir_exec.readers import ModelObject, reader_of
 from ir_exec.runtime.arguments import Inputs
 from ir_exec.runtime.calls import bind_calls
 from ir_exec.view.changes import Merger, changes_of, diff_of, section_of_diff
@@ -57,7 +57,7 @@ def view(
     compare: AnyComparison | str | os.PathLike[str] | None = None,
     profile: Profile | str | os.PathLike[str] | None = None,
     diff: Other | Source | None = None,
-    beside: Sequence[str | os.PathLike[str]] = (),
+    beside: Sequence[str | os.PathLike[str] | ModelObject] = (),
     progress: Callable[[str], None] | None = None,
 ) -> PageView:
     """Return the page of a model: its layers with their types, computed values, and all findings of `check`.
@@ -72,7 +72,8 @@ def view(
             show the effect of each layer. For a comparison of many inputs, each layer shows its worst item.
         profile: Reports of `profile` about this model, or their JSON files.
         diff: Another model. Layers that are only in this model are added to the graph.
-        beside: Further models, shown next to this one: IR, ONNX, or an execution graph of OpenVINO.
+        beside: Further models, shown next to this one: IR, ONNX, or an execution graph of OpenVINO; in memory, an
+            `openvino.CompiledModel` or an argument of `read_model`.
         progress: Called with the path of each layer of this run.
 
     Raises:

@@ -17,6 +17,9 @@ from ir_exec.debug.values.entries import Entry
 from ir_exec.errors import ParseError
 from ir_exec.hints import install_hint
 from ir_exec.ir import split_names
+from ir_exec.onnx.reading.objects import message_of
+from ir_exec.openvino import serialize_graph
+from ir_exec.readers import ModelObject, is_compiled_by_openvino, reader_of
 from ir_exec.view.data import GraphView, InputView, LayerView, Link, NetworkView, OutputView
 from ir_exec.view.networks import network_view, open_network
 from ir_exec.view.text import printable
@@ -38,7 +41,6 @@ def is_execution_graph(path: Path) -> bool:
 
 def execution_graph(path: Path) -> tuple[NetworkView, dict[str, tuple[str, ...]]]:
     """The layers that OpenVINO executes, and the names of their original layers by key."""
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise ParseError(
@@ -46,9 +48,15 @@ def execution_graph(path: Path) -> tuple[NetworkView, dict[str, tuple[str, ...]]
                 expected=f"at most {_MOST_BYTES:,} bytes",
                 code=Code.not_ir,
             )
-        root = etree.fromstring(path.read_bytes(), parser)
+        return _execution_graph_in(path.read_bytes(), path.name, str(path))
     except (OSError, etree.XMLSyntaxError) as error:
         raise ParseError(f"{path} cannot be read: {error}", code=Code.unreadable_path) from None
+
+
+def _execution_graph_in(content: bytes, title: str, file: str) -> tuple[NetworkView, dict[str, tuple[str, ...]]]:
+    """The layers in an .xml, as `execution_graph` returns those of a file."""
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
+    root = etree.fromstring(content, parser)
     elements = sorted(root.iterfind("layers/layer"), key=_execution_order)
     position = {element.get("id", ""): index for index, element in enumerate(elements)}
     sources: dict[tuple[str, str], tuple[int, int]] = {}
@@ -83,7 +91,7 @@ def execution_graph(path: Path) -> tuple[NetworkView, dict[str, tuple[str, ...]]
             )
         )
     facts = (("format", "execution graph of OpenVINO"), ("layers", f"{len(layers):,}"))
-    return NetworkView(title=path.name, file=str(path), facts=facts, graph=GraphView(layers=tuple(layers))), made_of
+    return NetworkView(title=title, file=file, facts=facts, graph=GraphView(layers=tuple(layers))), made_of
 
 
 def _execution_order(element: Any) -> int:
@@ -122,11 +130,16 @@ def onnx_network(path: Path) -> NetworkView:
         model = onnx.load(os.fspath(path), load_external_data=False)
     except Exception as error:
         raise ParseError(f"{path} cannot be read: {error}", code=Code.unreadable_path) from None
+    return _onnx_network_of(model, path.name, str(path))
+
+
+def _onnx_network_of(model: Any, title: str, file: str) -> NetworkView:
+    """The nodes and constants of a message."""
     types = {item.name: _onnx_type(item) for item in (*model.graph.value_info, *model.graph.input, *model.graph.output)}
     layers = tuple(_onnx_layers(model.graph, types))
     domains = {item.domain or "ai.onnx": item.version for item in model.opset_import}
     facts = (("format", "ONNX"), ("opset", ", ".join(f"{name} {version}" for name, version in domains.items())))
-    return NetworkView(title=path.name, file=str(path), facts=facts, graph=GraphView(layers=layers))
+    return NetworkView(title=title, file=file, facts=facts, graph=GraphView(layers=layers))
 
 
 def _onnx_layers(graph: Any, types: Mapping[str, str]) -> Iterator[LayerView]:
@@ -205,18 +218,42 @@ MadeOf = Mapping[str, tuple[str, ...]]
 """The names of the original layers in another model, by the key of a layer."""
 
 
-def network_beside(path: str | os.PathLike[str]) -> tuple[NetworkView, MadeOf]:
-    """A model in any format: an IR, an execution graph of OpenVINO, or an ONNX file.
+def network_beside(source: str | os.PathLike[str] | ModelObject) -> tuple[NetworkView, MadeOf]:
+    """A model in any format: an IR, an execution graph of OpenVINO, or an ONNX file, or a model in memory.
+
+    Args:
+        source: A path, a model in memory as for `read_model`, or an `openvino.CompiledModel`.
 
     Raises:
         IRError: The errors of reading the file.
     """
-    file_path = Path(path)
+    if not isinstance(source, (str, os.PathLike)):
+        return _object_beside(source)
+    file_path = Path(source)
     if file_path.suffix.lower() == ".onnx":
         return onnx_network(file_path), {}
     if is_execution_graph(file_path):
         return execution_graph(file_path)
-    opened = open_network(os.fspath(path))
+    return _ir_beside(os.fspath(source))
+
+
+def _object_beside(source: Any) -> tuple[NetworkView, MadeOf]:
+    """A model in memory, as `network_beside` returns a file."""
+    if is_compiled_by_openvino(source):
+        runtime_model = source.get_runtime_model()
+        try:
+            content = serialize_graph(runtime_model)
+        except RuntimeError as error:
+            raise ParseError(f"OpenVINO cannot write the execution graph: {error}", code=Code.not_ir) from None
+        return _execution_graph_in(content, printable(runtime_model.get_friendly_name()), "")
+    if reader_of(source) is None:
+        return _ir_beside(source)
+    message, _ = message_of(source)
+    return _onnx_network_of(message, printable(message.graph.name), ""), {}
+
+
+def _ir_beside(source: str | ModelObject) -> tuple[NetworkView, MadeOf]:
+    opened = open_network(source)
     made_of = {}
     for node, key in opened.places.keys.items():
         for mark in node.layer.rt_info.children:

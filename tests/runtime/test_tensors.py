@@ -51,19 +51,19 @@ class OnDevice:
 TENSORS = [Exchanged(NUMBERS), Converted(), OnDevice(), NUMBERS.tolist(), [Exchanged(row) for row in NUMBERS]]
 
 
-def doubled() -> ir_exec.CompiledModel:
+def compile_sum() -> ir_exec.CompiledModel:
     data = ir_exec.build.parameter([2, 3], "f32", name="data")
     return ir_exec.compile_model(ir_exec.build.model([ir_exec.build.add(data, data)]))
 
 
 @pytest.mark.parametrize("value", TENSORS, ids=lambda value: type(value).__name__)
 def test_arguments_of_calls(value: Any) -> None:
-    assert doubled()({"data": value})[0].tolist() == (NUMBERS * 2).tolist()
+    assert compile_sum()({"data": value})[0].tolist() == (NUMBERS * 2).tolist()
 
 
 @pytest.mark.parametrize("value", TENSORS[:3], ids=lambda value: type(value).__name__)
 def test_a_tensor_is_the_only_input(value: Any) -> None:
-    assert doubled()(value)[0].tolist() == (NUMBERS * 2).tolist()
+    assert compile_sum()(value)[0].tolist() == (NUMBERS * 2).tolist()
 
 
 def test_exchanged_memory_is_not_copied() -> None:
@@ -73,18 +73,18 @@ def test_exchanged_memory_is_not_copied() -> None:
 def test_other_objects_are_no_tensors() -> None:
     assert not is_tensor(NUMBERS.tolist())
     with pytest.raises(EvaluationError, check=coded("IR705")):
-        doubled()(object())  # type: ignore[arg-type]
+        compile_sum()(object())  # type: ignore[arg-type]
 
 
 def test_tensors_of_another_type_are_refused() -> None:
     with pytest.raises(ElementTypeError, check=coded("IR403")):
-        doubled()({"data": Exchanged(np.zeros((2, 3), np.complex64))})
+        compile_sum()({"data": Exchanged(np.zeros((2, 3), np.complex64))})
 
 
 def test_tensors_of_torch() -> None:
     torch: Any = pytest.importorskip("torch")
     numbers = torch.arange(6, dtype=torch.float32).reshape(2, 3)
-    compiled = doubled()
+    compiled = compile_sum()
     for value in (numbers, numbers.clone().requires_grad_(), numbers.to(torch.bfloat16), numbers.double()):
         assert compiled({"data": value})[0].tolist() == (NUMBERS * 2).tolist()
         assert compiled(value)[0].tolist() == (NUMBERS * 2).tolist()

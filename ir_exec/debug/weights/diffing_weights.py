@@ -69,6 +69,7 @@ def diff_weights(
         progress: Called with the name of each weight.
 
     Raises:
+        WeightsError: IR201 for a checkpoint of the wrong type.
         IRError: If a file cannot be read. Nothing in a checkpoint is executed.
     """
     model_weights = _open_model(model, weights)

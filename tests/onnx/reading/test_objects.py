@@ -52,6 +52,7 @@ def test_functions_take_messages() -> None:
     assert any(layer.type == "Add" for layer in profile(proto, INPUTS).layers)
     assert trace(proto, INPUTS)["y"].tolist() == [11, 22]
     assert view(proto, inputs=INPUTS, diff=addition()).title
+    assert len(view(proto, beside=[addition()]).networks) == 2
 
 
 def test_differences_of_messages_are_those_of_their_files(tmp_path: Path) -> None:
