@@ -27,7 +27,7 @@ _LEAST_LAYERS = 3
 """Minimum number of layers that show which names belong together."""
 
 _LARGEST_EXCHANGE = 2
-"""Maximum number of layers with other numbers than their tensors, if there are few layers."""
+"""Maximum number of layers whose number is not that of their tensor, if there are few layers."""
 
 _SIGN = 0.02
 """Maximum difference of a factor from -1 for a wrong sign."""
@@ -132,15 +132,15 @@ def _learn_names(unnamed: Mapping[ModelWeight, WeightMatch], matcher: Matcher) -
         pairs.setdefault(generalize_name(weight.name), Counter())[generalize_name(match.sources[0].name)] += 1
     expected: dict[str, dict[ModelWeight, str]] = {}
     for weight in unnamed:
-        kind = generalize_name(weight.name)
-        template, count = pairs[kind].most_common(1)[0]
-        if count < _LEAST_LAYERS or count * 3 < 2 * pairs[kind].total() or is_generated(weight.name):
+        pattern = generalize_name(weight.name)
+        template, count = pairs[pattern].most_common(1)[0]
+        if count < _LEAST_LAYERS or count * 3 < 2 * pairs[pattern].total() or is_generated(weight.name):
             continue
         name = template
         for number in re.findall(r"\d+", weight.name):
             name = name.replace("#", number, 1)
         if name in matcher.by_name:
-            expected.setdefault(kind, {})[weight] = name
+            expected.setdefault(pattern, {})[weight] = name
     return {
         weight: name
         for names in expected.values()
