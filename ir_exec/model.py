@@ -11,13 +11,14 @@ from importlib import import_module
 from typing import Any, Literal, NamedTuple, Protocol, Self, TypeAlias
 
 from ir_exec.codes import Code
-from ir_exec.errors import EvaluationError, GraphError, IRError, ReportFault, raise_error
+from ir_exec.errors import EvaluationError, GraphError, IRError, ReportFault, WeightsError, raise_error
 from ir_exec.graph import Graph, Node, Value, build_graph
 from ir_exec.graph.constants import Constants
 from ir_exec.graph.sources import find_sources
 from ir_exec.infer import Types, explained_by_weights, infer_types, inferred_or_declared, redeclare
 from ir_exec.ir import Document, Weights
-from ir_exec.ir.files import Source, WeightsSource, opened_weights, read_files
+from ir_exec.ir.files import ModelFiles, WeightsSource, opened_weights, read_files
+from ir_exec.ir.files import Source as StoredSource
 from ir_exec.ir.pairing import WeightsDigest
 from ir_exec.ir.sources import CodeLocation
 from ir_exec.notebook import with_page
@@ -33,7 +34,16 @@ from ir_exec.ports import (
     numbered,
     ports_of,
 )
-from ir_exec.readers import OLDER_IR, ONNX_WRITER, call_writer, reader_of
+from ir_exec.readers import (
+    OLDER_IR,
+    ONNX_WRITER,
+    OPENVINO,
+    OPENVINO_WRITER,
+    ModelObject,
+    call_writer,
+    class_of_object,
+    reader_of,
+)
 from ir_exec.report.html import html_table
 from ir_exec.report.numbers import format_count
 from ir_exec.report.text import align_cells, format_remainder
@@ -64,6 +74,9 @@ __all__ = [
     "ports_of",
     "read_model",
 ]
+
+Source: TypeAlias = StoredSource | ModelObject
+"""A path, the content of a file, or a model of another package in memory."""
 
 Aspect: TypeAlias = Literal["rank", "shape", "value"]
 
@@ -355,6 +368,15 @@ class Model:
         options = {} if opset is None else {"opset": opset}
         return call_writer(ONNX_WRITER, self, target=target, partial=partial, **options)
 
+    def to_openvino(self) -> Any:
+        """Return the model as an `openvino.Model`, without writing a file; it has its own copy of the constants.
+
+        Raises:
+            UnsupportedError: If OpenVINO is not installed or cannot read the model.
+            WeightsError: If the weights are missing or too short.
+        """
+        return call_writer(OPENVINO_WRITER, self)
+
     def content(self) -> Iterator[bytes | memoryview]:
         """Yield the bytes that determine the model apart from new shapes: equal for equal models."""
         yield self.document.changed(path=None).model_dump_json().encode("utf-8", "surrogatepass")
@@ -471,12 +493,13 @@ def _unpickle(
 
 
 def read_model(source: Source, weights: WeightsSource | None = None) -> Model:
-    """Read a model from an .xml or .onnx file, and infer the type of every value.
+    """Read a model from an .xml or .onnx file, or from a model in memory, and infer the type of every value.
 
     Operators that ir_exec does not support are not an error here.
 
     Args:
-        source: A path, or the content of the file as bytes.
+        source: A path, the content of the file as bytes, or an `onnx.ModelProto`, `onnx_ir.Model`,
+            `torch.onnx.ONNXProgram` or `openvino.Model`. Constants of an `openvino.Model` are not copied.
         weights: The .bin as a path or bytes, by default the file next to the .xml.
 
     Raises:
@@ -512,7 +535,7 @@ def load(
 
 def _load_ir(source: Source, weights: WeightsSource | None, report: ReportFault) -> Loaded | None:
     """Load IR: a source for which there is no other reader."""
-    files = read_files(source, weights, report)
+    files = _read_ir(source, weights, report)
     if files.older is not None:
         markup, path = files.older
         loaded: Loaded | None = OLDER_IR.read(markup, path=path, weights=weights, report=report)
@@ -528,6 +551,16 @@ def _load_ir(source: Source, weights: WeightsSource | None, report: ReportFault)
         document = with_outputs_converted(document, _output_types(document, opened))
     graph = build_graph(document, opened, report=report)
     return Loaded(document, graph, opened, source_document, digest=files.digest)
+
+
+def _read_ir(source: Source, weights: WeightsSource | None, report: ReportFault) -> ModelFiles:
+    """Read the document and weights of a file, or of a model of OpenVINO in memory."""
+    if class_of_object(source) not in OPENVINO.classes:
+        return read_files(source, weights, report)  # type: ignore[arg-type]  # other objects have a reader, or no path
+    if weights is not None:
+        report(WeightsError("weights are given for a model in memory", expected="None", code=Code.weights_missing))
+    files: ModelFiles = OPENVINO.read(source, report=report)
+    return files
 
 
 def _output_types(document: Document, weights: Weights | None) -> dict[str, ElementType]:

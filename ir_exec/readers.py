@@ -1,4 +1,4 @@
-"""Readers of files that are not IR: detection of the format; the reading itself is in other packages.
+"""Readers of files that are not IR and of models in memory: detection of the format; other packages read them.
 
 A reader is imported by name when its first file is read, like the modules of operators: reading IR does not import the
 readers of other formats.
@@ -10,11 +10,42 @@ import os
 from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
-__all__ = ["ENDINGS", "OLDER_IR", "ONNX_WRITER", "Reader", "call_writer", "is_readable", "reader_of"]
+__all__ = [
+    "ENDINGS",
+    "OLDER_IR",
+    "ONNX_WRITER",
+    "OPENVINO",
+    "OPENVINO_WRITER",
+    "SOURCE_TYPES",
+    "ModelObject",
+    "Reader",
+    "call_writer",
+    "class_of_object",
+    "is_readable",
+    "reader_of",
+]
 
 _PEEKED = 16
+
+
+class _HasGraph(Protocol):
+    @property
+    def graph(self) -> Any: ...
+
+
+class _HasModelProto(Protocol):
+    @property
+    def model_proto(self) -> Any: ...
+
+
+class _HasOps(Protocol):
+    def get_ordered_ops(self) -> Any: ...
+
+
+ModelObject: TypeAlias = _HasGraph | _HasModelProto | _HasOps
+"""A model of another package: an `onnx.ModelProto`, `onnx_ir.Model`, `torch.onnx.ONNXProgram` or `openvino.Model`."""
 
 
 class Reader(NamedTuple):
@@ -24,6 +55,7 @@ class Reader(NamedTuple):
         package: The package that must be installed in addition to ir_exec.
         function: The reader, as `module:name`. Its arguments are the path or the content, and the keyword `report`; it
             returns a Model, or None if the reported faults leave nothing to read.
+        classes: The public names of the classes of objects that it reads as well.
     """
 
     name: str
@@ -31,6 +63,7 @@ class Reader(NamedTuple):
     starts: Callable[[bytes], bool]
     package: str
     function: str
+    classes: tuple[str, ...] = ()
 
     def read(self, source: object, **options: Any) -> Any:
         """Return the model that the reader reads from a path or from content."""
@@ -43,13 +76,26 @@ def _is_onnx(start: bytes) -> bool:
     return len(start) > 2 and start[0] == 8 and 0 < start[1] <= 32 and start[2] in b"\x12\x1a\x22\x28\x32\x3a\x42"
 
 
-_READERS = (Reader("ONNX", ".onnx", _is_onnx, "onnx", "ir_exec.onnx.reading.files:read_onnx"),)
+_ONNX_CLASSES = ("onnx.ModelProto", "onnx_ir.Model", "torch.onnx.ONNXProgram")
+
+_READERS = (Reader("ONNX", ".onnx", _is_onnx, "onnx", "ir_exec.onnx.reading.files:read_onnx", _ONNX_CLASSES),)
 
 OLDER_IR = Reader("IR of versions 2 to 7", ".xml", lambda start: False, "lxml", "ir_exec.older.reading:load_older")
 """The reader of the older layout. `ir_exec.model` selects it by the version in the parsed .xml."""
 
+OPENVINO = Reader(
+    "OpenVINO", "", lambda start: False, "openvino", "ir_exec.openvino:read_openvino", ("openvino.Model",)
+)
+"""The reader of models of OpenVINO in memory. It returns the document and weights of IR."""
+
+SOURCE_TYPES = ", ".join(["a path", "bytes", *_ONNX_CLASSES]) + f" or {OPENVINO.classes[0]}"
+"""The accepted sources of models, for messages."""
+
 ONNX_WRITER = "ir_exec.onnx.export.api:to_proto"
 """The function that converts a Model to an ONNX model."""
+
+OPENVINO_WRITER = "ir_exec.openvino:to_openvino"
+"""The function that converts a Model to a model of OpenVINO."""
 
 
 def call_writer(function: str, model: object, **options: Any) -> Any:
@@ -68,8 +114,24 @@ def is_readable(path: str) -> bool:
     return match is None or find_spec(match.package) is not None
 
 
+def class_of_object(source: object) -> str | None:
+    """Return the public name of the class of a model of another package; None for anything else.
+
+    The names of the classes and of their packages are compared, because the packages may not be installed.
+    """
+    classes = (*_ONNX_CLASSES, *OPENVINO.classes)
+    names = {(cls.__module__.partition(".")[0], cls.__name__) for cls in type(source).__mro__}
+    return next((name for name in classes if (name.partition(".")[0], name.rpartition(".")[2]) in names), None)
+
+
 def reader_of(source: object) -> Reader | None:
-    """Return the reader for a path or for content in memory; None for IR, and for files that cannot be opened."""
+    """Return the reader for a path, for content in memory, or for an object of another package.
+
+    Returns:
+        The result is None for IR, for files that cannot be opened, and for models of OpenVINO.
+    """
+    if (name := class_of_object(source)) is not None:
+        return next((reader for reader in _READERS if name in reader.classes), None)
     if isinstance(source, (bytes, bytearray, memoryview)):
         start = bytes(source[:_PEEKED])
         return next((reader for reader in _READERS if reader.starts(start)), None)

@@ -51,8 +51,8 @@ def check_model(
     """Report everything that is wrong with a file, or with a model in memory; never raises.
 
     Args:
-        source: The .xml or .onnx, as a path or as bytes, or a Model, which is checked as it would be saved. The report
-            of an unreadable path contains this fault.
+        source: The .xml or .onnx, as a path or as bytes, a model in memory as for `read_model`, or a Model, which is
+            checked as it would be saved. The report of an unreadable path contains this fault.
         weights: The .bin, as a path or as bytes, by default the file next to the .xml.
         shapes: New shapes of inputs, by name or as `"x[1..8,3],y[2]"`; layers that do not accept them are reported as
             well, and the report contains the types of the outputs for these shapes.
@@ -253,7 +253,7 @@ def _path(source: Model | Source) -> str | None:
     if isinstance(source, (bytes, bytearray, memoryview)) or is_text(source):
         return None
     try:
-        return os.fsdecode(source)
+        return os.fsdecode(source)  # type: ignore[arg-type]  # an object that is not a path raises
     except Exception:
         # A path may be an object of any class, and its `__fspath__` may raise anything.
         return None

@@ -21,6 +21,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import IRError, Location, ParseError, ResourceError
 from ir_exec.hints import path_hint
 from ir_exec.ir.urls import is_url
+from ir_exec.readers import SOURCE_TYPES
 from ir_exec.types import Array
 
 __all__ = [
@@ -92,6 +93,13 @@ def load(source: str | os.PathLike[str] | bytes) -> tuple[str | None, bytes]:
             expected="a path",
             code=Code.unreadable_path,
             hint='pass text as bytes: text.encode("utf-8")',
+        )
+    if not isinstance(source, (str, os.PathLike)):
+        raise ParseError(
+            "the source is of type",
+            actual=type(source).__name__,
+            expected=SOURCE_TYPES,
+            code=Code.unreadable_path,
         )
     try:
         path = os.fsdecode(source)

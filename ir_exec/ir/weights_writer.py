@@ -14,7 +14,7 @@ from ir_exec.errors import WeightsError
 from ir_exec.ir.mapped_file import write_bytes
 from ir_exec.ir.pairing import DigestBuilder, WeightsDigest
 
-__all__ = ["ByteRanges", "WeightsWriter", "are_in_order"]
+__all__ = ["ByteRanges", "ConstantLayout", "WeightsWriter", "are_in_order"]
 
 _ALIGNMENT = 64
 """Alignment of large constants in bytes, which avoids a copy when the file is mapped."""
@@ -34,6 +34,35 @@ class ByteRanges(Protocol):
 
     def slice(self, offset: int, size: int) -> memoryview:
         """The bytes at `offset`; fewer than `size` at the end."""
+
+
+class ConstantLayout:
+    """The offsets of constants in a new .bin that is not written, in the place of a `WeightsWriter`.
+
+    Attributes:
+        offsets: The new offsets by the offset and size in the older weights.
+        size: The number of bytes of the .bin.
+    """
+
+    def __init__(self) -> None:
+        self.offsets: dict[_Range, int] = {}
+        self.size = 0
+
+    def add(self, offset: int, size: int) -> int:
+        """Return the new offset of a range of the weights."""
+        if (offset, size) not in self.offsets:
+            self.offsets[offset, size] = self.add_blank(size)
+        return self.offsets[offset, size]
+
+    def add_blank(self, size: int) -> int:
+        """Return the offset of bytes that have no value."""
+        begin = _next_offset(self.size, size)
+        self.size = begin + size
+        return begin
+
+    def finish(self) -> WeightsDigest | None:
+        """Return None: there is no file with a digest."""
+        return None
 
 
 class WeightsWriter:

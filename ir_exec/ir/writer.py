@@ -17,9 +17,9 @@ from ir_exec.ir.document import Body, Document, Edge, Layer, Port, PortMapEntry,
 from ir_exec.ir.pairing import seal, without_digest
 from ir_exec.ir.storage import reason_of, replacing_all
 from ir_exec.ir.weights import Weights, default_weights_path
-from ir_exec.ir.weights_writer import ByteRanges, WeightsWriter, are_in_order
+from ir_exec.ir.weights_writer import ByteRanges, ConstantLayout, WeightsWriter, are_in_order
 
-__all__ = ["ByteRanges", "write_document"]
+__all__ = ["ByteRanges", "serialize_document", "write_document"]
 
 _PORT_MAP_NUMBERS = ("axis", "start", "end", "stride", "part_size")
 
@@ -53,6 +53,20 @@ def write_document(document: Document, weights: ByteRanges | None, path: str | o
         raise IRError(message, code=Code.unwritable, location=Location(path=xml_path)) from None
 
 
+def serialize_document(document: Document) -> tuple[bytes, ConstantLayout]:
+    """Return the bytes of the .xml, and the layout of the constants in its .bin.
+
+    Raises:
+        WeightsError: IR205 for a constant whose offset or size is not a number.
+        IRError: IR009 for text that XML cannot contain.
+    """
+    layout = ConstantLayout()
+    try:
+        return _DocumentWriter(layout).net(document), layout
+    except ValueError as error:
+        raise IRError(f"cannot write the model: {error}", code=Code.unwritable) from None
+
+
 def _keeps_offsets(document: Document, weights: Weights) -> bool:
     """Return True if the new .bin is a copy of the weights, as after edits of names."""
     try:
@@ -79,7 +93,7 @@ def _ranges(layers: Iterable[Layer]) -> Iterator[tuple[int, int]]:
 class _DocumentWriter:
     """A writer that builds the elements, and writes the bytes of each constant on the way."""
 
-    def __init__(self, weights: WeightsWriter) -> None:
+    def __init__(self, weights: WeightsWriter | ConstantLayout) -> None:
         self._weights = weights
 
     def net(self, document: Document) -> bytes:

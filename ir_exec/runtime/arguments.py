@@ -14,6 +14,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, EvaluationError, ShapeError
 from ir_exec.model import ModelPort, PortKey, ShapesByPort, as_shape, find_port
 from ir_exec.report.text import shorten
+from ir_exec.runtime.tensors import is_tensor, to_numpy
 from ir_exec.types import STRING, Array, ElementType, Shape
 
 __all__ = [
@@ -51,7 +52,7 @@ def bind_values(inputs: Inputs | None, ports: Sequence[ModelPort]) -> list[Any]:
     """
     if inputs is None:
         inputs = {}
-    elif isinstance(inputs, np.ndarray) and len(ports) == 1:
+    elif len(ports) == 1 and not isinstance(inputs, Mapping) and is_tensor(inputs):
         inputs = [inputs]
     if isinstance(inputs, Mapping):
         return _by_name(inputs, ports)
@@ -159,18 +160,18 @@ def _fits(sizes: tuple[int, ...], shape: Shape) -> bool:
 
 def _as_array(value: Any, element_type: ElementType, name: str) -> Array:
     try:
-        array = np.asarray(value)
+        array = value if isinstance(value, np.ndarray) else to_numpy(value)
     except MemoryError:
         raise
     except Exception as error:
-        # Any exception of the `__array__` of the caller's object.
+        # Any exception of the `__array__` or `__dlpack__` of the caller's object.
         message = f"{name} cannot be converted to an array: {type(error).__name__}: {error}"
         raise EvaluationError(message, code=Code.unknown_input) from error
     if not element_type.is_known or array.dtype == element_type.dtype:
         return _as_strings(value, array, element_type, name) if element_type in STRING else array
     if element_type in STRING:
         return _as_strings(value, array, element_type, name)
-    if isinstance(value, np.ndarray | np.generic):
+    if isinstance(value, np.ndarray | np.generic) or array.dtype.kind == "V":
         # NumPy computes in f64 by default, so floats are rounded. Integers are cast by callers, who know that they fit.
         is_rounding = array.dtype.kind == "f" and element_type.is_float and element_type.bits >= 16
         if is_rounding or np.can_cast(array.dtype, element_type.dtype, "safe"):

@@ -56,14 +56,15 @@ def view(
     inputs: Inputs | None = None,
     compare: AnyComparison | str | os.PathLike[str] | None = None,
     profile: Profile | str | os.PathLike[str] | None = None,
-    diff: Other | str | os.PathLike[str] | None = None,
+    diff: Other | Source | None = None,
     beside: Sequence[str | os.PathLike[str]] = (),
     progress: Callable[[str], None] | None = None,
 ) -> PageView:
     """Return the page of a model: its layers with their types, computed values, and all findings of `check`.
 
     Args:
-        source: A path, bytes, or a Model. A faulty file is shown as far as it can be read.
+        source: A path, bytes, a Model, or a model in memory as for `read_model`. A faulty file is shown as far as it
+            can be read.
         weights: The .bin, if it is not next to the .xml.
         inputs: As for a call of a compiled model. The model is run with these, and the page has statistics of every
             value.
@@ -99,7 +100,7 @@ def view(
         sections.append(section_of_comparison(compared))
         verdict = verdict_of(compared, opened.places)
     if diff is not None:
-        network, section = _with_changes(opened, notes, diff if isinstance(diff, Other) else Other(os.fspath(diff)))
+        network, section = _with_changes(opened, notes, diff if isinstance(diff, Other) else Other(diff))
         sections.append(section)
         colour = "change"
     else:

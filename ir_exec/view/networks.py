@@ -112,8 +112,9 @@ def network_view(
 
 
 def _source_lines(opened: OpenedFile) -> dict[int, str]:
-    if opened.source is None or not any(node.layer.line for node in opened.places.keys):
-        # Layers of files of other formats have no lines.
+    has_lines = any(node.layer.line for node in opened.places.keys)
+    if not isinstance(opened.source, (str, os.PathLike, bytes)) or not has_lines:
+        # Models in memory and layers of files of other formats have no lines.
         return {}
     try:
         _, raw = read_raw(opened.source)

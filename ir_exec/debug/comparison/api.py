@@ -31,6 +31,7 @@ from ir_exec.errors import EvaluationError, IRError
 from ir_exec.hints import path_hint, suggested
 from ir_exec.model import Model, ShapeLike, Source, read_model
 from ir_exec.ops.infrastructure.values import ReadsVariable
+from ir_exec.readers import SOURCE_TYPES, ModelObject, class_of_object
 from ir_exec.runtime.arguments import Inputs, bind_inputs
 from ir_exec.runtime.calls import BoundCalls, bind_calls
 from ir_exec.runtime.precision import Precision, run_as_f32
@@ -43,9 +44,9 @@ ONNX_REFERENCE = "onnx-reference:"
 
 Probe: TypeAlias = Literal["all", "bisect", "outputs"]
 
-ReferenceLike: TypeAlias = Model | Trace | Mapping[str, Array] | str | os.PathLike[str]
-"""A model, the result of `trace`, arrays by name, "openvino", "onnxruntime", "onnx-reference:FILE.onnx", or a path: an
-.xml, an .onnx, an .npz, or a folder with a trace or .npy files."""
+ReferenceLike: TypeAlias = Model | Trace | Mapping[str, Array] | str | os.PathLike[str] | ModelObject
+"""A model, also one of another package in memory, the result of `trace`, arrays by name, "openvino", "onnxruntime",
+"onnx-reference:FILE.onnx", or a path: an .xml, an .onnx, an .npz, or a folder with a trace or .npy files."""
 
 
 def compare(
@@ -113,6 +114,15 @@ def compare(
             values.
     """
     model = model if isinstance(model, Model) else read_model(model)
+    if class_of_object(reference) is not None:
+        reference = read_model(reference)  # type: ignore[arg-type]  # an object of another package
+    elif not isinstance(reference, (Model, Trace, Mapping, str, os.PathLike)):
+        raise EvaluationError(
+            "the reference is of type",
+            actual=type(reference).__name__,
+            expected=f"a trace, arrays by name, {SOURCE_TYPES}",
+            code=Code.unknown_input,
+        )
     if lowered and (model.lowered_from is None or not _is_runtime(reference)):
         message = f"lowered requires an .onnx file, and expected the reference {' or '.join(_RUNTIMES)}"
         raise EvaluationError(message, code=Code.unknown_input)
@@ -371,7 +381,7 @@ def _reference(
         options: Threads and precision of runs by ir_exec.
     """
     opened: Reference
-    name = "" if isinstance(reference, (Model, Trace, Mapping)) else os.fspath(reference)
+    name = "" if isinstance(reference, (Model, Trace, Mapping)) else os.fspath(reference)  # type: ignore[arg-type]
     path = Path(name.removeprefix(ONNX_REFERENCE))
     own = None if model.lowered_from is None else Path(model.lowered_from)
     outputs = [port.name for port in model.outputs]

@@ -38,7 +38,7 @@ from ir_exec.debug.comparison.discontinuities import (
     reached_by_rounding,
 )
 from ir_exec.debug.comparison.metrics import Settings, Tolerance
-from ir_exec.debug.comparison.pairing.matching import given_by_key, partners_of
+from ir_exec.debug.comparison.pairing.partners import given_by_key, partners_of
 from ir_exec.debug.comparison.records import CONTRADICTION, MOST_INCLUDED, ComparedLayer
 from ir_exec.debug.comparison.references.reference import Adviser, IRReference, Reference, TraceReference
 from ir_exec.debug.comparison.report_text import Comparison

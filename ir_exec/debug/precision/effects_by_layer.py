@@ -18,7 +18,7 @@ from ir_exec.build.compress import PlainWeightConstant, plain_weights
 from ir_exec.build.weight_formats import FORMATS, encode
 from ir_exec.codes import Code
 from ir_exec.debug.comparison.pairing.ends import require_same_ports
-from ir_exec.debug.comparison.pairing.matching import partners_of
+from ir_exec.debug.comparison.pairing.partners import partners_of
 from ir_exec.debug.comparison.references.reference import IRReference
 from ir_exec.debug.inputs.drawing import drawn_inputs
 from ir_exec.debug.precision.activations import RangeCounter, activation_powers

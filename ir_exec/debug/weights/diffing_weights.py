@@ -11,6 +11,7 @@ from typing import Any, get_args
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.debug.diffs.listing import opened
 from ir_exec.debug.weights.adapters import find_adapters, merge_adapters
 from ir_exec.debug.weights.checkpoint_files import find_adapter, is_checkpoint, open_checkpoint
@@ -26,8 +27,9 @@ from ir_exec.debug.weights.row_alignment import align_rows
 from ir_exec.debug.weights.tensor_account import account_for_tensors, find_missing
 from ir_exec.errors import Location, WeightsError
 from ir_exec.ir.regular_files import open_regular
-from ir_exec.model import Loaded, Model, Source, WeightsSource
+from ir_exec.model import Loaded, Model, Source, WeightsSource, read_model
 from ir_exec.ops.base.registry import canonical
+from ir_exec.readers import SOURCE_TYPES, ModelObject, class_of_object
 
 __all__ = ["diff_weights"]
 
@@ -46,7 +48,7 @@ _RANKS = {category: rank for rank, category in enumerate(get_args(FaultCategory)
 
 def diff_weights(
     model: Model | Loaded | Source,
-    checkpoint: Checkpoint | Model | str | os.PathLike[str],
+    checkpoint: Checkpoint | Model | str | os.PathLike[str] | ModelObject,
     *,
     weights: WeightsSource | None = None,
     adapter: str | os.PathLike[str] | None = None,
@@ -60,7 +62,7 @@ def diff_weights(
     Args:
         model: A model, its file, or a folder with the models of a pipeline.
         checkpoint: A file of safetensors, GGUF, NumPy (.npz) or PyTorch, an index of several, a folder with one of
-            them, or another model.
+            them, or another model, also one of another package in memory.
         weights: The .bin of the model; by default the one next to the .xml.
         adapter: A file or folder with an adapter (LoRA) that should be merged into the weights; by default the one in
             the folder of the checkpoint.
@@ -70,6 +72,15 @@ def diff_weights(
         IRError: If a file cannot be read. Nothing in a checkpoint is executed.
     """
     model_weights = _open_model(model, weights)
+    if class_of_object(checkpoint) is not None:
+        checkpoint = read_model(checkpoint)  # type: ignore[arg-type]  # an object of another package
+    elif not isinstance(checkpoint, (Checkpoint, Model, str, os.PathLike)):
+        raise WeightsError(
+            "the checkpoint is of type",
+            actual=type(checkpoint).__name__,
+            expected=SOURCE_TYPES,
+            code=Code.weights_missing,
+        )
     source = _open_tensors(checkpoint)
     adapter_path = adapter if adapter is not None else _adapter_in(checkpoint, source)
     if adapter_path is not None:

@@ -13,11 +13,14 @@ from ir_exec.ir.regular_files import open_regular
 from ir_exec.onnx.reading.files import (
     LEAST_LEFT_OUT,
     MOST_BYTES,
+    OnnxSourceLike,
     parse_onnx,
+    path_of,
     read_proto,
     without_data,
     without_large_tensors,
 )
+from ir_exec.onnx.reading.objects import serialize_model
 from ir_exec.onnx.reading.tensors import is_narrow
 from ir_exec.onnx.reading.wire import BYTES, encode_field, message_fields
 
@@ -57,19 +60,21 @@ class OnnxSource:
     """An ONNX file for edits.
 
     Attributes:
-        path: None for bytes.
+        path: None for bytes and for models in memory.
         folder: The folder of its external data; None for bytes.
         proto: The model. The data of large initializers are references to spans (`data_span`).
         damage: The error of a damaged file, of which the message contains only the readable parts.
     """
 
-    def __init__(self, source: str | os.PathLike[str] | bytes, *, is_lenient: bool = False) -> None:
-        self.path = None if isinstance(source, (bytes, bytearray, memoryview)) else os.fsdecode(source)
+    def __init__(self, source: OnnxSourceLike, *, is_lenient: bool = False) -> None:
+        self.path = path_of(source)
         self.folder = None if self.path is None else os.path.dirname(os.path.abspath(self.path))
+        if self.path is None and not isinstance(source, (bytes, bytearray, memoryview)):
+            source, self.folder = serialize_model(source)
         self.damage: IRError | None = None
         self.proto, self.content = self._read(source, is_lenient=is_lenient)
 
-    def _read(self, source: str | os.PathLike[str] | bytes, *, is_lenient: bool) -> tuple[ModelProto, memoryview]:
+    def _read(self, source: OnnxSourceLike, *, is_lenient: bool) -> tuple[ModelProto, memoryview]:
         content = memoryview(bytes(source)) if self.path is None else _map_file(self.path)  # type: ignore[arg-type]
         try:
             if not content or len(content) > MOST_BYTES:

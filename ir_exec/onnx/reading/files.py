@@ -11,7 +11,7 @@ import mmap
 import os
 import stat
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from ir_exec.codes import Code
 from ir_exec.errors import (
@@ -26,8 +26,10 @@ from ir_exec.errors import (
 from ir_exec.hints import install_hint, path_hint
 from ir_exec.ir.markup import LFS_HINT, LFS_POINTER
 from ir_exec.model import Model
+from ir_exec.onnx.reading.objects import message_of
 from ir_exec.onnx.reading.tensors import is_narrow
 from ir_exec.onnx.reading.wire import VARINT, encode_field, encode_varint, message_fields, varint
+from ir_exec.readers import ModelObject
 from ir_exec.types import Shape, TensorType
 
 if TYPE_CHECKING:
@@ -35,7 +37,18 @@ if TYPE_CHECKING:
 
 from collections.abc import Callable, Mapping
 
-__all__ = ["parse_onnx", "read_message", "read_onnx", "read_proto", "without_data", "without_large_tensors"]
+__all__ = [
+    "OnnxSourceLike",
+    "parse_onnx",
+    "path_of",
+    "read_message",
+    "read_onnx",
+    "read_proto",
+    "without_data",
+    "without_large_tensors",
+]
+
+OnnxSourceLike: TypeAlias = str | os.PathLike[str] | bytes | ModelObject
 
 MOST_BYTES = 2**31 - 1
 """The maximum size of a protobuf message."""
@@ -45,12 +58,12 @@ _LEAST_MAPPED = 2**22
 
 
 def read_onnx(
-    source: str | os.PathLike[str] | bytes,
+    source: OnnxSourceLike,
     *,
     report: ReportFault = raise_error,
     shapes: Mapping[str, Shape] | None = None,
 ) -> Model | None:
-    """The model of an ONNX file, a path or bytes, lowered to operators of IR.
+    """The model of an ONNX file, a path or bytes, or of a model in memory, lowered to operators of IR.
 
     A model whose nodes depend on further facts of the inputs is an `OnnxModel`, which the inputs of a call complete.
 
@@ -70,8 +83,7 @@ def read_onnx(
     except IRError as error:
         report(error)
         return None
-    path = None if isinstance(source, (bytes, bytearray, memoryview)) else os.fsdecode(source)
-    return read_message(proto, folder, path, report=report, shapes=shapes)
+    return read_message(proto, folder, path_of(source), report=report, shapes=shapes)
 
 
 def read_message(
@@ -110,8 +122,13 @@ def read_message(
         return None
 
 
-def read_proto(source: str | os.PathLike[str] | bytes) -> tuple[ModelProto, str | None]:
-    """The message in a file or in bytes, and the folder of its external data.
+def path_of(source: OnnxSourceLike) -> str | None:
+    """Return the path of a source; None for bytes and for models in memory."""
+    return os.fsdecode(source) if isinstance(source, (str, os.PathLike)) else None
+
+
+def read_proto(source: OnnxSourceLike) -> tuple[ModelProto, str | None]:
+    """The message in a file, in bytes or of a model in memory, and the folder of its external data.
 
     Raises:
         ParseError: For content other than an ONNX model.
@@ -124,6 +141,10 @@ def read_proto(source: str | os.PathLike[str] | bytes) -> tuple[ModelProto, str 
         raise UnsupportedError(message, code=Code.unreadable_path, hint=hint)
     if isinstance(source, (bytes, bytearray, memoryview)):
         return parse_onnx(bytes(source)), None
+    if not isinstance(source, (str, os.PathLike)):
+        model, folder = message_of(source)
+        _require_graph(model)
+        return model, folder
     path = os.fsdecode(source)
     location = Location(path=path)
     try:
@@ -179,12 +200,17 @@ def parse_onnx(raw: bytes) -> ModelProto:
         if raw[0] == 8:
             raise _no_model(f"its protobuf message is truncated or damaged ({error})") from None
         raise _no_model("the file is not a protobuf message") from None
+    _require_graph(model)
+    return model
+
+
+def _require_graph(model: ModelProto) -> None:
+    """Raise ParseError for a message without a graph or outputs, and for damaged names."""
     if not model.HasField("graph"):
         raise _no_model("the file has no graph")
     _check_names(model)
     if not model.graph.output:
         raise ParseError("the graph has no outputs", code=Code.no_result)
-    return model
 
 
 def _check_names(model: ModelProto) -> None:

@@ -19,13 +19,13 @@ def test_each_drawn_input_is_described_a_few_times(tmp_path: Path, monkeypatch: 
     inputs = [build.parameter([2], name=f"x{index}") for index in range(count)]
     build.model(build.result(build.concat(inputs, 0), name="y")).save(tmp_path / "net.xml")
     calls: list[str] = []
-    describe = drawing._input_record
+    create = drawing.DrawnInput
 
-    def record_call(name: str, *arguments: Any) -> Any:
-        calls.append(name)
-        return describe(name, *arguments)
+    def record_call(**fields: Any) -> Any:
+        calls.append(fields["name"])
+        return create(**fields)
 
-    monkeypatch.setattr(drawing, "_input_record", record_call)
+    monkeypatch.setattr(drawing, "DrawnInput", record_call)
     result = CliRunner().invoke(main, ["run", str(tmp_path / "net.xml")])
     assert result.exit_code == 0, result.output
     assert any(line == mentions("x29", "[2]") for line in result.output.splitlines())
