@@ -79,16 +79,14 @@ def find_exchanged(explained: Mapping[ModelWeight, WeightMatch], are_equal: Equa
         for weight, match in explained.items()
         if weight.role is not None and counts[match.sources[0].name] == 1
     ]
-    expected: dict[ModelWeight, str] = {}
+    by_tensor = {member.tensor: member for member in members}
+    exchanged: set[str] = set()
     for a, b in (*_find_by_use(members), *_find_by_computation(members)):
-        if a.weight not in expected and b.weight not in expected and not are_equal(a.match, b.match):
-            expected |= {a.weight: b.tensor, b.weight: a.tensor}
-    by_tensor = {expected.get(member.weight, member.tensor): member for member in members}
-    for first, second in _find_by_order(by_tensor):
-        a, b = by_tensor[first], by_tensor[second]
-        if not are_equal(a.match, b.match):
-            expected |= {a.weight: second, b.weight: first}
-    return expected
+        if not exchanged & {a.tensor, b.tensor} and not are_equal(a.match, b.match):
+            exchanged |= {a.tensor, b.tensor}
+            by_tensor[a.tensor], by_tensor[b.tensor] = b, a
+    _order_layers(by_tensor, are_equal)
+    return {member.weight: tensor for tensor, member in by_tensor.items() if tensor != member.tensor}
 
 
 def _find_by_use(members: Iterable[_Member]) -> Iterator[tuple[_Member, _Member]]:
@@ -165,11 +163,11 @@ def _pair(
                 yield a, b
 
 
-def _find_by_order(by_tensor: Mapping[str, _Member]) -> Iterator[tuple[str, str]]:
-    """Pairs of tensors of two layers that the model computes with in exchanged order.
+def _order_layers(by_tensor: dict[str, _Member], are_equal: Equality) -> None:
+    """Exchange the weights of two layers that the model computes with in exchanged order.
 
     Args:
-        by_tensor: The weights by the tensors that they are, after other exchanges.
+        by_tensor: The weights that should be each tensor, which are changed.
     """
     lists: dict[tuple[str, ...], dict[tuple[str, ...], dict[int, str]]] = {}
     for tensor in by_tensor:
@@ -178,21 +176,28 @@ def _find_by_order(by_tensor: Mapping[str, _Member]) -> Iterator[tuple[str, str]
             if word.isdigit():
                 of_list = lists.setdefault(words[:position], {})
                 of_list.setdefault(words[position + 1 :], {})[int(word)] = tensor
-    for of_list in lists.values():
-        orders = [
-            (tensors, order)
-            for tensors in of_list.values()
-            if len(tensors) > 1 and (order := _order(tensors, by_tensor)) is not None
-        ]
-        other = [(tensors, order) for tensors, order in orders if order != sorted(order)]
-        pairs = [_exchanged_pair(order) for _, order in other]
-        if None in pairs or not _is_certain(orders, len(other), {pair for pair in pairs if pair}, by_tensor):
-            continue
-        for (tensors, _), pair in zip(other, pairs, strict=True):
-            assert pair is not None, "lists with other orders are left out"
-            first, second = tensors[pair[0]], tensors[pair[1]]
-            if by_tensor[first].weight.elements == by_tensor[second].weight.elements:
-                yield first, second
+    # Lists inside others (experts, blocks of a stage) are in order only after those that contain them.
+    for prefix in sorted(lists, key=len):
+        for first, second in _find_by_order(lists[prefix].values(), by_tensor):
+            a, b = by_tensor[first], by_tensor[second]
+            if a.weight.elements == b.weight.elements and not are_equal(a.match, b.match):
+                by_tensor[first], by_tensor[second] = b, a
+
+
+def _find_by_order(of_list: Iterable[dict[int, str]], by_tensor: Mapping[str, _Member]) -> Iterator[tuple[str, str]]:
+    """Pairs of tensors of a list of layers in exchanged order."""
+    orders = [
+        (tensors, order)
+        for tensors in of_list
+        if len(tensors) > 1 and (order := _order(tensors, by_tensor)) is not None
+    ]
+    other = [(tensors, order) for tensors, order in orders if order != sorted(order)]
+    pairs = [_exchanged_pair(order) for _, order in other]
+    if None in pairs or not _is_certain(orders, len(other), {pair for pair in pairs if pair}, by_tensor):
+        return
+    for (tensors, _), pair in zip(other, pairs, strict=True):
+        assert pair is not None, "lists with other orders are left out"
+        yield tensors[pair[0]], tensors[pair[1]]
 
 
 def _order(tensors: Mapping[int, str], by_tensor: Mapping[str, _Member]) -> list[int] | None:

@@ -26,6 +26,9 @@ _CHUNK = 2**22
 _LEAST_LAYERS = 3
 """Minimum number of layers that show which names belong together."""
 
+_LARGEST_EXCHANGE = 2
+"""Maximum number of layers whose number is not that of their tensor, if there are few layers."""
+
 _SIGN = 0.02
 """Maximum difference of a factor from -1 for a wrong sign."""
 
@@ -127,18 +130,32 @@ def _learn_names(unnamed: Mapping[ModelWeight, WeightMatch], matcher: Matcher) -
     pairs: dict[str, Counter[str]] = {}
     for weight, match in unnamed.items():
         pairs.setdefault(generalize_name(weight.name), Counter())[generalize_name(match.sources[0].name)] += 1
-    expected: dict[ModelWeight, str] = {}
+    expected: dict[str, dict[ModelWeight, str]] = {}
     for weight in unnamed:
-        counts = pairs[generalize_name(weight.name)]
-        template, count = counts.most_common(1)[0]
-        if count < _LEAST_LAYERS or count * 3 < 2 * counts.total() or is_generated(weight.name):
+        pattern = generalize_name(weight.name)
+        template, count = pairs[pattern].most_common(1)[0]
+        if count < _LEAST_LAYERS or count * 3 < 2 * pairs[pattern].total() or is_generated(weight.name):
             continue
         name = template
         for number in re.findall(r"\d+", weight.name):
             name = name.replace("#", number, 1)
         if name in matcher.by_name:
-            expected[weight] = name
-    return expected
+            expected.setdefault(pattern, {})[weight] = name
+    return {
+        weight: name
+        for names in expected.values()
+        if _have_equal_numbers(names, unnamed)
+        for weight, name in names.items()
+    }
+
+
+def _have_equal_numbers(names: Mapping[ModelWeight, str], unnamed: Mapping[ModelWeight, WeightMatch]) -> bool:
+    """Return True if the numbers of most layers are those of their tensors, apart from one exchanged pair.
+
+    Names like `convolution_1` are numbered by the exporter.
+    """
+    equal = sum(unnamed[weight].sources[0].name == name for weight, name in names.items())
+    return equal > 0 and (len(names) - equal <= _LARGEST_EXCHANGE or 2 * equal >= len(names))
 
 
 def _is_part(match: WeightMatch) -> bool:

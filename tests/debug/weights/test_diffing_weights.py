@@ -368,3 +368,29 @@ def test_the_layers_show_which_names_belong_together(is_swapped: bool) -> None:
     report = diff_weights(build.model(data), memory_checkpoint(tensors))
     assert [fault.category for fault in report.faults] == ["swapped"] * is_swapped
     assert all(fault.path in ("layers.4.q_proj", "layers.4.k_proj") for fault in report.faults)
+
+
+def test_names_that_an_exporter_numbers_state_no_tensor() -> None:
+    arrays = [draw(32, 32) for _ in range(6)]
+    tensors = {f"stages.{number // 2}.blocks.{number % 2}.weight": array for number, array in enumerate(arrays)}
+    data = build.parameter([1, 32], name="data")
+    for number, array in enumerate(arrays):
+        data = build.matmul(data, build.constant(array, name=f"linear_{number}/weight_{number}"), transpose_b=True)
+    assert not diff_weights(build.model(data), memory_checkpoint(tensors)).faults
+
+
+@pytest.mark.parametrize("length", [6, 16])
+def test_positions_plus_the_first_type_of_tokens(length: int) -> None:
+    positions, types = draw(16, 32), draw(2, 32)
+    tensors = {
+        "bert.embeddings.position_embeddings.weight": positions,
+        "bert.embeddings.token_type_embeddings.weight": types,
+    }
+    total = positions[None, :length] + types[0]
+    data = build.parameter([1, length, 32], name="data")
+    report = diff_weights(build.model(build.add(data, total)), memory_checkpoint(tensors))
+    assert not report.faults
+    assert [weight.tensors for weight in report.weights] == [tuple(tensors)]
+    assert all(tensor.status == "used" for tensor in report.tensors)
+    wrong = diff_weights(build.model(build.add(data, positions[None, :length] - types[0])), memory_checkpoint(tensors))
+    assert not wrong.weights[0].is_explained

@@ -119,3 +119,21 @@ def test_exchanged_tensors_of_equal_numbers_are_no_fault() -> None:
     tensors[ATTENTION.format(1, "v")] = tensors[ATTENTION.format(1, "k")]
     report = diff_weights(transformer(tensors, 2), memory_checkpoint(tensors))
     assert not report.faults
+
+
+def test_layers_with_experts_are_exchanged_once() -> None:
+    random = np.random.default_rng(1)
+    tensors = {
+        f"model.layers.{layer}.experts.{expert}.weight": random.standard_normal((SIZE, SIZE)).astype(np.float32)
+        for layer in range(4)
+        for expert in range(3)
+    }
+    pair = "model.layers.0.experts.1.weight", "model.layers.1.experts.1.weight"
+    arrays = exchange(tensors, pair)
+    data: build.Value = build.parameter([1, SIZE], name="data")
+    for array in arrays.values():
+        data = build.add(data, build.relu(build.matmul(data, build.constant(array), transpose_b=True)))
+    model = build.model(build.result(data, name="output"))
+    (fault,) = diff_weights(model, memory_checkpoint(tensors)).faults
+    assert (fault.category, {*fault.tensors, *fault.actual_tensors}) == ("swapped", {*pair})
+    assert not diff_weights(model, memory_checkpoint(arrays)).faults
