@@ -31,9 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = ["read_openvino", "serialize_graph", "to_openvino"]
 
-_OWNERS = ("TensorIterator", "Loop", "If")
-"""The types of OpenVINO's operators with bodies."""
-
 _BODY_GETTERS = {"body": "get_function", "then_body": "get_then_body", "else_body": "get_else_body"}
 """The methods of OpenVINO's operators that return a body, by the name of its element in the .xml."""
 
@@ -124,7 +121,12 @@ class _OperatorConstants:
         Raises:
             ParseError: If the .xml has other constants or bodies than the model.
         """
-        stored = [operator for operator in operators if operator.get_type_name() in ("Constant", *_OWNERS)]
+        types_with_bodies = {layer.type for layer in layers if layer.bodies}
+        stored = [
+            operator
+            for operator in operators
+            if operator.get_type_name() == "Constant" or operator.get_type_name() in types_with_bodies
+        ]
         written = [layer for layer in layers if layer.is_constant or layer.bodies]
         if len(written) != len(stored):
             raise _differing(f"{len(written)} constants and layers with bodies", f"{len(stored)}")

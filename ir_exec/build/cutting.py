@@ -274,15 +274,14 @@ class _Cutter:
             "size": str(max(len(content), 1)),
         }
         self.stored += content or b"\0"
-        return self.layer(value, "Const", attributes)
+        return self.layer(value, "Const", attributes).with_source_of(value.node.layer)
 
     def layer(self, value: Value, type: str, attributes: dict[str, str]) -> Layer:
         node = value.node
         port = declared_port(node.layer.outputs[value.position].changed(id="0"), self.region.type(value))
         id = self.fresh_id() if node in self.keep or node.id in self.taken else node.id
         self.taken.add(id)
-        layer = Layer(id=id, name=value.name, type=type, version="opset1", data=attributes, outputs=(port,))
-        return layer.with_source_of(node.layer) if type == "Const" else layer
+        return Layer(id=id, name=value.name, type=type, version="opset1", data=attributes, outputs=(port,))
 
     def fresh_id(self) -> str:
         self.next_id += 1

@@ -220,7 +220,7 @@ def _find_transposed(explained: Mapping[ModelWeight, WeightMatch]) -> Iterator[W
         if flags == {None} or len(flags) != 1:
             if match.layout.shape[0] == match.layout.shape[1] and not match.layout.is_row_major and flags == {None}:
                 readers = {canonical(reader.type) for reader in weight.readers}
-                if readers & {"Gather", "Convolution"}:
+                if "Gather" in readers or "Convolution" in readers:
                     yield _describe_transposed(weight, match)
             continue
         orientations[weight] = match.layout.is_row_major == flags.pop()

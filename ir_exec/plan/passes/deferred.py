@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ir_exec.ops.infrastructure.values import AssignsVariable
+
 if TYPE_CHECKING:
     from ir_exec.plan.constants import ModelConstants
     from ir_exec.plan.graph import PlanGraph
@@ -13,7 +15,7 @@ __all__ = ["fuse_grouped_attention", "grow_variables", "precompute_sizes", "trac
 
 def grow_variables(graph: PlanGraph, constants: ModelConstants) -> PlanGraph:
     """Append to variables in place, if a run assigns the value that it has read followed by new elements."""
-    if any(graph.kind(node) == "Assign" for node in graph.nodes):
+    if any(isinstance(node.op, AssignsVariable) for node in graph.nodes):
         from ir_exec.plan.passes.grow_variables import replace_appends
 
         replace_appends(graph)

@@ -117,14 +117,12 @@ def _has_one_head(traced: TracedTypes, graph: PlanGraph, mask: Value) -> bool:
 
 def _match_repeat(graph: PlanGraph, traced: TracedTypes, value: Value) -> Value | None:
     """The source [B, K, S, E] of Reshape(Broadcast(Unsqueeze(source))), if they repeat each head [S, E]."""
-    nodes: list[Node] = []
-    for type_name in ("Reshape", "Broadcast", "Unsqueeze"):
-        node = graph.producer(value)
-        if node is None or graph.kind(node) != type_name or node not in traced.nodes:
-            return None
-        nodes.append(node)
-        value = node.values_in[0]
-    types = [traced.types.get(number) for number in (value.number, *[node.outputs[0].number for node in nodes[::-1]])]
+    repeated_heads = _input_of(graph, traced, value, "Reshape")
+    own_heads = None if repeated_heads is None else _input_of(graph, traced, repeated_heads, "Broadcast")
+    source = None if own_heads is None else _input_of(graph, traced, own_heads, "Unsqueeze")
+    if repeated_heads is None or own_heads is None or source is None:
+        return None
+    types = [traced.types.get(each.number) for each in (source, own_heads, repeated_heads, value)]
     dims = [list(type.shape.dims or ()) for type in types if type is not None]
     if [len(part) for part in dims] != [4, 5, 5, 4]:
         return None
@@ -135,7 +133,13 @@ def _match_repeat(graph: PlanGraph, traced: TracedTypes, value: Value) -> Value 
         and _are_equal(repeated, [batch, heads, group, length, size])
         and _are_equal(joined, [batch, heads * group, length, size])
     )
-    return value if is_repeat else None
+    return source if is_repeat else None
+
+
+def _input_of(graph: PlanGraph, traced: TracedTypes, value: Value, type_name: str) -> Value | None:
+    """The first input of the traced node that computes a value; None for another type of node."""
+    node = graph.producer(value)
+    return None if node is None or graph.kind(node) != type_name or node not in traced.nodes else node.values_in[0]
 
 
 def _are_equal(dims: list[Dim], others: list[Dim]) -> bool:

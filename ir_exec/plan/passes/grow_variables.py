@@ -11,6 +11,7 @@ from ir_exec.graph import Node
 from ir_exec.ops import In, Op
 from ir_exec.ops.base.bodies import State
 from ir_exec.ops.base.operator import check_contract
+from ir_exec.ops.infrastructure.values import AssignsVariable, ReadsVariable
 from ir_exec.plan.graph import Fusion, PlanGraph
 from ir_exec.types import INTEGER, Array, TensorType
 
@@ -81,7 +82,7 @@ def replace_appends(graph: PlanGraph) -> None:
     This is not a `FusionRule`: the nodes remain separate, since others read their values too.
     """
     for node in graph.nodes:
-        if graph.kind(node) == "Assign":
+        if isinstance(node.op, AssignsVariable):
             _replace_append(graph, node)
     graph.apply_replacements()
 
@@ -101,7 +102,7 @@ def _replace_append(graph: PlanGraph, assign: Node) -> None:
     if source is not None and graph.kind(source) == "Gather":
         reorder = _make_reorder(graph, source, variable_id, axis)
         source = None if reorder is None else graph.producer(source.values_in[0])
-    if source is None or graph.kind(source) != "ReadValue":
+    if source is None or not isinstance(source.op, ReadsVariable):
         return
     if vars(graph.operator(source))["variable_id"] != variable_id:
         return
