@@ -19,6 +19,9 @@ _LEAST_LAYERS = 3
 _LEAST_IN_ORDER = 4
 """Minimum number of layers of which an exchanged pair is no reversed order."""
 
+_MOST_MEMBERS = 500
+"""Maximum number of weights in other layers than usual: more of them are the structure of the model."""
+
 _USES: Mapping[str, str] = {
     **dict.fromkeys(("q_proj", "query", "q_lin", "query_proj", "q_linear", "to_q", "wq", "q"), "query"),
     **dict.fromkeys(("k_proj", "key", "k_lin", "key_proj", "k_linear", "to_k", "wk", "k"), "key"),
@@ -92,19 +95,19 @@ def find_exchanged(explained: Mapping[ModelWeight, WeightMatch], are_equal: Equa
 def _find_by_use(members: Iterable[_Member]) -> Iterator[tuple[_Member, _Member]]:
     """Pairs of an attention, and of the branches of a product, whose names state the use of each other."""
     related = [member for member in members if member.family]
-    other_uses = [member for member in related if member.named_use != member.use]
     # Which factor is the query is a convention, as is the activated branch: other layers must adhere to it.
-    trusted = {
-        member.family
+    totals = Counter(member.family for member in related)
+    adhering = Counter(member.family for member in related if member.named_use == member.use)
+    trusted = {family for family, total in totals.items() if 2 * adhering[family] >= total}
+    other_uses = [
+        member
         for member in related
-        if 2 * sum(other.family == member.family and other.named_use == other.use for other in related)
-        >= sum(other.family == member.family for other in related)
-    }
+        if member.named_use != member.use and (member.family in trusted or "value" in (member.use, member.named_use))
+    ]
 
     def fits(a: _Member, b: _Member) -> bool:
-        is_certain = "value" in (a.use, b.use) or a.family in trusted
         swapped_uses = (a.use, a.named_use) == (b.named_use, b.use)
-        return is_certain and swapped_uses and a.weight.elements == b.weight.elements
+        return swapped_uses and a.weight.elements == b.weight.elements
 
     yield from _pair(other_uses, fits, lambda member: _without_use(member.tensor))
 
@@ -152,6 +155,8 @@ def _pair(
     members: list[_Member], fits: Callable[[_Member, _Member], bool], layer_of: Callable[[_Member], object]
 ) -> Iterator[tuple[_Member, _Member]]:
     """Pairs in which each is the only one that fits the other, in the same layer or else in all."""
+    if len(members) > _MOST_MEMBERS:
+        return
     partners = {
         a.weight: [b for b in members if b is not a and fits(a, b) and layer_of(a) == layer_of(b)]
         or [b for b in members if b is not a and fits(a, b)]

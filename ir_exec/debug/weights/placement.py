@@ -143,19 +143,25 @@ def _learn_names(unnamed: Mapping[ModelWeight, WeightMatch], matcher: Matcher) -
             expected.setdefault(pattern, {})[weight] = name
     return {
         weight: name
-        for names in expected.values()
-        if _have_equal_numbers(names, unnamed)
+        for pattern, names in expected.items()
+        if _have_equal_numbers(names, unnamed, pairs[pattern].total())
         for weight, name in names.items()
     }
 
 
-def _have_equal_numbers(names: Mapping[ModelWeight, str], unnamed: Mapping[ModelWeight, WeightMatch]) -> bool:
+def _have_equal_numbers(
+    names: Mapping[ModelWeight, str], unnamed: Mapping[ModelWeight, WeightMatch], count: int
+) -> bool:
     """Return True if the numbers of most layers are those of their tensors, apart from one exchanged pair.
 
     Names like `convolution_1` are numbered by the exporter.
+
+    Args:
+        names: The tensors that are expected, if they exist.
+        count: The number of layers.
     """
     equal = sum(unnamed[weight].sources[0].name == name for weight, name in names.items())
-    return equal > 0 and (len(names) - equal <= _LARGEST_EXCHANGE or 2 * equal >= len(names))
+    return equal > 0 and (count - equal <= _LARGEST_EXCHANGE or 2 * equal >= count)
 
 
 def _is_part(match: WeightMatch) -> bool:
