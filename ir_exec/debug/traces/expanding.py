@@ -83,7 +83,9 @@ class ExpandedValues:
 
     def compute(self, layer_id: str, port: int) -> Array:
         """Return the value of an output of a layer."""
-        return self._compute(self._nodes[layer_id], port)
+        array = self._compute(self._nodes[layer_id], port)
+        array.flags.writeable = False
+        return array
 
     def _compute(self, node: Node, port: int) -> Array:
         # The chain of a weight has a few layers.
