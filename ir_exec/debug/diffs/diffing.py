@@ -11,7 +11,7 @@ from ir_exec.debug.comparison.metrics import Difference, Tolerance, difference, 
 from ir_exec.debug.comparison.pairing.structure import Side, is_generated, pair_layers, plain_attributes
 from ir_exec.debug.comparison.rounded import StoredWeights
 from ir_exec.debug.diffs.listing import is_onnx_source, opened
-from ir_exec.debug.diffs.report import Change, ChangedLayer, NetworkDiff, UnmatchedLayer
+from ir_exec.debug.diffs.report import Change, ChangedLayer, Differences, NetworkDiff, UnmatchedLayer
 from ir_exec.debug.precision.activations import QuantizedRange
 from ir_exec.debug.precision.weights import (
     QuantizedWeight,
@@ -64,45 +64,23 @@ def diff(
     found.graphs(mine.graph, theirs.graph, (), is_touched=False)
     if rt_info:
         found.order += [f"{change.what} of the model" for change in _info_changes(mine.rt_info, theirs.rt_info)]
-    weights_note = found.stored.note()
-    return NetworkDiff(
-        a=mine.graph.path or mine.graph.name,
-        b=theirs.graph.path or theirs.graph.name,
-        equal=not (
-            found.added
-            or found.removed
-            or found.changed
-            or found.order
-            or weights_note
-            or found.quantized
-            or found.ranges
-        ),
-        unchanged=found.unchanged,
-        constants_not_compared=found.not_compared,
-        order=tuple(found.order),
-        added=tuple(found.added),
-        removed=tuple(found.removed),
-        changed=tuple(found.changed),
-        consequences=tuple(found.consequences),
-        weights=weights_note,
+    return found.report(
+        mine.graph.path or mine.graph.name,
+        theirs.graph.path or theirs.graph.name,
+        "layer",
+        weights=found.stored.note(),
         quantized=as_reported(found.quantized),
-        ranges=tuple(found.ranges),
+        ranges=found.ranges,
     )
 
 
-class _Diff:
-    """Differences found so far, in all graphs of both models."""
+class _Diff(Differences):
+    """A comparison of the layers of two models."""
 
     def __init__(self, weights: tuple[Weights | None, Weights | None], rt_info: bool) -> None:
+        super().__init__()
         self._weights = weights
         self._rt_info = rt_info
-        self.unchanged = 0
-        self.not_compared = 0
-        self.order: list[str] = []
-        self.added: list[UnmatchedLayer] = []
-        self.removed: list[UnmatchedLayer] = []
-        self.changed: list[ChangedLayer] = []
-        self.consequences: list[ChangedLayer] = []
         self.stored = StoredWeights(weights)
         self.quantized: list[QuantizedWeight] = []
         self.ranges: list[QuantizedRange] = []

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ir_exec.debug.comparison.metrics import Difference, Tolerance, difference, same_bits
 from ir_exec.debug.diffs.onnx_digests import OnnxConstant, attribute_key, is_equal_constant
 from ir_exec.debug.diffs.onnx_matching import Matching, OnnxSide, body_pairs, match_graphs
-from ir_exec.debug.diffs.report import Change, ChangedLayer, NetworkDiff, UnmatchedLayer
+from ir_exec.debug.diffs.report import Change, ChangedLayer, Differences, NetworkDiff, UnmatchedLayer
 from ir_exec.errors import IRError
 from ir_exec.onnx.editing.sources import OnnxSource
 from ir_exec.onnx.lowering.registry import canonical_domain, shown_domain
@@ -39,41 +39,22 @@ def diff_onnx(
         IRError: For a file of which no node can be read.
     """
     sources = OnnxSource(a, is_lenient=True), OnnxSource(b, is_lenient=True)
-    report = _OnnxDiff(sources, metadata)
-    report.compare()
-    changed = [*report.added, *report.removed, *report.changed, *report.order]
-    return NetworkDiff(
-        a=_name_of(sources[0]),
-        b=_name_of(sources[1]),
-        equal=not changed,
-        unchanged=report.unchanged,
-        constants_not_compared=report.not_compared,
-        order=tuple(report.order),
-        added=tuple(report.added),
-        removed=tuple(report.removed),
-        changed=tuple(report.changed),
-        consequences=tuple(report.consequences),
-        unit="node",
-    )
+    differences = _OnnxDiff(sources, metadata)
+    differences.compare()
+    return differences.report(_name_of(sources[0]), _name_of(sources[1]), "node")
 
 
 def _name_of(source: OnnxSource) -> str:
     return source.path or plain_name(source.proto.graph.name)
 
 
-class _OnnxDiff:
-    """Differences found so far, in all graphs and functions of both files."""
+class _OnnxDiff(Differences):
+    """A comparison of the headers, graphs and functions of two files."""
 
     def __init__(self, sources: tuple[OnnxSource, OnnxSource], metadata: bool) -> None:
+        super().__init__()
         self._a, self._b = sources
         self._metadata = metadata
-        self.unchanged = 0
-        self.not_compared = 0
-        self.order: list[str] = []
-        self.added: list[UnmatchedLayer] = []
-        self.removed: list[UnmatchedLayer] = []
-        self.changed: list[ChangedLayer] = []
-        self.consequences: list[ChangedLayer] = []
 
     def compare(self) -> None:
         self._compare_headers()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from ir_exec.debug.comparison.metrics import Difference, difference_text
@@ -16,7 +16,7 @@ from ir_exec.debug.precision.weights import (
 from ir_exec.report.numbers import format_count
 from ir_exec.report.records import Record
 
-__all__ = ["Change", "ChangedLayer", "NetworkDiff", "UnmatchedLayer"]
+__all__ = ["Change", "ChangedLayer", "Differences", "NetworkDiff", "UnmatchedLayer"]
 
 
 class UnmatchedLayer(Record):
@@ -145,6 +145,48 @@ class NetworkDiff(Record):
 
     def __str__(self) -> str:
         return "\n".join([self.summary, *(line for _, line in self.lines())])
+
+
+class Differences:
+    """Differences found so far, in all graphs of both models."""
+
+    def __init__(self) -> None:
+        self.unchanged = 0
+        self.not_compared = 0
+        self.order: list[str] = []
+        self.added: list[UnmatchedLayer] = []
+        self.removed: list[UnmatchedLayer] = []
+        self.changed: list[ChangedLayer] = []
+        self.consequences: list[ChangedLayer] = []
+
+    def report(
+        self,
+        a: str,
+        b: str,
+        unit: Literal["layer", "node"],
+        *,
+        weights: WeightsNote | None = None,
+        quantized: Sequence[QuantizedWeight] = (),
+        ranges: Sequence[QuantizedRange] = (),
+    ) -> NetworkDiff:
+        """Return the report; the arguments are those fields of it that are not collected here."""
+        differs = self.added or self.removed or self.changed or self.order or weights or quantized or ranges
+        return NetworkDiff(
+            a=a,
+            b=b,
+            equal=not differs,
+            unchanged=self.unchanged,
+            constants_not_compared=self.not_compared,
+            order=tuple(self.order),
+            added=tuple(self.added),
+            removed=tuple(self.removed),
+            changed=tuple(self.changed),
+            consequences=tuple(self.consequences),
+            weights=weights,
+            quantized=tuple(quantized),
+            ranges=tuple(ranges),
+            unit=unit,
+        )
 
 
 def _or_none(text: str | None) -> str:
