@@ -23,6 +23,8 @@ from ir_exec.model import Model
 from ir_exec.types import Array
 
 __all__ = [
+    "LARGE",
+    "MOST_FOLDED",
     "MOST_TRIALS",
     "Command",
     "MinimalSubset",
@@ -30,6 +32,7 @@ __all__ = [
     "SearchEnded",
     "inputs_path",
     "minimize",
+    "minimize_model",
     "smallest_count",
 ]
 
@@ -154,6 +157,12 @@ def _last_line(said: IO[bytes]) -> str:
 MOST_TRIALS = 400
 """Maximum sets that are tried in a search whose trials are runs of a complete model."""
 
+MOST_FOLDED = 2**26
+"""Maximum bytes of a value computed from constants that replaces the layers or nodes of a reduced model."""
+
+LARGE = 2**10
+"""Minimum bytes of a constant that is tried as an input of a reduced model."""
+
 Item = TypeVar("Item")
 
 
@@ -207,6 +216,12 @@ def minimize(
     except SearchEnded:
         return search.result(is_minimal=False)
     return search.result(is_minimal=True)
+
+
+def minimize_model(items: Sequence[Item], holds: Callable[[Sequence[Item]], bool], *, min_items: int = 1) -> None:
+    """Reduce a model by a minimal subset of items; raises SearchEnded at the limit of calls, for further steps."""
+    if not minimize(items, holds, min_items=min_items).is_minimal:
+        raise SearchEnded
 
 
 class _SubsetSearch(Generic[Item]):

@@ -8,13 +8,20 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.debug.inputs.roles import draw
-from ir_exec.debug.reduction.minimizing import Command, SearchEnded, inputs_path, minimize
+from ir_exec.debug.reduction.minimizing import (
+    LARGE,
+    MOST_FOLDED,
+    Command,
+    SearchEnded,
+    inputs_path,
+    minimize_model,
+)
 from ir_exec.debug.reduction.onnx_extracting import ExtractedOnnx, OnnxValues
 from ir_exec.debug.values.files import Spill, write_npz
 from ir_exec.errors import EvaluationError, IRError
@@ -37,14 +44,6 @@ if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto
 
 __all__ = ["OnnxReductionInterrupted", "ReducedOnnx", "reduce_onnx"]
-
-_LARGE = 2**10
-"""Minimum bytes of an initializer that is tried as an input."""
-
-_MOST_FOLDED = 2**26
-"""Maximum bytes of a value computed from constants that replaces its nodes."""
-
-Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -267,7 +266,7 @@ class _OnnxReducer:
     def _fewest_nodes(self, state: _OnnxState) -> None:
         with closing(_PartValues(self._source, state, model_scope(state.part.proto))) as values:
             nodes = [node for node in values.graph.own_nodes if node.op_type != "Constant"]
-            self._minimize(nodes, lambda subset: self._holds(values, lambda: self._part_of(values, subset)))
+            minimize_model(nodes, lambda subset: self._holds(values, lambda: self._part_of(values, subset)))
 
     def _part_of(self, values: _PartValues, nodes: Sequence[NodeProto]) -> OnnxPart:
         """Return the model of some nodes, whose outputs are the values that other nodes and the graph read."""
@@ -284,7 +283,7 @@ class _OnnxReducer:
         tensors = dict(graph.initializers())
         for name in sorted(read_inside & graph.constant - produced):
             array = None if name in tensors or name not in graph.producers else values.find(name)
-            if array is not None and array.nbytes <= _MOST_FOLDED:
+            if array is not None and array.nbytes <= MOST_FOLDED:
                 folded[name] = tensor_of(name, array)
         return make_part(graph, nodes, ends, folded=folded, infer=self._inference(graph.proto))
 
@@ -300,7 +299,7 @@ class _OnnxReducer:
                 return make_part(graph, graph.needed_nodes(retained), retained, infer=self._inference(graph.proto))
 
             if len(outputs) > 1:
-                self._minimize(outputs, lambda retained: self._holds(values, lambda: part(retained)))
+                minimize_model(outputs, lambda retained: self._holds(values, lambda: part(retained)))
 
     def _try_bypasses(self, state: _OnnxState) -> None:
         """Try to replace the output of each node by one of its inputs of the same type."""
@@ -345,18 +344,14 @@ class _OnnxReducer:
         with closing(_PartValues(self._source, state, model_scope(state.part.proto))) as values:
             graph = values.graph
             outputs = [name for name in graph.scope.output_names if name in graph.producers]
-            large = [name for name, tensor in graph.initializers() if _tensor_bytes(tensor) >= _LARGE]
+            large = [name for name, tensor in graph.initializers() if _tensor_bytes(tensor) >= LARGE]
             nodes = graph.needed_nodes(outputs)
 
             def part(retained: Sequence[str]) -> OnnxPart:
                 opened = [name for name in large if name not in set(retained)]
                 return make_part(graph, nodes, outputs, starts=opened, infer=self._inference(graph.proto))
 
-            self._minimize(large, lambda retained: self._holds(values, lambda: part(retained)), min_items=0)
-
-    def _minimize(self, items: Sequence[Item], holds: Callable[[Sequence[Item]], bool], *, min_items: int = 1) -> None:
-        if not minimize(items, holds, min_items=min_items).is_minimal:
-            raise SearchEnded
+            minimize_model(large, lambda retained: self._holds(values, lambda: part(retained)), min_items=0)
 
     def _holds(self, values: _PartValues, make: Callable[[], OnnxPart]) -> bool:
         """Return True if a part fails, and keep it as the best one so far."""

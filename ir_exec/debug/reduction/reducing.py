@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from ir_exec.check import check_model
 from ir_exec.codes import Code
 from ir_exec.debug.inputs.roles import draw
 from ir_exec.debug.reduction.extracting import Extracted, values_at
-from ir_exec.debug.reduction.minimizing import SearchEnded, inputs_path, minimize
+from ir_exec.debug.reduction.minimizing import LARGE, MOST_FOLDED, SearchEnded, inputs_path, minimize_model
 from ir_exec.debug.traces.walk import Visit, Walker
 from ir_exec.debug.values.files import Spill, write_npz
 from ir_exec.errors import EvaluationError, IRError
@@ -35,14 +35,6 @@ __all__ = ["Fails", "Reduced", "ReductionInterrupted", "reduce"]
 
 Fails: TypeAlias = Callable[..., bool]
 """Returns True if a model fails. It is called with the Model and, for a reduction with inputs, its inputs by name."""
-
-_MOST_FOLDED = 2**26
-"""Maximum bytes of a value computed from weights that replaces its layers."""
-
-_LARGE = 2**10
-"""Minimum bytes of a constant that is tried as an input."""
-
-Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -279,7 +271,7 @@ class _Reducer:
             keep = with_variables(region, layers)
             return self._holds(values, lambda: cut(region, keep, constants=_constants(region, keep, values)))
 
-        _minimize(layers, holds)
+        minimize_model(layers, holds)
 
     def _fewest_outputs(self, state: _State, values: _ReductionValues) -> None:
         region = state.region
@@ -288,7 +280,7 @@ class _Reducer:
         def holds(retained: Sequence[Value]) -> bool:
             return self._holds(values, lambda: cut(region, below(region, retained), retained))
 
-        _minimize(outputs, holds)
+        minimize_model(outputs, holds)
 
     def _try_bypasses(self, state: _State, values: _ReductionValues) -> None:
         """Try to replace the output of each layer by one of its inputs."""
@@ -341,16 +333,14 @@ class _Reducer:
         region = state.region
         outputs = list(dict.fromkeys(source(node.values_in[0]) for node in region.graph.results))
         keep = below(region, outputs)
-        large = [
-            node.outputs[0] for node in region.graph.nodes if isinstance(node.op, Const) and node.op.size >= _LARGE
-        ]
+        large = [node.outputs[0] for node in region.graph.nodes if isinstance(node.op, Const) and node.op.size >= LARGE]
 
         def holds(constants: Sequence[Value]) -> bool:
             retained = set(constants)
             opened = [value for value in large if value not in retained]
             return self._holds(values, lambda: cut(region, keep, outputs, opened=opened))
 
-        _minimize(large, holds, min_items=0)
+        minimize_model(large, holds, min_items=0)
 
     def _holds(self, values: _ReductionValues, make_part: Callable[[], Cut]) -> bool:
         """Return True if a part fails, and keep it as the best one so far."""
@@ -401,12 +391,6 @@ class _Reducer:
         return bool(fails)
 
 
-def _minimize(items: Sequence[Item], holds: Callable[[Sequence[Item]], bool], *, min_items: int = 1) -> None:
-    """Reduce a model by a minimal subset of items; raises SearchEnded at the limit of calls, for further steps."""
-    if not minimize(items, holds, min_items=min_items).is_minimal:
-        raise SearchEnded
-
-
 def _constants(region: Region, keep: set[Node], values: _ReductionValues) -> dict[Value, Array]:
     """Return the values read from other layers that are known from inference or follow from weights."""
     constants: dict[Value, Array] = {}
@@ -415,7 +399,7 @@ def _constants(region: Region, keep: set[Node], values: _ReductionValues) -> dic
         if value.node in keep or not value.node.values_in:
             continue
         folded = region.known(value)
-        if folded is None and value in constant and _bytes(region, value) <= _MOST_FOLDED:
+        if folded is None and value in constant and _bytes(region, value) <= MOST_FOLDED:
             try:
                 folded = values.fold(value)
             except IRError:
