@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from typing import Any, Self
 
 from ir_exec.build.cutting import Cut, below, cut, is_counted, region_at, source
-from ir_exec.engines.interface import Engine, EngineSetting, LayerTime, PartRefused
+from ir_exec.engines.interface import Engine, EngineSetting, LayerTime, PartRefused, original_of
 from ir_exec.engines.partition import GraphPart, Partition, divide
 from ir_exec.engines.parts import EnginePart, Interpreter, PartStep, cut_part
 from ir_exec.engines.registry import make_engine
@@ -111,7 +111,7 @@ class EngineModel(CompiledModel):
             hint = "call the model first: its inputs determine its layers"
             raise EvaluationError("the model is not complete yet", expected="a call before its partition", hint=hint)
         split = splits[-1]
-        return make_report(split.graph, self._engine.title, split.partition, split.failures)
+        return make_report(split.graph, self._engine.title, split.partition, split.failures, split.forms)
 
     @property
     def _splits(self) -> list[SplitGraph]:
@@ -149,6 +149,7 @@ class SplitGraph(Executor):
         # Plans and folded constants of the whole graph belong to its executor.
         self._whole = interpreter
         self._region = region_at(model)
+        self._original = original_of(model)
         self._graph = model.graph
         self._engine = engine
         ops = run_as_f32(model).ops if options["precision"] == "f32" else AS_IN_FILE.ops
@@ -175,6 +176,11 @@ class SplitGraph(Executor):
     def failures(self) -> list[str]:
         """Messages of runs that failed on the engine and succeeded in the interpreter."""
         return [failure for step in self.steps if isinstance(step, EnginePart) for failure in step.failures]
+
+    @property
+    def forms(self) -> list[str]:
+        """The form in which the engine got each part; "" for interpreted parts, and for engines without one."""
+        return [getattr(step.compiled, "form", "") if isinstance(step, EnginePart) else "" for step in self.steps]
 
     @property
     def constant_bytes(self) -> int:
@@ -289,6 +295,7 @@ class SplitGraph(Executor):
             region_cut = self._whole_graph(part) or cut_part(
                 self._region, part, self._rejected_constants(part, refused), refused
             )
+            region_cut = replace(region_cut, original=self._original)
             try:
                 compiled = self._engine.compile(region_cut)
             except PartRefused as error:
@@ -306,7 +313,8 @@ class SplitGraph(Executor):
             return None
         if len(values) != len(part.outputs):
             return None
-        return Cut(self._region.model, tuple([node.outputs[0] for node in self._graph.parameters]), tuple(values))
+        inputs = tuple([node.outputs[0] for node in self._graph.parameters])
+        return Cut(self._region.model, inputs, tuple(values))
 
     def _blamed_layers(self, error: PartRefused) -> dict[Node, str]:
         return {node: error.layers[node.id] for node in self._graph.nodes if node.id in error.layers}

@@ -15,7 +15,7 @@ from ir_exec.model import Model
 from ir_exec.types import Array
 
 if TYPE_CHECKING:
-    pass
+    from ir_exec.onnx.lowering.original import OriginalGraph
 
 __all__ = [
     "CompiledPart",
@@ -23,6 +23,7 @@ __all__ = [
     "EngineSetting",
     "LayerTime",
     "PartRefused",
+    "original_of",
 ]
 
 
@@ -75,7 +76,12 @@ class PartRefused(Exception):  # noqa: N818  # it requests another partition, an
 
 
 class CompiledPart(Protocol):
-    """A compiled part of a model. Several threads may run it at once."""
+    """A compiled part of a model. Several threads may run it at once.
+
+    Attributes:
+        form: For models of ONNX files, the form in which the engine got the part: the nodes of the file, or the reasons
+            for layers that were lowered. An engine need not have it.
+    """
 
     def run(self, arrays: Sequence[Array], limits: Limits) -> list[Array]:
         """Return the outputs of the part for its inputs, in the order of its Parameters and Results.
@@ -92,6 +98,12 @@ class CompiledPart(Protocol):
 
     def close(self) -> None:
         """Release the resources of the part."""
+
+
+def original_of(model: Model) -> OriginalGraph | None:
+    """Return the ONNX graph whose nodes an engine may run in place of layers of a model; None without one."""
+    original: OriginalGraph | None = model.original
+    return original if original is not None and original.fits(model) else None
 
 
 class Engine(Protocol):

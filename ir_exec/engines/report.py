@@ -19,12 +19,15 @@ class PartReport(Record):
     Attributes:
         inputs: The names of the values that enter.
         outputs: The names of the values that leave.
+        form: For a model of an ONNX file, the nodes of the file that the engine runs, and the reasons for layers that
+            were lowered.
     """
 
     engine: bool
     layers: tuple[str, ...]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+    form: str = ""
 
 
 class InterpretedLayer(Record):
@@ -60,7 +63,8 @@ class PartitionReport(Record):
         for number, part in enumerate(self.parts):
             who = "engine" if part.engine else "interpreter"
             count = len(part.layers)
-            lines.append(f"  part {number}  {who:11}  {format_count(count, 'layer')}: {_ends(part.layers)}")
+            form = f" ({part.form})" if part.form else ""
+            lines.append(f"  part {number}  {who:11}  {format_count(count, 'layer')}: {_ends(part.layers)}{form}")
         reasons = Counter((layer.type, layer.reason) for layer in self.interpreted)
         lines += [
             f"  interpreted: {count} x {operator_type}: {reason}"
@@ -70,16 +74,23 @@ class PartitionReport(Record):
         return "\n".join(lines)
 
 
-def make_report(graph: Graph, engine: str, partition: Partition, failures: Sequence[str]) -> PartitionReport:
-    """Return the report of a partition."""
+def make_report(
+    graph: Graph, engine: str, partition: Partition, failures: Sequence[str], forms: Sequence[str]
+) -> PartitionReport:
+    """Return the report of a partition.
+
+    Args:
+        forms: As in PartReport, for each part.
+    """
     parts = [
         PartReport(
             engine=part.on_engine,
             layers=tuple([node.name for node in part.nodes]),
             inputs=tuple([value.name for value in part.inputs]),
             outputs=tuple([value.name for value in part.outputs]),
+            form=form,
         )
-        for part in partition.parts
+        for part, form in zip(partition.parts, forms, strict=True)
     ]
     reasons = partition.reasons
     return PartitionReport(

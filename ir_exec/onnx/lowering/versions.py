@@ -82,6 +82,7 @@ class Version:
         ignores_attributes: True if onnxruntime ignores attributes that the operator does not have.
         declares_signature: True if the parameters of the function and their defaults are the signature, also of an
             operator with a stored one.
+        differs: How the kernel of onnxruntime differs from the function; None if both compute the same.
     """
 
     def __init__(
@@ -95,6 +96,7 @@ class Version:
         unused: tuple[str, ...] = (),
         ignores_attributes: bool = False,
         declares_signature: bool = False,
+        differs: str | None = None,
     ) -> None:
         self.domain = domain
         self.name = name
@@ -104,6 +106,7 @@ class Version:
         self.unused = unused
         self.ignores_attributes = ignores_attributes
         self.declares_signature = declares_signature
+        self.differs = differs
 
     @cached_property
     def signature(self) -> Signature | None:
