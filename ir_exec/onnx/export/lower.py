@@ -109,7 +109,7 @@ class Lowerer(GraphLowerer):
 
     def _nodes(self, graph: Graph) -> None:
         originals = self.originals
-        kept: Collection[Node] = frozenset() if originals is None else originals.replaced
+        kept: frozenset[Node] = frozenset() if originals is None else originals.replaced
         compressed_weights = find_compressed(graph, self.types, self.weights, self.writer.opset)
         if kept:
             compressed_weights = {
@@ -124,8 +124,8 @@ class Lowerer(GraphLowerer):
             if op is not None and (op.is_parameter or op.is_result):
                 continue
             if originals is not None and node in originals.replaced:
-                if node in originals.at:
-                    self._original(originals, originals.at[node])
+                for replacement in originals.at.get(node, ()):
+                    self._original(originals, replacement)
                 continue
             if node in compressed_weights:
                 compressed = compressed_weights[node]

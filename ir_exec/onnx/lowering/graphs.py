@@ -76,6 +76,7 @@ class ConvertedNode(NamedTuple):
     node: NodeProto
     start: int
     end: int
+    outputs: list[GraphValue]
 
 
 class Call:
@@ -254,7 +255,7 @@ class Converter:
                 self.warnings = outer_warnings
             name_layers(outputs, f"{scope.prefix}{name_of(node)}", mark)
             if scope.is_network:
-                self.converted.append(ConvertedNode(node, mark, next_serial()))
+                self.converted.append(ConvertedNode(node, mark, next_serial(), outputs))
             for name, value in zip(node.output, outputs, strict=False):
                 if name:
                     if scope.holds(name):

@@ -14,17 +14,19 @@ from typing import TYPE_CHECKING, NamedTuple
 from ir_exec.build import Value
 from ir_exec.graph import Value as GraphValue
 from ir_exec.model import Model
+from ir_exec.onnx.lowering.layer_names import layers_since
 from ir_exec.onnx.lowering.registry import MICROSOFT, ML, STANDARD, canonical_domain, find, is_own
 from ir_exec.onnx.lowering.states import DOMAIN as STATES
 from ir_exec.onnx.reading.order import needed_names
 from ir_exec.onnx.reading.tensors import is_narrow
+from ir_exec.ops.base.inputs import Divisor
 from ir_exec.types import Array, Shape
 
 if TYPE_CHECKING:
     from onnx import FunctionProto, ModelProto, NodeProto
 
     from ir_exec.build.values import BuiltLayer
-    from ir_exec.onnx.lowering.graphs import Converter, NameScope
+    from ir_exec.onnx.lowering.graphs import ConvertedNode, Converter, NameScope
     from ir_exec.onnx.reading.functions import Functions
 
 __all__ = ["OriginalGraph", "OriginalNode", "Port", "record_original"]
@@ -46,10 +48,12 @@ class OriginalNode:
 
     Attributes:
         layers: The ids of its layers, without constants; empty if nothing is computed for it.
+        is_safe: True if no layer that was made for it needs a guard of its own, also of those that nothing reads.
     """
 
     proto: NodeProto
     layers: frozenset[str]
+    is_safe: bool
 
     @cached_property
     def reads(self) -> tuple[str, ...]:
@@ -62,7 +66,7 @@ class OriginalGraph:
     """The graph of an ONNX file, beside the model that it was lowered to.
 
     Attributes:
-        nodes: Nodes with layers.
+        nodes: The nodes in the order of their conversion.
         ports: The layers of the tensors, by name.
         constants: Tensors with known elements, by name.
         opsets: The imported version of each domain.
@@ -128,6 +132,20 @@ def _operator_reasons(domain: str, name: str, opset: int, target: int) -> Iterat
         yield f"{name} changed after opset {opset}"
 
 
+def _is_safe(converted: ConvertedNode) -> bool:
+    """Return True if the layers of a node are repeatable, bounded, and divide no integers."""
+    return not any(map(_needs_guard, layers_since(converted.start, converted.outputs)))
+
+
+def _needs_guard(layer: BuiltLayer) -> bool:
+    op = layer.op
+    if layer.bodies or not op.deterministic or op.sized_by or op.has_condition or op.evaluate_context - {"weights"}:
+        return True
+    ports = zip(op.inputs, layer.inputs, strict=False)
+    divisors = [value.element_type for declared, value in ports if isinstance(declared.domain, Divisor)]
+    return not all(element_type.is_known and element_type.is_float for element_type in divisors)
+
+
 def record_original(
     proto: ModelProto, model: Model, converter: Converter, scope: NameScope, ids: Mapping[BuiltLayer, str]
 ) -> OriginalGraph:
@@ -145,9 +163,8 @@ def record_original(
             if position >= 0 and layer.serial < converter.converted[position].end:
                 layers[position].add(id)
     nodes = [
-        OriginalNode(converted.node, frozenset(own))
+        OriginalNode(converted.node, frozenset(own), _is_safe(converted))
         for converted, own in zip(converter.converted, layers, strict=True)
-        if own
     ]
     tensors = {name: value for name, value in scope.values().items() if isinstance(value, Value)}
     ports = {name: Port(ids[value.layer], value.position) for name, value in tensors.items() if value.layer in ids}
