@@ -8,6 +8,7 @@ from functools import cached_property, partial
 from typing import Any, Self
 
 from ir_exec.build.cutting import Cut, below, cut, is_counted, region_at, source
+from ir_exec.engines.direct import DirectCall, make_direct_call
 from ir_exec.engines.interface import Engine, EngineSetting, LayerTime, PartRefused, original_of
 from ir_exec.engines.partition import GraphPart, Partition, divide
 from ir_exec.engines.parts import EnginePart, Interpreter, PartStep, cut_part
@@ -87,7 +88,7 @@ class EngineModel(CompiledModel):
         # Each specialization of a model has another engine.
         self._engine = self._make_engine(network.threads, is_wide=network.is_wide)
         split = SplitGraph(network.model, self._engine, network.executor, network.budget, self._options)
-        return replace(network, executor=split)
+        return replace(network, executor=split, direct=split.direct_call(network))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(type(self), **self._engine_options, **self._options), (self._whole,)
@@ -221,6 +222,14 @@ class SplitGraph(Executor):
         outputs = tuple([source(node.values_in[0]) for node in self._graph.results])
         step = self.steps[0]
         return step if (step.inputs, step.outputs) == (inputs, outputs) else None
+
+    def direct_call(self, network: RunnableNetwork) -> DirectCall | None:
+        """Return the calls without preparations, for a model that the engine runs as it is; else None."""
+        step = self._only
+        is_plain = not (network.is_stateful or network.is_wide or network.max_seconds is not None)
+        if not is_plain or not isinstance(step, EnginePart):
+            return None
+        return make_direct_call(step, network.inputs, network.model.weights)
 
     def close(self) -> None:
         """Release the resources of the engine."""

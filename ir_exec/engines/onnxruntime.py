@@ -9,7 +9,7 @@ import shutil
 import tempfile
 import weakref
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -391,6 +391,24 @@ class OnnxRuntimePart:
             raise
         finally:
             timer.cancel()
+
+    def run_by_name(self, names: Sequence[str]) -> Callable[[dict[str, Array]], list[Array]]:
+        """Return a function of the inputs by these names, in the order of the part, that runs it without limits.
+
+        It raises any exception of onnxruntime.
+        """
+        output_names, taken = self._outputs, [name for name in self._inputs if name not in self._not_taken]
+        is_renamed = list(names) != taken
+        pairs = [pair for pair in zip(self._inputs, names, strict=True) if pair[0] in taken]
+
+        def run(feed: dict[str, Array]) -> list[Array]:
+            self._runs += 1
+            if is_renamed:
+                feed = {name: feed[port] for name, port in pairs}
+            outputs: list[Array] = self._session.run(output_names, feed)
+            return outputs
+
+        return run
 
     def _run(self, feed: dict[str, Array], options: Any) -> list[Array]:
         session = self._session
