@@ -52,6 +52,9 @@ _NODE = re.compile(r"(?:[Nn]ame: ?|name )'([^']*)'|[Nn]ode:? ?\(([^)]*)\)")
 _SEES_ZEROS = (1, 32)
 """The first release that fails for integers divided by zero; older ones may end the process."""
 
+_COMPARED = (1, 32)
+"""The oldest release whose kernels were compared with lowered layers: older ones do not check all indices."""
+
 _NAMES_FOLDER = (1, 21)
 """The first release with an option for the folder of constants."""
 
@@ -137,7 +140,7 @@ class OnnxRuntime:
         from ir_exec.onnx.export.registry import find_lowering, reason_not_representable
 
         reasons = find_guarded(model, sees_zeros=self._version >= _SEES_ZEROS)
-        original = original_of(model)
+        original = original_of(model) if self._version >= _COMPARED else None
         nodes = [] if original is None else self._select(original, model, refused={}).replacements
         replaced = {
             node
@@ -159,6 +162,9 @@ class OnnxRuntime:
     def compile(self, part: Cut) -> OnnxRuntimePart:
         if part.original is None:
             return self._compile(part, None, "")
+        if self._version < _COMPARED:
+            form = f"lowered, because the kernels of onnxruntime {self._module.__version__} were not compared"
+            return self._compile(part, None, form)
         refused: dict[str, str] = {}
         for _ in range(_MOST_REFUSED):
             originals = self._select(part.original, part.model, inputs=part.inputs, refused=refused)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ir_exec.build import Value
 from ir_exec.graph import Value as GraphValue
 from ir_exec.model import Model
+from ir_exec.onnx.lowering.differences import find_difference
 from ir_exec.onnx.lowering.layer_names import layers_since
 from ir_exec.onnx.lowering.registry import MICROSOFT, ML, STANDARD, canonical_domain, find, is_own
 from ir_exec.onnx.lowering.states import DOMAIN as STATES
@@ -115,6 +116,9 @@ class OriginalGraph:
             for called in function.node:
                 yield from self._reasons(called, inner, inner, depth + 1)
         else:
+            difference = find_difference(node)
+            if difference is not None:
+                yield f"{name}: {difference}"
             yield from _operator_reasons(domain, name, opsets.get(domain, 0), target.get(domain, 0))
         for attribute in node.attribute:
             for graph in (*attribute.graphs, *((attribute.g,) if attribute.HasField("g") else ())):
@@ -126,8 +130,6 @@ def _operator_reasons(domain: str, name: str, opset: int, target: int) -> Iterat
     version = find(domain, name, opset)
     if domain not in (STANDARD, ML, MICROSOFT) or (version is not None and not is_own(version)):
         yield f"{name} is an operator of an extension"
-    elif version is not None and version.differs is not None:
-        yield f"{name}: {version.differs}"
     elif opset != target and (version is None or version is not find(domain, name, target)):
         yield f"{name} changed after opset {opset}"
 

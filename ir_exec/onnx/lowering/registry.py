@@ -114,7 +114,6 @@ def onnx_op(
     domain: str = STANDARD,
     unused: tuple[str, ...] = (),
     ignores_attributes: bool = False,
-    differs: str | None = None,
 ) -> Callable[[Function], Function]:
     """Register a function for an operator, starting at these versions of its domain.
 
@@ -123,7 +122,6 @@ def onnx_op(
         instead: The replacement in ONNX, for an experimental operator, or one whose deprecation text names none.
         unused: The attributes without effect on outputs, which the function does not take.
         ignores_attributes: True if onnxruntime ignores attributes that the operator does not have.
-        differs: How the kernel of onnxruntime differs from the function; None if both compute the same.
 
     Raises:
         TypeError: For a duplicate.
@@ -132,16 +130,7 @@ def onnx_op(
     def decorate(function: Function) -> Function:
         for version in (since,) if isinstance(since, int) else since:
             _add(
-                Version(
-                    domain,
-                    name,
-                    version,
-                    function,
-                    instead,
-                    unused=unused,
-                    ignores_attributes=ignores_attributes,
-                    differs=differs,
-                )
+                Version(domain, name, version, function, instead, unused=unused, ignores_attributes=ignores_attributes)
             )
         return function
 

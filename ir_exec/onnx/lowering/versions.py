@@ -82,7 +82,6 @@ class Version:
         ignores_attributes: True if onnxruntime ignores attributes that the operator does not have.
         declares_signature: True if the parameters of the function and their defaults are the signature, also of an
             operator with a stored one.
-        differs: How the kernel of onnxruntime differs from the function; None if both compute the same.
     """
 
     def __init__(
@@ -96,7 +95,6 @@ class Version:
         unused: tuple[str, ...] = (),
         ignores_attributes: bool = False,
         declares_signature: bool = False,
-        differs: str | None = None,
     ) -> None:
         self.domain = domain
         self.name = name
@@ -106,7 +104,6 @@ class Version:
         self.unused = unused
         self.ignores_attributes = ignores_attributes
         self.declares_signature = declares_signature
-        self.differs = differs
 
     @cached_property
     def signature(self) -> Signature | None:
