@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from ir_exec.build.cutting import Cut, below, cut, is_counted, region_at, source
 from ir_exec.engines.direct import DirectCall, make_direct_call
-from ir_exec.engines.interface import Engine, EngineSetting, LayerTime, PartRefused, original_of
+from ir_exec.engines.interface import Engine, EngineSetting, LayerTime, PartForm, PartRefused, original_of
 from ir_exec.engines.partition import GraphPart, Partition, divide
 from ir_exec.engines.parts import EnginePart, Interpreter, PartStep, cut_part
 from ir_exec.engines.registry import make_engine
@@ -179,9 +179,9 @@ class SplitGraph(Executor):
         return [failure for step in self.steps if isinstance(step, EnginePart) for failure in step.failures]
 
     @property
-    def forms(self) -> list[str]:
-        """The form in which the engine got each part; "" for interpreted parts, and for engines without one."""
-        return [getattr(step.compiled, "form", "") if isinstance(step, EnginePart) else "" for step in self.steps]
+    def forms(self) -> list[PartForm | None]:
+        """The form in which the engine got each part of an ONNX file; None for others, and for interpreted parts."""
+        return [getattr(step.compiled, "form", None) if isinstance(step, EnginePart) else None for step in self.steps]
 
     @property
     def constant_bytes(self) -> int:

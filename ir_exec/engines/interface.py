@@ -22,6 +22,7 @@ __all__ = [
     "Engine",
     "EngineSetting",
     "LayerTime",
+    "PartForm",
     "PartRefused",
     "original_of",
 ]
@@ -75,12 +76,26 @@ class PartRefused(Exception):  # noqa: N818  # it requests another partition, an
         self.layers = dict(layers or {})
 
 
+@dataclass(frozen=True, slots=True)
+class PartForm:
+    """The form in which an engine got a part of a model that was read from an ONNX file.
+
+    Attributes:
+        original_nodes: The number of nodes of the file.
+        lowered: Layers of other nodes, which were lowered, with the reason; one layer for each node.
+        reason: The reason why all nodes were lowered.
+    """
+
+    original_nodes: int = 0
+    lowered: Sequence[tuple[Node, str]] = ()
+    reason: str = ""
+
+
 class CompiledPart(Protocol):
     """A compiled part of a model. Several threads may run it at once.
 
     Attributes:
-        form: For models of ONNX files, the form in which the engine got the part: the nodes of the file, or the reasons
-            for layers that were lowered. An engine need not have it.
+        form: The form of a part of an ONNX file; None for other parts. An engine need not have the attribute.
     """
 
     def run(self, arrays: Sequence[Array], limits: Limits) -> list[Array]:

@@ -24,7 +24,7 @@ import numpy as np
 from ir_exec.build.cutting import Cut
 from ir_exec.codes import Code
 from ir_exec.engines.guards import find_guarded
-from ir_exec.engines.interface import EngineSetting, LayerTime, PartRefused, original_of
+from ir_exec.engines.interface import EngineSetting, LayerTime, PartForm, PartRefused, original_of
 from ir_exec.errors import EvaluationError, IRError, ResourceError
 from ir_exec.graph import Graph, Node
 from ir_exec.hints import install_hint
@@ -64,9 +64,6 @@ _MOST_REFUSED = 8
 _FOLDER = "session.model_external_initializers_file_folder_path"
 _IN_MEMORY = "memory"
 """The location of constants that are in no file."""
-
-_MOST_SHOWN = 5
-"""Maximum lowered nodes that a report names."""
 
 _MAPPED_FROM = 2**20
 """Minimum bytes of a constant that sessions map: the number of maps of a process is limited."""
@@ -161,26 +158,27 @@ class OnnxRuntime:
 
     def compile(self, part: Cut) -> OnnxRuntimePart:
         if part.original is None:
-            return self._compile(part, None, "")
+            return self._compile(part, None, None)
         if self._version < _COMPARED:
-            form = f"lowered, because the kernels of onnxruntime {self._module.__version__} were not compared"
-            return self._compile(part, None, form)
+            reason = f"the kernels of onnxruntime {self._module.__version__} were not compared with ours"
+            return self._compile(part, None, PartForm(reason=reason))
         refused: dict[str, str] = {}
         for _ in range(_MOST_REFUSED):
             originals = self._select(part.original, part.model, inputs=part.inputs, refused=refused)
+            form = PartForm(len(originals.replacements), tuple(originals.reasons.items()))
             if not originals.replacements:
-                return self._compile(part, None, describe_originals(originals))
+                return self._compile(part, None, form)
             replaced = {node.id for node in originals.replaced}
             try:
-                return self._compile(part, originals, describe_originals(originals))
+                return self._compile(part, originals, form)
             except PartRefused as error:
                 if not error.layers:
-                    return self._compile(part, None, error.reason)
+                    return self._compile(part, None, PartForm(reason=error.reason))
                 blamed = {id: reason for id, reason in error.layers.items() if id in replaced}
                 if not blamed:
                     raise
                 refused |= blamed
-        return self._compile(part, None, f"onnxruntime rejects {len(refused)} of the nodes")
+        return self._compile(part, None, PartForm(reason=f"onnxruntime rejects {len(refused)} of the nodes or more"))
 
     @staticmethod
     def _select(
@@ -194,12 +192,12 @@ class OnnxRuntime:
         types = dict(zip(graph.values, model.types, strict=True))
         return select_originals(original, graph, values, types, opset=DEFAULT_OPSET, refused=refused)
 
-    def _compile(self, part: Cut, originals: OriginalNodes | None, form: str) -> OnnxRuntimePart:
+    def _compile(self, part: Cut, originals: OriginalNodes | None, form: PartForm | None) -> OnnxRuntimePart:
         """Return a session.
 
         Args:
             originals: The nodes of the file that the session gets; all other layers are lowered.
-            form: The description of both for reports.
+            form: Both, for reports.
         """
         from ir_exec.engines.in_place import count_copied_bytes, read_in_place
         from ir_exec.engines.widening import widen_model
@@ -256,7 +254,9 @@ class OnnxRuntime:
                 _embed(exported.proto, tensor, array)
         return constants
 
-    def _session(self, model: Model, exported: Exported, constants: _Constants, form: str) -> OnnxRuntimePart:
+    def _session(
+        self, model: Model, exported: Exported, constants: _Constants, form: PartForm | None
+    ) -> OnnxRuntimePart:
         options = self._options()
         if constants.folder is not None:
             options.add_session_config_entry(_FOLDER, constants.folder)
@@ -360,7 +360,7 @@ class OnnxRuntimePart:
         layers: _LayerNames,
         constants: object,
         folder: Path | None,
-        form: str = "",
+        form: PartForm | None = None,
     ) -> None:
         self.form = form
         self._module = module
@@ -511,15 +511,6 @@ class _LayerNames:
             if node is not None:
                 return node
         return None
-
-
-def describe_originals(originals: OriginalNodes) -> str:
-    """Return the number of nodes of the file that a session gets, and the reasons for the others."""
-    count = len(originals.replacements)
-    if not originals.reasons:
-        return "original nodes"
-    others = "; ".join(f"{node.name}: {reason}" for node, reason in list(originals.reasons.items())[:_MOST_SHOWN])
-    return f"{count} of {count + len(originals.reasons)} original nodes; lowered are {others}"
 
 
 def _holders(graph: Graph) -> Iterable[tuple[Node, Node]]:

@@ -4,13 +4,28 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
+from ir_exec.engines.interface import PartForm
 from ir_exec.engines.partition import Partition
 from ir_exec.graph import Graph
 from ir_exec.report.numbers import format_count
 from ir_exec.report.records import Record
+from ir_exec.report.text import format_remainder
 
-__all__ = ["InterpretedLayer", "PartReport", "PartitionReport", "make_report"]
+__all__ = ["InterpretedLayer", "LayerReason", "PartReport", "PartitionReport", "make_report"]
+
+
+_MOST_SHOWN = 5
+"""Maximum lowered nodes of a part that the text names."""
+
+
+class LayerReason(Record):
+    """A layer, and the reason for what happens to it."""
+
+    name: str
+    type: str
+    reason: str
 
 
 class PartReport(Record):
@@ -19,23 +34,31 @@ class PartReport(Record):
     Attributes:
         inputs: The names of the values that enter.
         outputs: The names of the values that leave.
-        form: For a model of an ONNX file, the nodes of the file that the engine runs, and the reasons for layers that
-            were lowered.
+        original_nodes: The number of nodes of an ONNX file that the engine runs as they are; None for other models.
+        lowered: Layers of other nodes of the file, one for each node, and the reasons why these were lowered.
+        reason: The reason why all nodes of the file were lowered.
     """
 
     engine: bool
     layers: tuple[str, ...]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    form: str = ""
+    original_nodes: int | None = None
+    lowered: tuple[LayerReason, ...] = ()
+    reason: str = ""
+
+    @property
+    def form(self) -> str:
+        """The form in one phrase; empty for a model that was not read from an ONNX file."""
+        if self.original_nodes is None:
+            return ""
+        if not self.lowered and not self.reason:
+            return " (original nodes)"
+        return f" ({self.original_nodes} original nodes)"
 
 
-class InterpretedLayer(Record):
+class InterpretedLayer(LayerReason):
     """A layer that the engine does not run, and the reason."""
-
-    name: str
-    type: str
-    reason: str
 
 
 class PartitionReport(Record):
@@ -63,8 +86,10 @@ class PartitionReport(Record):
         for number, part in enumerate(self.parts):
             who = "engine" if part.engine else "interpreter"
             count = len(part.layers)
-            form = f" ({part.form})" if part.form else ""
-            lines.append(f"  part {number}  {who:11}  {format_count(count, 'layer')}: {_ends(part.layers)}{form}")
+            lines.append(f"  part {number}  {who:11}  {format_count(count, 'layer')}: {_ends(part.layers)}{part.form}")
+            lines += [f"    lowered: {part.reason}"] if part.reason else []
+            lines += [f"    lowered: {layer.name}: {layer.reason}" for layer in part.lowered[:_MOST_SHOWN]]
+            lines += [f"    {line}" for line in format_remainder(len(part.lowered), _MOST_SHOWN)]
         reasons = Counter((layer.type, layer.reason) for layer in self.interpreted)
         lines += [
             f"  interpreted: {count} x {operator_type}: {reason}"
@@ -75,12 +100,12 @@ class PartitionReport(Record):
 
 
 def make_report(
-    graph: Graph, engine: str, partition: Partition, failures: Sequence[str], forms: Sequence[str]
+    graph: Graph, engine: str, partition: Partition, failures: Sequence[str], forms: Sequence[PartForm | None]
 ) -> PartitionReport:
     """Return the report of a partition.
 
     Args:
-        forms: As in PartReport, for each part.
+        forms: The form of each part that was read from an ONNX file.
     """
     parts = [
         PartReport(
@@ -88,7 +113,7 @@ def make_report(
             layers=tuple([node.name for node in part.nodes]),
             inputs=tuple([value.name for value in part.inputs]),
             outputs=tuple([value.name for value in part.outputs]),
-            form=form,
+            **({} if form is None else _form_fields(form)),
         )
         for part, form in zip(partition.parts, forms, strict=True)
     ]
@@ -108,6 +133,11 @@ def make_report(
         ),
         failures=tuple(failures),
     )
+
+
+def _form_fields(form: PartForm) -> dict[str, Any]:
+    lowered = [LayerReason(name=node.name, type=node.type, reason=reason) for node, reason in form.lowered]
+    return {"original_nodes": form.original_nodes, "lowered": tuple(lowered), "reason": form.reason}
 
 
 def _ends(names: Sequence[str]) -> str:

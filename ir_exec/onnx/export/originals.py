@@ -178,7 +178,11 @@ class _Selection:
         for node, value in zip(graph.parameters, inputs, strict=True):
             self._values[Port(value.node.id, value.position)] = node.outputs[0]
         nodes = {node.id: node for node in graph.nodes if is_counted(node)}
-        self._layers = {node: [nodes[id] for id in node.layers if id in nodes] for node in original.nodes}
+        order = {node: position for position, node in enumerate(graph.nodes)}
+        self._layers = {
+            node: sorted([nodes[id] for id in node.layers if id in nodes], key=order.__getitem__)
+            for node in original.nodes
+        }
         self._owners = {layer: node for node, layers in self._layers.items() for layer in layers}
         self._positions = {node: position for position, node in enumerate(original.nodes)}
         self._sources = {name: node for node in original.nodes for name in node.proto.output if name}
@@ -197,7 +201,7 @@ class _Selection:
                 pass
 
     @property
-    def _lowered(self) -> Iterator[Node]:
+    def _lowered_layers(self) -> Iterator[Node]:
         """The layers that no node replaces."""
         for layer in self._graph.nodes:
             owner = self._owners.get(layer)
@@ -207,12 +211,12 @@ class _Selection:
     @property
     def is_complete(self) -> bool:
         """True if nodes replace all layers."""
-        return next(self._lowered, None) is None
+        return next(self._lowered_layers, None) is None
 
     @property
     def fits_opset(self) -> bool:
         """True if the other layers can be lowered to the opset."""
-        for layer in self._lowered:
+        for layer in self._lowered_layers:
             for node in (layer, *(inner for body in layer.bodies for inner in body.graph.all_nodes())):
                 lowering = None if node.op is None else find_lowering(type(node.op))
                 if lowering is not None and lowering.opset > self._opset:
@@ -220,9 +224,14 @@ class _Selection:
         return True
 
     def result(self) -> OriginalNodes:
-        reasons = {self._layers[node][0]: reason for node, reason in self._reasons.items() if self._layers[node]}
+        reasons = {self._layer_of(node): reason for node, reason in self._reasons.items() if self._layers[node]}
         emitted = [replacement for replacements in self._order.values() for replacement in replacements]
         return OriginalNodes(self._original, self._opset, emitted, self._order, reasons, self.is_complete)
+
+    def _layer_of(self, node: OriginalNode) -> Node:
+        """Return the layer with the name of a node, or else its first one."""
+        name, layers = name_of(node.proto), self._layers[node]
+        return next((layer for layer in layers if layer.name == name), layers[0])
 
     def _reason(self, node: OriginalNode) -> str | None:
         """Return the reason why a node cannot replace its layers, apart from the other nodes."""
@@ -238,7 +247,7 @@ class _Selection:
 
     def _drop(self) -> bool:
         """Drop the nodes that cannot be emitted without those dropped before; return True if there are any."""
-        read = {value for layer in self._lowered for value in layer.values_in}
+        read = {value for layer in self._lowered_layers for value in layer.values_in}
         read |= {value for result in self._graph.results for value in result.values_in}
         dropped: dict[OriginalNode, str] = {}
         for node in self._original.nodes:

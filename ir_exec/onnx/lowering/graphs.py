@@ -212,7 +212,7 @@ class Converter:
             decoded = self._arrays[id(tensor)] = (tensor, array_of(tensor, self.folder))
         return decoded[1]
 
-    def decoded(self, tensor: TensorProto) -> Array | None:
+    def find_decoded(self, tensor: TensorProto) -> Array | None:
         """The elements of a tensor that a node has read; None for another one."""
         decoded = self._arrays.get(id(tensor))
         return None if decoded is None else decoded[1]

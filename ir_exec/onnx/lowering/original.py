@@ -1,4 +1,4 @@
-"""The nodes of an ONNX graph beside the layers that they were lowered to.
+"""The nodes of an ONNX graph, with the layers that they were lowered to.
 
 An engine that reads ONNX runs the nodes themselves where it computes the same as the layers.
 """
@@ -49,7 +49,7 @@ class OriginalNode:
 
     Attributes:
         layers: The ids of its layers, without constants; empty if nothing is computed for it.
-        is_safe: True if no layer that was made for it needs a guard of its own, also of those that nothing reads.
+        is_safe: True if no layer that was made for it needs a guard of its own, also of unread ones.
     """
 
     proto: NodeProto
@@ -64,7 +64,7 @@ class OriginalNode:
 
 @dataclass(frozen=True, eq=False)
 class OriginalGraph:
-    """The graph of an ONNX file, beside the model that it was lowered to.
+    """The graph of an ONNX file, with the layers of the model that it was lowered to.
 
     Attributes:
         nodes: The nodes in the order of their conversion.
@@ -151,7 +151,7 @@ def _needs_guard(layer: BuiltLayer) -> bool:
 def record_original(
     proto: ModelProto, model: Model, converter: Converter, scope: NameScope, ids: Mapping[BuiltLayer, str]
 ) -> OriginalGraph:
-    """Return the graph of a file beside its model.
+    """Return the graph of a file with the layers of its model.
 
     Args:
         scope: The values of the graph.
@@ -173,7 +173,7 @@ def record_original(
     constants = {
         name: array
         for name, tensor in scope.initializers().items()
-        if not is_narrow(tensor.data_type) and (array := converter.decoded(tensor)) is not None
+        if not is_narrow(tensor.data_type) and (array := converter.find_decoded(tensor)) is not None
     }
     constants |= {name: array for name, value in tensors.items() if (array := value.constant) is not None}
     inputs = [node.outputs[0] for node in model.graph.parameters]
