@@ -20,7 +20,7 @@ from ir_exec.types import Array
 __all__ = ["DirectCall", "make_direct_call"]
 
 
-class _Input(NamedTuple):
+class _DirectInput(NamedTuple):
     """The arrays of an input.
 
     Attributes:
@@ -38,7 +38,7 @@ class DirectCall:
     """Passes arrays to an engine, and returns its outputs.
 
     Args:
-        run: Runs the engine on arrays by the names of the inputs, and returns arrays in memory of their own.
+        run: Runs the engine on arrays by the names of the inputs, and returns new arrays.
         part: The part with the memory of its tensors.
     """
 
@@ -46,7 +46,7 @@ class DirectCall:
 
     def __init__(
         self,
-        inputs: Sequence[_Input],
+        inputs: Sequence[_DirectInput],
         run: Callable[[dict[str, Array]], list[Array]],
         part: EnginePart,
         weights: Weights | None,
@@ -115,5 +115,5 @@ def make_direct_call(part: EnginePart, ports: Sequence[ModelPort], weights: Weig
             return None
         shape = port.shape.static if port.shape.is_static else None
         bounds = () if shape is not None else tuple([(dim.lo, dim.hi) for dim in dims])
-        inputs.append(_Input(port.name, port.element_type.dtype, shape, bounds))
+        inputs.append(_DirectInput(port.name, port.element_type.dtype, shape, bounds))
     return DirectCall(inputs, run_by_name([port.name for port in ports]), part, weights)

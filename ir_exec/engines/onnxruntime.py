@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from ir_exec.onnx.export.writer import StoredTensor
     from ir_exec.onnx.lowering.original import OriginalGraph
 
-__all__ = ["OnnxRuntime", "OnnxRuntimePart"]
+__all__ = ["OLDEST_COMPARED", "OnnxRuntime", "OnnxRuntimePart"]
 
 _CPU = "CPUExecutionProvider"
 _NODE = re.compile(r"(?:[Nn]ame: ?|name )'([^']*)'|[Nn]ode:? ?\(([^)]*)\)")
@@ -52,7 +52,7 @@ _NODE = re.compile(r"(?:[Nn]ame: ?|name )'([^']*)'|[Nn]ode:? ?\(([^)]*)\)")
 _SEES_ZEROS = (1, 32)
 """The first release that fails for integers divided by zero; older ones may end the process."""
 
-_COMPARED = (1, 32)
+OLDEST_COMPARED = (1, 32)
 """The oldest release whose kernels were compared with lowered layers: older ones do not check all indices."""
 
 _NAMES_FOLDER = (1, 21)
@@ -137,7 +137,7 @@ class OnnxRuntime:
         from ir_exec.onnx.export.registry import find_lowering, reason_not_representable
 
         reasons = find_guarded(model, sees_zeros=self._version >= _SEES_ZEROS)
-        original = original_of(model) if self._version >= _COMPARED else None
+        original = original_of(model) if self._version >= OLDEST_COMPARED else None
         nodes = [] if original is None else self._select(original, model, refused={}).replacements
         replaced = {
             node
@@ -159,7 +159,7 @@ class OnnxRuntime:
     def compile(self, part: Cut) -> OnnxRuntimePart:
         if part.original is None:
             return self._compile(part, None, None)
-        if self._version < _COMPARED:
+        if self._version < OLDEST_COMPARED:
             reason = f"the kernels of onnxruntime {self._module.__version__} were not compared with ours"
             return self._compile(part, None, PartForm(reason=reason))
         refused: dict[str, str] = {}
@@ -168,7 +168,7 @@ class OnnxRuntime:
             form = PartForm(len(originals.replacements), tuple(originals.reasons.items()))
             if not originals.replacements:
                 return self._compile(part, None, form)
-            replaced = {node.id for node in originals.replaced}
+            replaced = {node.id for node in originals.replaced_layers}
             try:
                 return self._compile(part, originals, form)
             except PartRefused as error:
@@ -403,9 +403,9 @@ class OnnxRuntimePart:
 
         It raises any exception of onnxruntime.
         """
-        output_names, taken = self._outputs, [name for name in self._inputs if name not in self._not_taken]
-        is_renamed = list(names) != taken
-        pairs = [pair for pair in zip(self._inputs, names, strict=True) if pair[0] in taken]
+        output_names, read = self._outputs, [name for name in self._inputs if name not in self._not_taken]
+        is_renamed = list(names) != read
+        pairs = [pair for pair in zip(self._inputs, names, strict=True) if pair[0] in read]
 
         def run(feed: dict[str, Array]) -> list[Array]:
             self._runs += 1

@@ -89,7 +89,7 @@ def test_engine_runs_models_of_the_interpreter(
 
 def test_inputs_contradicting_assumptions_get_another_model(monkeypatch: pytest.MonkeyPatch) -> None:
     """Elements of a list with different sizes cannot be joined, if the nodes of the file are lowered."""
-    monkeypatch.setattr(module, "_COMPARED", (99, 0))
+    monkeypatch.setattr(module, "OLDEST_COMPARED", (99, 0))
     proto, inputs = MODELS["SequenceAt"]
     compiled = engine_model(proto, "onnxruntime")
     compiled(inputs)

@@ -31,7 +31,7 @@ from ir_exec.onnx.export.fusible import merge_scales, prune_nodes, readers_of, v
 from ir_exec.onnx.export.graph_lowerer import GraphLowerer
 from ir_exec.onnx.export.levels import emit_levels
 from ir_exec.onnx.export.node import ExportNode
-from ir_exec.onnx.export.originals import OriginalNodes, Replacement
+from ir_exec.onnx.export.originals import NodeReplacement, OriginalNodes
 from ir_exec.onnx.export.registry import OLDEST_OPSET, find_lowering, reason_not_representable
 from ir_exec.onnx.export.writer import StoredTensor, Writer, WriterScope, free_names, rename
 from ir_exec.onnx.lowering.registry import NEWEST
@@ -109,13 +109,13 @@ class Lowerer(GraphLowerer):
 
     def _nodes(self, graph: Graph) -> None:
         originals = self.originals
-        kept: frozenset[Node] = frozenset() if originals is None else originals.replaced
+        replaced_layers: frozenset[Node] = frozenset() if originals is None else originals.replaced_layers
         compressed_weights = find_compressed(graph, self.types, self.weights, self.writer.opset)
-        if kept:
+        if replaced_layers:
             compressed_weights = {
                 node: compressed
                 for node, compressed in compressed_weights.items()
-                if node not in kept and kept.isdisjoint(compressed.weight.line)
+                if node not in replaced_layers and replaced_layers.isdisjoint(compressed.weight.line)
             }
         replaced = {node for compressed in compressed_weights.values() for node in compressed.weight.line}
         readers = readers_of(graph)
@@ -123,7 +123,7 @@ class Lowerer(GraphLowerer):
             op = node.op
             if op is not None and (op.is_parameter or op.is_result):
                 continue
-            if originals is not None and node in originals.replaced:
+            if originals is not None and node in originals.replaced_layers:
                 for replacement in originals.at.get(node, ()):
                     self._original(originals, replacement)
                 continue
@@ -131,7 +131,7 @@ class Lowerer(GraphLowerer):
                 compressed = compressed_weights[node]
                 self.compressed[compressed.weight.value] = compressed
                 if not all(
-                    reader not in kept and self._reads_compressed(compressed, reader)
+                    reader not in replaced_layers and self._reads_compressed(compressed, reader)
                     for reader in readers.get(compressed.weight.value, ())
                 ):
                     self.names[compressed.weight.value] = emit_weight(self, compressed)
@@ -139,7 +139,9 @@ class Lowerer(GraphLowerer):
             if node in replaced:
                 continue
             if isinstance(op, Const):
-                is_fused = self.writer.target == "onnxruntime" and kept.isdisjoint(readers.get(node.outputs[0], ()))
+                is_fused = self.writer.target == "onnxruntime" and replaced_layers.isdisjoint(
+                    readers.get(node.outputs[0], ())
+                )
                 fused = vector_shape(node, op, readers, self.types) if is_fused else None
                 self._constant(node, op, fused or op.shape.static)
                 continue
@@ -148,7 +150,7 @@ class Lowerer(GraphLowerer):
             for value, name in zip(node.outputs, outputs, strict=False):
                 self.names[value] = name
 
-    def _original(self, originals: OriginalNodes, replacement: Replacement) -> None:
+    def _original(self, originals: OriginalNodes, replacement: NodeReplacement) -> None:
         """Append a node of the file in place of its layers."""
         for value in replacement.outputs.values():
             element_type = self.type_of(value).element_type

@@ -18,7 +18,7 @@ from ir_exec.graph import Graph, Node, Value
 from ir_exec.onnx.export.carriers import is_carried
 from ir_exec.onnx.export.registry import OLDEST_OPSET, find_lowering
 from ir_exec.onnx.export.writer import Writer, rename
-from ir_exec.onnx.lowering.original import OriginalGraph, OriginalNode, Port
+from ir_exec.onnx.lowering.original import OriginalGraph, OriginalNode, TensorSource
 from ir_exec.onnx.lowering.registry import STANDARD
 from ir_exec.onnx.reading.order import name_of
 from ir_exec.types import Array, ElementType, TensorType
@@ -26,11 +26,11 @@ from ir_exec.types import Array, ElementType, TensorType
 if TYPE_CHECKING:
     from onnx import NodeProto, ValueInfoProto
 
-__all__ = ["OriginalNodes", "Replacement", "select_originals"]
+__all__ = ["NodeReplacement", "OriginalNodes", "select_originals"]
 
 
 @dataclass(frozen=True, eq=False)
-class Replacement:
+class NodeReplacement:
     """A node that replaces layers.
 
     Attributes:
@@ -61,14 +61,14 @@ class OriginalNodes:
 
     graph: OriginalGraph
     opset: int
-    replacements: Sequence[Replacement]
-    at: Mapping[Node, Sequence[Replacement]]
+    replacements: Sequence[NodeReplacement]
+    at: Mapping[Node, Sequence[NodeReplacement]]
     reasons: Mapping[Node, str]
     is_complete: bool
     _names: dict[str, str] = field(default_factory=dict)
 
     @cached_property
-    def replaced(self) -> frozenset[Node]:
+    def replaced_layers(self) -> frozenset[Node]:
         """The layers that nodes of the file replace."""
         return frozenset(node for replacement in self.replacements for node in replacement.layers)
 
@@ -83,7 +83,7 @@ class OriginalNodes:
         """The imported versions of the domains other than the standard one."""
         return {domain: version for domain, version in self.graph.opsets.items() if domain != STANDARD}
 
-    def emit(self, replacement: Replacement, writer: Writer, names: Mapping[Value, str]) -> NodeProto:
+    def emit(self, replacement: NodeReplacement, writer: Writer, names: Mapping[Value, str]) -> NodeProto:
         """Return the node with the names of the exported graph; `names` are those of the values."""
         original = replacement.original
         node = type(original.proto)()
@@ -174,9 +174,9 @@ class _Selection:
         self._types = types
         self._opset = opset
         self._refused = refused
-        self._values = {Port(node.id, value.position): value for node in graph.nodes for value in node.outputs}
+        self._values = {TensorSource(node.id, value.position): value for node in graph.nodes for value in node.outputs}
         for node, value in zip(graph.parameters, inputs, strict=True):
-            self._values[Port(value.node.id, value.position)] = node.outputs[0]
+            self._values[TensorSource(value.node.id, value.position)] = node.outputs[0]
         nodes = {node.id: node for node in graph.nodes if is_counted(node)}
         order = {node: position for position, node in enumerate(graph.nodes)}
         self._layers = {
@@ -193,8 +193,8 @@ class _Selection:
                 self._reasons[original_node] = reason
         while self._drop():
             pass
-        self._replacements: dict[OriginalNode, Replacement] = {}
-        self._order: dict[Node, list[Replacement]] = {}
+        self._replacements: dict[OriginalNode, NodeReplacement] = {}
+        self._order: dict[Node, list[NodeReplacement]] = {}
         while (late := self._emit()) is not None:
             self._reasons[late] = "its layers are computed between those of other nodes"
             while self._drop():
@@ -323,7 +323,7 @@ class _Selection:
                     return node
         return None
 
-    def _append(self, node: OriginalNode, computed: set[Value], emitted: list[Replacement]) -> bool:
+    def _append(self, node: OriginalNode, computed: set[Value], emitted: list[NodeReplacement]) -> bool:
         """Append a node after the nodes that it reads; return False if an input is not yet computed."""
         pending, required = [node], {node}
         while pending:
@@ -341,8 +341,8 @@ class _Selection:
             computed.update(replacement.outputs.values())
         return True
 
-    def _replacement(self, node: OriginalNode) -> Replacement:
+    def _replacement(self, node: OriginalNode) -> NodeReplacement:
         sources = {name: self._resolve(name) for name in node.reads}
         inputs = {name: source for name, source in sources.items() if isinstance(source, Value)}
         constants = {name: source for name, source in sources.items() if isinstance(source, np.ndarray)}
-        return Replacement(node, tuple(self._layers[node]), inputs, constants, self._outputs(node))
+        return NodeReplacement(node, tuple(self._layers[node]), inputs, constants, self._outputs(node))

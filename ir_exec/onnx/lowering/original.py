@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from ir_exec.onnx.lowering.graphs import ConvertedNode, Converter, NameScope
     from ir_exec.onnx.reading.functions import Functions
 
-__all__ = ["OriginalGraph", "OriginalNode", "Port", "record_original"]
+__all__ = ["OriginalGraph", "OriginalNode", "TensorSource", "record_original"]
 
 _MOST_DEPTH = 64
 """Maximum nesting of bodies and functions, as in a conversion."""
 
 
-class Port(NamedTuple):
+class TensorSource(NamedTuple):
     """An output of a layer, by the id of the layer and the position."""
 
     layer: str
@@ -76,7 +76,7 @@ class OriginalGraph:
     """
 
     nodes: tuple[OriginalNode, ...]
-    ports: Mapping[str, Port]
+    ports: Mapping[str, TensorSource]
     constants: Mapping[str, Array]
     opsets: Mapping[str, int]
     functions: tuple[FunctionProto, ...]
@@ -169,7 +169,9 @@ def record_original(
         for converted, own in zip(converter.converted, layers, strict=True)
     ]
     tensors = {name: value for name, value in scope.values().items() if isinstance(value, Value)}
-    ports = {name: Port(ids[value.layer], value.position) for name, value in tensors.items() if value.layer in ids}
+    ports = {
+        name: TensorSource(ids[value.layer], value.position) for name, value in tensors.items() if value.layer in ids
+    }
     constants = {
         name: array
         for name, tensor in scope.initializers().items()
