@@ -154,7 +154,22 @@ def _cause(report: ComparisonRecord) -> str:
         return ""
     if first.status == "step":
         return f"; no single layer is wrong: {_layer_title(first)} has a step that amplifies small errors"
+    rounding = _rounding_before(report, first)
+    if rounding is not None:
+        return f"; {_layer_title(rounding)} rounds to other values, beyond the tolerance from {first.path} on"
     return f"; no single layer is wrong: the carried error first exceeds the tolerance at {first.path}"
+
+
+def _rounding_before(report: ComparisonRecord, first: ComparedLayer) -> ComparedLayer | None:
+    """Return the layer that only rounds, within the tolerance of its own type, to the values that a later layer shows.
+
+    One step of a short type is beyond the tolerance of layers that read it in a longer type.
+    """
+    before = report.layers[: report.layers.index(first)]
+    closest = next((layer for layer in reversed(before) if layer.own is not None and layer.own.max_abs), None)
+    if closest is None or closest.own is None or first.carried is None or not class_of_type(closest.type).rounds:
+        return None
+    return closest if closest.own.max_abs >= first.carried.max_abs else None
 
 
 def _may_have_other_inputs(report: ComparisonRecord) -> bool:
