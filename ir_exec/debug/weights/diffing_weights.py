@@ -28,7 +28,6 @@ from ir_exec.debug.weights.tensor_account import account_for_tensors, find_missi
 from ir_exec.errors import Location, WeightsError
 from ir_exec.ir.regular_files import open_regular
 from ir_exec.model import Loaded, Model, Source, WeightsSource, read_model
-from ir_exec.ops.base.registry import canonical
 from ir_exec.readers import SOURCE_TYPES, ModelObject, class_of_object
 
 __all__ = ["diff_weights"]
@@ -276,11 +275,15 @@ class _Account:
 
     def _compare_with_embedding(self, weight: ModelWeight) -> None:
         """A head that should be the embedding, because the checkpoint has no other tensor for it."""
-        if not any(canonical(reader.type) == "MatMul" for reader in weight.readers) or weight.elements < 4096:
+        if not weight.is_read_as("matrix") or weight.elements < 4096:
             return
         for other, match in self.matches.items():
-            is_embedding = any(canonical(reader.type) == "Gather" for reader in other.readers)
-            if match is None or not is_embedding or other.elements != weight.elements or len(match.sources) != 1:
+            if (
+                match is None
+                or not other.is_read_as("table")
+                or other.elements != weight.elements
+                or len(match.sources) != 1
+            ):
                 continue
             compared = self.matcher.compare_named(weight, match.sources[0].name)
             if compared is not None:
@@ -302,7 +305,7 @@ class _Account:
             tensors = [
                 name for name, size in self.matcher.sizes.items() if size == weight.elements and name not in used
             ]
-            if any(canonical(reader.type) == "Gather" for reader in weight.readers):
+            if weight.is_read_as("table"):
                 # The table of tokens may be tied to a head that the model does not have.
                 tensors = [name for name in tensors if any(word in name for word in _EMBEDDINGS)]
             if len(same_size) == len(tensors) == 1:

@@ -11,13 +11,13 @@ from typing import NamedTuple
 import numpy as np
 
 from ir_exec.debug.weights.chain_rows import ChainRows
+from ir_exec.debug.weights.reader_uses import ReaderUse, arranges_elements, axes_of_sums, find_use
 from ir_exec.debug.weights.readers.tensors import MappedTensor, count_rows
 from ir_exec.debug.weights.roles import WeightRole, WeightRoles
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.graph.compressed import CompressedWeight, find_compressed_weights
 from ir_exec.ir import Weights
 from ir_exec.ir.packing import packed_size
-from ir_exec.ops.base.registry import canonical
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import Array, ElementType
 
@@ -37,12 +37,14 @@ class WeightReader(NamedTuple):
         type: The type of the layer.
         is_transposed: For products, True if the weight is read as [outputs, inputs]; None for all other layers.
         module: The path of the module that the layer was exported from; None if the file does not declare it.
+        use: The use of the weight.
     """
 
     path: str
     type: str
     is_transposed: bool | None = None
     module: str | None = None
+    use: ReaderUse = "elements"
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +99,10 @@ class ModelWeight:
         """The names of the constant, then the names of its readers."""
         modules = [f"{reader.module}/{reader.type}::" for reader in self.readers if reader.module]
         return tuple(dict.fromkeys((self.name, *self.names, *(reader.path for reader in self.readers), *modules)))
+
+    def is_read_as(self, *uses: ReaderUse) -> bool:
+        """Return True if a layer reads the weight in one of these ways."""
+        return any(reader.use in uses for reader in self.readers)
 
     def read(self, start: int, stop: int) -> Array:
         """Return rows along the first axis as f32; a scalar has one row."""
@@ -205,10 +211,10 @@ def _describe_plain(
 
 def _count_output_axes(value: Value, readers: dict[Value, list[tuple[Node, int]]]) -> int:
     """Two for the weights of convolutions in groups: the groups, and the outputs of each."""
-    nodes = [node for node, _ in readers.get(value, ())]
-    while len(nodes) == 1 and nodes[0].op_class.is_conversion:
-        nodes = [node for node, _ in readers.get(nodes[0].outputs[0], ())]
-    return 2 if any(canonical(node.type) == "GroupConvolution" for node in nodes) else 1
+    uses = readers.get(value, [])
+    while len(uses) == 1 and uses[0][0].op_class.is_conversion:
+        uses = readers.get(uses[0][0].outputs[0], [])
+    return 2 if any(axes_of_sums(*use)[:2] == (2, 3) for use in uses) else 1
 
 
 def _read_by(
@@ -225,18 +231,16 @@ def _read_by(
         is_turned: True if a matrix is transposed before; None if it is unknown.
     """
     for node, position in readers.get(value, ()):
-        operator = canonical(node.type)
-        moves = node.op_class.is_conversion or operator in ("Reshape", "Transpose", "Unsqueeze", "Squeeze")
-        if moves and position == 0 and depth < _FURTHEST and len(node.outputs) == 1:
+        if arranges_elements(node) and position == 0 and depth < _FURTHEST and len(node.outputs) == 1:
             turned = is_turned if node.op_class.is_conversion else None
-            if operator == "Transpose" and is_turned is not None and len(value.declared.shape.dims or ()) == 2:
+            if node.op_class.changes_order and is_turned is not None and len(value.declared.shape.dims or ()) == 2:
                 turned = not is_turned
             yield from _read_by(prefix, node.outputs[0], readers, depth + 1, is_turned=turned)
             continue
         transposed = None
-        if operator == "MatMul" and node.op is not None and is_turned is not None:
-            # The second factor of a product is a weight [outputs, inputs] if it is read transposed.
-            transposed = bool(vars(node.op)["transpose_b"]) if position == 1 else not vars(node.op)["transpose_a"]
-            transposed ^= is_turned
+        use = find_use(node, position)
+        if use == "matrix" and is_turned is not None:
+            # A weight [outputs, inputs] is summed along its last axis.
+            transposed = (axes_of_sums(node, position)[0] == (value.declared.shape.rank or 0) - 1) != is_turned
         module = None if node.source is None else node.source.module
-        yield WeightReader(prefix + node.name, node.type, transposed, module)
+        yield WeightReader(prefix + node.name, node.type, transposed, module, use)

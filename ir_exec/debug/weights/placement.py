@@ -18,7 +18,6 @@ from ir_exec.debug.weights.model_weights import ModelWeight
 from ir_exec.debug.weights.names import generalize_name, split_name
 from ir_exec.debug.weights.readers.tensors import CheckpointTensor
 from ir_exec.debug.weights.records import WeightFault
-from ir_exec.ops.base.registry import canonical
 
 __all__ = ["equal_tensors", "fault_of", "find_misplaced"]
 
@@ -113,8 +112,7 @@ def _find_other_tensors(explained: Mapping[ModelWeight, WeightMatch], matcher: M
         if partner is not None and wrong[partner] == actual_name:
             swapped.setdefault(tuple(sorted(_numbers_that_differ(expected, actual_name))), []).append(weight)
             continue
-        readers = {canonical(reader.type) for reader in weight.readers}
-        is_head = "embed" in actual_name and "MatMul" in readers
+        is_head = "embed" in actual_name and weight.is_read_as("matrix")
         category = "tied" if is_head else "other tensor"
         message = f"the values are those of {actual_name}, expected {expected}"
         yield fault_of(weight, category, message, tensors=(expected,), actual_tensors=(actual_name,))
@@ -224,10 +222,10 @@ def _find_transposed(explained: Mapping[ModelWeight, WeightMatch]) -> Iterator[W
             continue
         flags = {reader.is_transposed for reader in weight.readers}
         if flags == {None} or len(flags) != 1:
-            if match.layout.shape[0] == match.layout.shape[1] and not match.layout.is_row_major and flags == {None}:
-                readers = {canonical(reader.type) for reader in weight.readers}
-                if "Gather" in readers or "Convolution" in readers:
-                    yield _describe_transposed(weight, match)
+            is_square = match.layout.shape[0] == match.layout.shape[1]
+            is_unknown = is_square and not match.layout.is_row_major and flags == {None}
+            if is_unknown and weight.is_read_as("table", "filters"):
+                yield _describe_transposed(weight, match)
             continue
         orientations[weight] = match.layout.is_row_major == flags.pop()
     by_kind: dict[str, Counter[bool]] = {}
