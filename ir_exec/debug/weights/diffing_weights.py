@@ -21,6 +21,7 @@ from ir_exec.debug.weights.matching import Matcher, WeightMatch
 from ir_exec.debug.weights.model_weights import ModelWeight, find_model_weights
 from ir_exec.debug.weights.names import NamedTensors, NameIndex
 from ir_exec.debug.weights.placement import fault_of, find_misplaced
+from ir_exec.debug.weights.provenance import find_foreign
 from ir_exec.debug.weights.readers.tensors import Checkpoint
 from ir_exec.debug.weights.records import AccountedWeight, FaultCategory, WeightFault, WeightsDiff
 from ir_exec.debug.weights.row_alignment import align_rows
@@ -179,6 +180,8 @@ class _Account:
         self._accept_methods()
         self.faults += find_misplaced(self.matches, self.matcher, self.checkpoint.format)
         self._describe_differences()
+        counted = [weight for weight in self.weights if self._is_weight(weight)]
+        self.faults += find_foreign(counted, self.matches, self.faults, self.checkpoint)
         claimed = {
             name: fault.path
             for fault in self.faults
@@ -189,7 +192,7 @@ class _Account:
         of_adapters = frozenset(name for adapter in self.adapters for name in adapter.names)
         self.faults += find_missing(tensors, self.index, of_adapters, _count_layers(path))
         self.faults.sort(key=lambda fault: (_RANKS[fault.category], -fault.bytes))
-        accounted = [self._account_for(weight) for weight in self.weights if self._is_weight(weight)]
+        accounted = [self._account_for(weight) for weight in counted]
         return WeightsDiff(
             model=model,
             checkpoint=path,

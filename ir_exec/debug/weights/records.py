@@ -14,6 +14,7 @@ from ir_exec.report.text import join_counts, list_names
 __all__ = ["AccountedTensor", "AccountedWeight", "FaultCategory", "TensorStatus", "WeightFault", "WeightsDiff"]
 
 FaultCategory = Literal[
+    "other checkpoint",
     "not finite",
     "zero",
     "constant",
@@ -101,7 +102,7 @@ class WeightFault(Record):
     """A weight or a tensor that is wrong.
 
     Attributes:
-        path: The path of the constant; None for a tensor that is not in the model.
+        path: The path of the constant; None for a tensor that is not in the model, and for the checkpoint itself.
         layer_ids: The layers of the weight.
         layer: The layer that reads the weight, or whose name the tensor has.
         tensors: The tensors that the names state, or that are missing.
@@ -127,7 +128,7 @@ class WeightFault(Record):
     def line(self) -> str:
         """The fault in one line."""
         name = self.path if self.path is not None else ", ".join(self.tensors[:_MOST_NAMES])
-        return printable(f"{name}: {self.message}")
+        return printable(f"{name}: {self.message}" if name else self.message)
 
 
 class WeightsDiff(TableRecord):
