@@ -19,7 +19,7 @@ _LEAST_ELEMENTS = 64
 """Minimum elements of a weight whose numbers show where it comes from."""
 
 _FOREIGN = 0.5
-"""Share of the bytes from no tensor above which the checkpoint is that of another model."""
+"""Maximum share of the bytes from no tensor in a model of the checkpoint."""
 
 _NEGLIGIBLE = 0.01
 """Share of the bytes from no tensor that exporters compute in ways that are not recognized."""
@@ -53,7 +53,7 @@ def find_foreign(
             foreign.append(weight)
     evidence = _count_bytes(foreign) + _count_bytes(of_checkpoint)
     share = _count_bytes(foreign) / evidence if evidence else 0.0
-    # A single weight with other numbers than those of its tensor has its own fault.
+    # A single weight that differs from its tensor has a more specific fault.
     is_single = len(foreign) == 1 and foreign[0].name in elsewhere
     if (share > _FOREIGN and not is_single) or (checkpoint.tensors and not weights) or (weights and not checkpoint.tensors):
         yield _describe_checkpoint(weights, of_checkpoint, foreign, checkpoint)

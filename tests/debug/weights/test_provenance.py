@@ -111,7 +111,7 @@ def test_computed_tables_are_no_faults(name: str) -> None:
 
 
 def test_single_faults_are_no_other_checkpoint() -> None:
-    """Most weights with a fault of their own are those of the checkpoint."""
+    """Weights with a sign or zeros in place of their values are those of the checkpoint."""
     arrays = {name: -array if array.ndim > 1 else array for name, array in TENSORS.items()}
     arrays["lm_head.weight"] = np.zeros_like(arrays["lm_head.weight"])
     report = diff_weights(decoder(arrays), memory_checkpoint(TENSORS))
