@@ -15,6 +15,7 @@ from ir_exec.codes import Code
 from ir_exec.debug.diffs.listing import opened
 from ir_exec.debug.weights.adapters import find_adapters, merge_adapters
 from ir_exec.debug.weights.checkpoint_files import find_adapter, is_checkpoint, open_checkpoint
+from ir_exec.debug.weights.computed_tables import is_computed_table
 from ir_exec.debug.weights.derived import TYPED_POSITIONS, list_sources
 from ir_exec.debug.weights.differences import describe_difference, is_slightly_off
 from ir_exec.debug.weights.matching import Matcher, WeightMatch
@@ -200,7 +201,7 @@ class _Account:
             faults=tuple(self.faults),
             weights=tuple(accounted),
             tensors=tuple(tensors),
-            bytes=sum(weight.bytes for weight in accounted),
+            bytes=sum(weight.bytes for weight in accounted if not weight.is_computed),
             explained_bytes=sum(weight.bytes for weight in accounted if weight.is_explained),
         )
 
@@ -219,7 +220,7 @@ class _Account:
 
     def _account_for(self, weight: ModelWeight) -> AccountedWeight:
         match = self.matches.get(weight)
-        details: dict[str, Any] = {}
+        details: dict[str, Any] = {"is_computed": match is None and is_computed_table(weight)}
         if match is not None:
             details = {
                 "tensors": match.names,

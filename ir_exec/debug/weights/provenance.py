@@ -55,7 +55,11 @@ def find_foreign(
     share = _count_bytes(foreign) / evidence if evidence else 0.0
     # A single weight that differs from its tensor has a more specific fault.
     is_single = len(foreign) == 1 and foreign[0].name in elsewhere
-    if (share > _FOREIGN and not is_single) or (checkpoint.tensors and not weights) or (weights and not checkpoint.tensors):
+    if (
+        (share > _FOREIGN and not is_single)
+        or (checkpoint.tensors and not weights)
+        or (weights and not checkpoint.tensors)
+    ):
         yield _describe_checkpoint(weights, of_checkpoint, foreign, checkpoint)
     elif share > _NEGLIGIBLE:
         message = "the values are those of no tensor of the checkpoint, expected one or several of them"

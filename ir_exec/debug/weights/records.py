@@ -59,6 +59,7 @@ class AccountedWeight(Record):
         beyond_half: The number of elements of a quantized weight beyond half a step, within a step.
         clipped: The number of elements of a quantized weight beyond the last level.
         sqnr_db: The signal to noise ratio; None for equal numbers.
+        is_computed: True for a constant of no tensor whose numbers follow a rule, such as sines of positions.
     """
 
     path: str
@@ -74,6 +75,7 @@ class AccountedWeight(Record):
     clipped: int = 0
     sqnr_db: Number | None = None
     is_explained: bool = False
+    is_computed: bool = False
 
     @property
     def how(self) -> str:
@@ -137,7 +139,7 @@ class WeightsDiff(TableRecord):
     Attributes:
         format: The file format of the checkpoint.
         faults: The faults, the most important one first.
-        weights: All weights of the model, in the order of the file.
+        weights: All weights of the model, and constants that exporters compute, in the order of the file.
         tensors: All tensors of the checkpoint.
         bytes: The bytes of all weights.
         explained_bytes: The bytes of weights that are tensors of the checkpoint.
@@ -169,7 +171,7 @@ class WeightsDiff(TableRecord):
     def account(self) -> str:
         """The weights, the tensors and the transformations, as counts."""
         explained = [weight for weight in self.weights if weight.is_explained]
-        counted = len(explained), len(self.weights)
+        counted = len(explained), sum(not weight.is_computed for weight in self.weights)
         share = self.explained_bytes / self.bytes if self.bytes else 1.0
         used = sum(tensor.status == "used" for tensor in self.tensors)
         subject = (
@@ -196,12 +198,13 @@ class WeightsDiff(TableRecord):
         unexplained = [weight for weight in self.weights if not weight.tensors]
         faulty = {fault.path for fault in self.faults}
         unknown = [weight for weight in unexplained if weight.path not in faulty]
-        if unknown:
-            names = list_names([printable(weight.path) for weight in unknown], _MOST_NAMES)
-            size = format_bytes(sum(weight.bytes for weight in unknown))
-            count = len(unknown)
-            subject = f"{format_count(count, 'constant', ',')} ({size}) {pluralize(count, 'is', 'are')}"
-            yield f"{subject} of no tensor: {names}"
+        for is_computed, text in ((False, "of no tensor"), (True, "computed by a rule, not read from a tensor")):
+            constants = [weight for weight in unknown if weight.is_computed == is_computed]
+            if constants:
+                names = list_names([printable(weight.path) for weight in constants], _MOST_NAMES)
+                size = format_bytes(sum(weight.bytes for weight in constants))
+                count = len(constants)
+                yield f"{format_count(count, 'constant', ',')} ({size}) {pluralize(count, 'is', 'are')} {text}: {names}"
         for status, text in (
             ("neutral", "ones or zeros that the model does not need"),
             ("unused", "not used"),

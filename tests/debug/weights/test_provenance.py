@@ -106,6 +106,7 @@ def test_computed_tables_are_no_faults(name: str) -> None:
     model = build.model(build.matmul(hidden, table, transpose_b=True))
     report = diff_weights(model, memory_checkpoint({"w.weight": weight}))
     assert not report.faults
+    assert report.explained_bytes == report.bytes == weight.nbytes
     drawn = build.model(build.matmul(hidden, build.constant(draw(64, SIZE), name="drawn"), transpose_b=True))
     assert not diff_weights(drawn, memory_checkpoint({"w.weight": weight})).agrees
 
