@@ -281,9 +281,9 @@ class Matcher:
                 best = error, source, numbers
         usual = float(np.nanmedian(factors))
         spread = float(np.nanquantile(np.abs(factors - usual), _MOST_EQUAL)) / max(abs(usual), _TINY)
-        if spread <= tolerance and (best is None or spread <= _SIMILAR * best[0]):
+        is_one = abs(usual - 1) <= tolerance
+        if spread <= tolerance and (is_one or best is None or spread <= _SIMILAR * best[0]):
             # Some rows are wrong, and the others are not scaled each by itself.
-            is_one = abs(usual - 1) <= tolerance
             return self.compare(
                 match.weight, match.sources[0], match.layout, PLAIN if is_one else Relation("scaled", usual)
             )

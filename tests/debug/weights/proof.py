@@ -28,6 +28,7 @@ from ir_exec.debug.weights.diffing_weights import diff_weights
 from ir_exec.debug.weights.names import generalize_name
 from ir_exec.debug.weights.readers.tensors import Checkpoint, MemoryTensor
 from ir_exec.debug.weights.records import AccountedWeight, WeightsDiff
+from ir_exec.errors import IRError
 from ir_exec.types import Array
 from tests.debug.weights.export import HELD_OUT
 
@@ -336,7 +337,11 @@ def _account_for_exports(folder: Path) -> Iterator[Row]:
     for path in sorted([*folder.glob("*/*.xml"), *folder.glob("*/*.onnx")]):
         if "tokenizer" in path.name:
             continue
-        account = diff_weights(str(path), folder / "checkpoint")
+        try:
+            account = diff_weights(str(path), folder / "checkpoint")
+        except IRError as error:  # NNCF writes scales that no version of ONNX allows
+            _write(f"NOT READ {error}")
+            continue
         is_right = account.agrees and account.explained_bytes >= 0.99 * account.bytes
         names = [weight.path for weight in account.weights if not weight.is_explained]
         text = f"{'/'.join(path.parts[-3:])}: {account.headline[:200]} {names[:3]}"
