@@ -26,6 +26,7 @@ from ir_exec.debug.weights.provenance import find_foreign
 from ir_exec.debug.weights.readers.tensors import Checkpoint
 from ir_exec.debug.weights.records import AccountedWeight, FaultCategory, WeightFault, WeightsDiff
 from ir_exec.debug.weights.row_alignment import align_rows
+from ir_exec.debug.weights.smoothing import match_smoothed
 from ir_exec.debug.weights.tensor_account import account_for_tensors, find_missing
 from ir_exec.errors import Location, WeightsError
 from ir_exec.ir.regular_files import open_regular
@@ -40,6 +41,9 @@ _LEAST_ELEMENTS = 16
 _MOST_SETTINGS = 2**24
 
 _MOST_SAMPLES = 4096
+
+_CORRECTED = 0.9
+"""Minimum correlation of a bias that quantization corrects with the original one."""
 
 _EMBEDDINGS = ("embed", "shared", "wte", "token")
 """Words in the names of tables of tokens."""
@@ -167,11 +171,14 @@ class _Account:
         self.named: dict[ModelWeight, NamedTensors | None] = {}
         self.matches: dict[ModelWeight, WeightMatch | None] = {}
         self.faults: list[WeightFault] = []
+        self.scales: set[ModelWeight] = set()
 
     def report(self, model: str, path: str) -> WeightsDiff:
         """Return the account."""
         self.matches = self.matcher.match_all(self.weights)
         self.matcher.match_scaled_biases(self.matches)
+        smoothed, self.scales = match_smoothed(self.matches, self.matcher)
+        self.matches |= smoothed
         self._learn_prefixes()
         self.named = {weight: self.matcher.find_expected(weight) for weight in self.weights}
         self._align_remaining()
@@ -220,7 +227,9 @@ class _Account:
 
     def _account_for(self, weight: ModelWeight) -> AccountedWeight:
         match = self.matches.get(weight)
-        details: dict[str, Any] = {"is_computed": match is None and is_computed_table(weight)}
+        details: dict[str, Any] = {
+            "is_computed": match is None and (weight in self.scales or is_computed_table(weight))
+        }
         if match is not None:
             details = {
                 "tensors": match.names,
@@ -316,7 +325,15 @@ class _Account:
                 self.matches[weight] = self.matcher.compare_named(weight, tensors[0])
 
     def _accept_methods(self) -> None:
-        """Accept the differences of quantization methods that move most weights further than rounding does."""
+        """Accept the differences of quantization methods: corrected biases, and weights moved further than rounding."""
+        for weight, match in self.matches.items():
+            if match is None or match.is_explained or not weight.has_quantized_data:
+                continue
+            is_bias = match.sources[0].name.endswith("bias") and {reader.use for reader in weight.readers} == {
+                "elements"
+            }
+            if is_bias and match.comparison.correlation > _CORRECTED:
+                self._accept(match, "corrected by the quantization")
         quantized = [match for match in self.matches.values() if match is not None and match.weight.rows is not None]
         moved = [match for match in quantized if not match.is_explained]
         if len(moved) < 4 or len(moved) * 2 < len(quantized):
@@ -325,11 +342,13 @@ class _Account:
         for match in moved:
             share = match.comparison.different / match.comparison.elements
             if share <= max(2 * usual, 0.01) and usual < 0.3 and match.comparison.correlation > 0.9:
-                self.matches[match.weight] = replace(
-                    match,
-                    comparison=replace(match.comparison, different=0),
-                    transformations=(*match.transformations, "moved by the quantization"),
-                )
+                self._accept(match, "moved by the quantization")
+
+    def _accept(self, match: WeightMatch, transformation: str) -> None:
+        """Accept the differences of a weight as those of a quantization method."""
+        comparison = replace(match.comparison, different=0)
+        words = (*match.transformations, transformation)
+        self.matches[match.weight] = replace(match, comparison=comparison, transformations=words)
 
     def _describe_differences(self) -> None:
         faulty = {fault.path for fault in self.faults}

@@ -16,6 +16,7 @@ from ir_exec.debug.weights.readers.tensors import MappedTensor, count_rows
 from ir_exec.debug.weights.roles import WeightRole, WeightRoles
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.graph.compressed import CompressedWeight, find_compressed_weights
+from ir_exec.graph.constant_parts import is_constant_part
 from ir_exec.ir import Weights
 from ir_exec.ir.packing import packed_size
 from ir_exec.ops.infrastructure.values import Const
@@ -62,6 +63,7 @@ class ModelWeight:
         plain: The elements of a plain constant.
         output_axes: The axes of the outputs: two for convolutions in groups, one for all other weights.
         role: The computation with it; None if several layers read it.
+        has_quantized_data: True if its model quantizes the data, too. Such quantization corrects biases.
     """
 
     name: str
@@ -75,11 +77,20 @@ class ModelWeight:
     plain: MappedTensor | None = None
     output_axes: int = 1
     role: WeightRole | None = None
+    has_quantized_data: bool = False
 
     @property
     def elements(self) -> int:
         """The number of elements."""
         return prod(self.shape)
+
+    @property
+    def is_unscaled(self) -> bool:
+        """Return True for integers whose scale multiplies the outputs of their reader."""
+        if self.rows is None:
+            return False
+        chain = self.rows.chain
+        return chain.element_type.is_integer and chain.scale is None and chain.limits is None and chain.table is None
 
     @property
     def matrix_shape(self) -> tuple[int, int]:
@@ -140,7 +151,8 @@ def find_model_weights(graph: Graph, weights: Weights) -> list[ModelWeight]:
     for scope, inner in graph.scopes():
         prefix = "".join(f"{name}/" for name in scope)
         readers = _collect_readers(inner)
-        chains = find_compressed_weights(inner)
+        chains = find_compressed_weights(inner, _is_integer_weight)
+        has_quantized_data = any(map(_quantizes_data, inner.nodes))
         inside = {node for chain in chains.values() for node in chain.nodes}
         by_codes: dict[Node, tuple[Value, CompressedWeight]] = {}
         for value, chain in chains.items():
@@ -154,8 +166,26 @@ def find_model_weights(graph: Graph, weights: Weights) -> list[ModelWeight]:
                 for weight in _describe_plain(prefix, node, node.op, weights, readers):
                     described[node.outputs[0]] = weight
         roles = WeightRoles(inner, described, prefix)
-        model_weights += [replace(weight, role=roles.describe(value)) for value, weight in described.items()]
+        model_weights += [
+            replace(weight, role=roles.describe(value), has_quantized_data=has_quantized_data)
+            for value, weight in described.items()
+        ]
     return model_weights
+
+
+def _is_integer_weight(chain: CompressedWeight, reader: Node) -> bool:
+    """Return True for codes of 32 bits with a scale, as of biases, and for codes whose scale multiplies the outputs."""
+    if not chain.element_type.is_integer or not chain.line or chain.table is not None:
+        return False
+    if chain.scale is not None:
+        return prod(chain.stored_shape) > 1
+    positions = [position for position, value in enumerate(reader.inputs) if value is chain.value]
+    return chain.element_type.bits <= 8 and any(axes_of_sums(reader, position) for position in positions)
+
+
+def _quantizes_data(node: Node) -> bool:
+    """Return True for a layer that rounds computed values to a number of levels."""
+    return node.op_class.steps == "levels" and node.inputs[0] is not None and not is_constant_part(node.inputs[0])
 
 
 def _collect_readers(graph: Graph) -> dict[Value, list[tuple[Node, int]]]:

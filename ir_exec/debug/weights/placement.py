@@ -217,6 +217,7 @@ def _tensors_of_readers(weight: ModelWeight, matcher: Matcher, actual: str) -> I
 def _find_transposed(explained: Mapping[ModelWeight, WeightMatch]) -> Iterator[WeightFault]:
     """Square matrices in another orientation than the other weights of their kind."""
     orientations: dict[ModelWeight, bool] = {}
+    # Parameters of other names than those of linear layers may have another orientation.
     for weight, match in explained.items():
         if match.layout is None or len(match.layout.shape) != 2 or match.sources[0].is_computed:
             continue
@@ -229,14 +230,14 @@ def _find_transposed(explained: Mapping[ModelWeight, WeightMatch]) -> Iterator[W
             continue
         orientations[weight] = match.layout.is_row_major == flags.pop()
     by_kind: dict[str, Counter[bool]] = {}
-    overall: Counter[bool] = Counter()
+    by_leaf: dict[str, Counter[bool]] = {}
     for weight, orientation in orientations.items():
         layout = explained[weight].layout
         assert layout is not None, "only single tensors have an orientation"
         is_square = layout.shape[0] == layout.shape[1]
         by_kind.setdefault(_kind_of(explained[weight]), Counter())[orientation] += 1
         if not is_square and "embed" not in explained[weight].sources[0].name:
-            overall[orientation] += 1
+            by_leaf.setdefault(_leaf_of(explained[weight]), Counter())[orientation] += 1
     for weight, orientation in orientations.items():
         match = explained[weight]
         assert match.layout is not None, "only single tensors have an orientation"
@@ -245,7 +246,8 @@ def _find_transposed(explained: Mapping[ModelWeight, WeightMatch]) -> Iterator[W
         votes = by_kind[_kind_of(match)]
         against = votes[not orientation] - votes[orientation]
         if against == 0 or sum(votes.values()) == 1:
-            against = overall[not orientation] - overall[orientation]
+            usual = by_leaf.get(_leaf_of(match), Counter())
+            against = usual[not orientation] - usual[orientation]
         if against > 0:
             yield _describe_transposed(weight, match)
 
@@ -254,6 +256,11 @@ def _describe_transposed(weight: ModelWeight, match: WeightMatch) -> WeightFault
     name = match.sources[0].name
     message = f"the square matrix is {name} transposed, expected the orientation of the other weights"
     return fault_of(weight, "transposed", message, tensors=(name,), actual_tensors=(name,))
+
+
+def _leaf_of(match: WeightMatch) -> str:
+    """The name of the parameter of a module."""
+    return match.sources[0].name.rpartition(".")[2]
 
 
 def _kind_of(match: WeightMatch) -> str:
@@ -290,7 +297,7 @@ def _find_scaled(explained: Mapping[ModelWeight, WeightMatch]) -> Iterator[Weigh
         if match.relation.form == "scaled":
             factors.setdefault(_module_name(match), []).append(match.relation.factor)
     for members in by_kind.values():
-        scaled = [match for match in members if match.relation.form.startswith("scaled") and not _has_factors(match)]
+        scaled = [match for match in members if _is_scaled(match)]
         plus_one = [match for match in members if match.relation.form == "plus one"]
         is_usual = len(scaled) == len(members) > 1 and len({match.relation.form for match in scaled}) == 1
         for match in scaled:
@@ -299,7 +306,7 @@ def _find_scaled(explained: Mapping[ModelWeight, WeightMatch]) -> Iterator[Weigh
                 same = [factor for factor in factors[_module_name(match)] if _are_close(factor, match.relation.factor)]
                 if is_usual or len(same) > 1 or _is_usual_factor(match.relation, match):
                     continue
-                if abs(match.relation.factor + 1) < _SIGN:
+                if abs(match.relation.factor + 1) < _SIGN or match.weight.is_unscaled:
                     message = f"the sign of all values is wrong, expected {names[0]}"
                     yield fault_of(match.weight, "sign", message, tensors=names, actual_tensors=names)
                     continue
@@ -325,9 +332,12 @@ def _are_close(a: float, b: float) -> bool:
     return abs(a - b) <= _SIGN * abs(b)
 
 
-def _has_factors(match: WeightMatch) -> bool:
-    """Return True if the factors are those of another tensor."""
-    return match.relation.factors is not None
+def _is_scaled(match: WeightMatch) -> bool:
+    """Return True for a multiple of a tensor, unless the factors are those of another tensor, or of later layers."""
+    relation = match.relation
+    if not relation.form.startswith("scaled") or relation.factors is not None:
+        return False
+    return not match.weight.is_unscaled or (relation.form == "scaled" and relation.factor < 0)
 
 
 def _is_usual_factor(relation: Relation, match: WeightMatch) -> bool:

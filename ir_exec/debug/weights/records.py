@@ -257,7 +257,7 @@ def _generalize(transformations: tuple[str, ...]) -> str:
     words = []
     for transformation in transformations:
         word = transformation.split(",", maxsplit=1)[0].split(" to ", maxsplit=1)[0]
-        if word.startswith(("times", "scaled")):
+        if word.startswith(("times", "scaled", "columns scaled")):
             word = "scaled"
         elif word.startswith("rows ") and word.removeprefix("rows ").isdigit():
             word = "split"
