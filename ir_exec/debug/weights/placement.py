@@ -302,13 +302,15 @@ def _find_scaled(explained: Mapping[ModelWeight, WeightMatch]) -> Iterator[Weigh
         is_usual = len(scaled) == len(members) > 1 and len({match.relation.form for match in scaled}) == 1
         for match in scaled:
             names = tuple([source.name for source in match.sources])
+            if match.weight.is_unscaled:
+                yield _describe_sign(match)
+                continue
             if match.relation.form == "scaled":
                 same = [factor for factor in factors[_module_name(match)] if _are_close(factor, match.relation.factor)]
                 if is_usual or len(same) > 1 or _is_usual_factor(match.relation, match):
                     continue
-                if abs(match.relation.factor + 1) < _SIGN or match.weight.is_unscaled:
-                    message = f"the sign of all values is wrong, expected {names[0]}"
-                    yield fault_of(match.weight, "sign", message, tensors=names, actual_tensors=names)
+                if abs(match.relation.factor + 1) < _SIGN:
+                    yield _describe_sign(match)
                     continue
                 message = f"the values are {match.relation.factor:.6g} times those of {names[0]}, expected 1 time"
             elif is_usual:
@@ -321,6 +323,12 @@ def _find_scaled(explained: Mapping[ModelWeight, WeightMatch]) -> Iterator[Weigh
             for match in plus_one:
                 message = f"the values are those of {match.sources[0].name} plus one, expected its values"
                 yield fault_of(match.weight, "scale", message, tensors=match.names, actual_tensors=match.names)
+
+
+def _describe_sign(match: WeightMatch) -> WeightFault:
+    names = tuple([source.name for source in match.sources])
+    message = f"the sign of all values is wrong, expected {names[0]}"
+    return fault_of(match.weight, "sign", message, tensors=names, actual_tensors=names)
 
 
 def _module_name(match: WeightMatch) -> str:
@@ -337,7 +345,13 @@ def _is_scaled(match: WeightMatch) -> bool:
     relation = match.relation
     if not relation.form.startswith("scaled") or relation.factors is not None:
         return False
-    return not match.weight.is_unscaled or (relation.form == "scaled" and relation.factor < 0)
+    return not match.weight.is_unscaled or _is_negated(match)
+
+
+def _is_negated(match: WeightMatch) -> bool:
+    """Return True if the factor is negative, or most of them are."""
+    factors = match.comparison.factors
+    return (match.relation.factor if factors is None else float(np.nanmedian(factors))) < 0
 
 
 def _is_usual_factor(relation: Relation, match: WeightMatch) -> bool:
