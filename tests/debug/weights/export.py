@@ -332,7 +332,7 @@ def _traced_model(name: str) -> Any:
 
         return torchvision.models.get_model(name, weights=None, **sizes).eval()
     config = transformers.AutoConfig.for_model(name, **sizes)
-    config.return_dict = name in HELD_OUT
+    config.return_dict = name == "vit" or name in HELD_OUT
     return getattr(transformers, class_name).from_config(config).eval()
 
 
