@@ -133,7 +133,16 @@ def _second_opinion(report: ComparisonRecord) -> str:
         return f"; {_layer_title(layer)}: {layer.note}"
     if report.settings:
         return f"; it agrees without {' and '.join(report.settings)}"
+    if any(output.is_within_spread for output in report.output_results if output.status == "different"):
+        return f"; {_describe_spread(report)}"
     return "; it agrees if its intermediate values are outputs, so a fusion of the reference changes its result"
+
+
+def _describe_spread(report: ComparisonRecord) -> str:
+    """Describe the difference between the reference's own answers for the first output that differs."""
+    output = next(output for output in report.output_results if output.status == "different")
+    assert output.spread is not None, "the verdict rests on it"
+    return f"its own answers differ as much ({_brief(output.spread)}) if intermediate values are outputs"
 
 
 def _cause(report: ComparisonRecord) -> str:
@@ -154,7 +163,22 @@ def _cause(report: ComparisonRecord) -> str:
         return ""
     if first.status == "step":
         return f"; no single layer is wrong: {_layer_title(first)} has a step that amplifies small errors"
+    rounding = _rounding_before(report, first)
+    if rounding is not None:
+        return f"; {_layer_title(rounding)} rounds to other values, beyond the tolerance from {first.path} on"
     return f"; no single layer is wrong: the carried error first exceeds the tolerance at {first.path}"
+
+
+def _rounding_before(report: ComparisonRecord, first: ComparedLayer) -> ComparedLayer | None:
+    """Return the layer that only rounds, within the tolerance of its own type, to the values that a later layer shows.
+
+    One step of a short type is beyond the tolerance of layers that read it in a longer type.
+    """
+    before = report.layers[: report.layers.index(first)]
+    closest = next((layer for layer in reversed(before) if layer.own is not None and layer.own.max_abs), None)
+    if closest is None or closest.own is None or first.carried is None or not class_of_type(closest.type).rounds:
+        return None
+    return closest if closest.own.max_abs >= first.carried.max_abs else None
 
 
 def _may_have_other_inputs(report: ComparisonRecord) -> bool:

@@ -58,6 +58,7 @@ class Reference(Protocol):
         is_filtered: True if it has a selection of values, in which outputs may be missing.
         computes_in: The element type of the computation, if coarser than that of its values.
         shares_names: True if its values have the names of the model's: it was made from the same file or model.
+        spread: The largest differences between its own answers for the same inputs, by the name of the output.
     """
 
     title: str
@@ -70,6 +71,7 @@ class Reference(Protocol):
     is_filtered: bool
     computes_in: ElementType | None
     shares_names: bool
+    spread: dict[str, Difference]
 
     def entries(self) -> list[Entry]:
         """All values that may be available."""
@@ -136,6 +138,7 @@ class ReferenceState:
         self.is_filtered = is_filtered
         self.computes_in: ElementType | None = None
         self.shares_names = False
+        self.spread: dict[str, Difference] = {}
 
 
 class IRReference(ReferenceState):
