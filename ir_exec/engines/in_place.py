@@ -19,14 +19,49 @@ from onnx import NodeProto, TensorProto, helper, numpy_helper
 from ir_exec.onnx.export.writer import free_names
 
 if TYPE_CHECKING:
+    from onnx import ModelProto
+
     from ir_exec.onnx.export.lower import Exported
 
-__all__ = ["count_copied_bytes", "read_in_place"]
+__all__ = ["count_copied_bytes", "find_rewritten_constants", "read_in_place"]
 
 _CUSTOM = "com.microsoft"
 _SHORT = frozenset({TensorProto.FLOAT16, TensorProto.BFLOAT16})
 _BYTES = frozenset({TensorProto.UINT8, TensorProto.INT8})
 _EXPANDING = frozenset({"Cast", "DequantizeLinear"})
+
+_UNCHANGED = frozenset(
+    {
+        "Attention",
+        "Conv",
+        "ConvInteger",
+        "ConvTranspose",
+        "DynamicQuantizeMatMul",
+        "EmbedLayerNormalization",
+        "FusedConv",
+        "FusedGemm",
+        "FusedMatMul",
+        "GRU",
+        "Gather",
+        "GatherBlockQuantized",
+        "Gemm",
+        "LSTM",
+        "MatMul",
+        "MatMulBnb4",
+        "MatMulInteger",
+        "MatMulIntegerToFloat",
+        "MatMulNBits",
+        "QAttention",
+        "QGemm",
+        "QLinearConv",
+        "QLinearMatMul",
+        "RNN",
+    }
+)
+"""The operators whose constants remain as they are when a Transpose is moved past them: factors, filters and tables."""
+
+_PASSING = frozenset({"Cast", "DequantizeLinear", "Transpose"})
+"""The operators that constants reach other operators through; their own order follows the order of their readers."""
 
 
 def read_in_place(exported: Exported) -> Exported:
@@ -50,6 +85,25 @@ def count_copied_bytes(exported: Exported, *, packs: bool) -> int:
     if packs:
         counted |= {name for name, tensor in exported.tensors.items() if tensor.code == TensorProto.FLOAT}
     return sum(4 * math.prod(exported.tensors[name].shape) for name in counted)
+
+
+def find_rewritten_constants(proto: ModelProto) -> set[str]:
+    """Return the constants that the optimizer of onnxruntime may transpose or reshape under their names.
+
+    It moves a Transpose to the end of the nodes that follow it, and transposes the constants that these read. A session
+    that shares the memory of such a constant would read the elements in their old order.
+    """
+    carriers: dict[str, str] = {}
+    rewritten: set[str] = set()
+    for node in proto.graph.node:
+        if node.op_type in _PASSING:
+            carriers[node.output[0]] = node.input[0]
+        elif node.op_type not in _UNCHANGED:
+            rewritten.update(free_names([node]))
+    for name in list(rewritten):
+        while (name := carriers.get(name, "")) and name not in rewritten:
+            rewritten.add(name)
+    return rewritten
 
 
 class _Rewriter:

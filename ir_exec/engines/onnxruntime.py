@@ -257,6 +257,8 @@ class OnnxRuntime:
     def _session(
         self, model: Model, exported: Exported, constants: _Constants, form: PartForm | None
     ) -> OnnxRuntimePart:
+        from ir_exec.engines.in_place import find_rewritten_constants
+
         options = self._options()
         if constants.folder is not None:
             options.add_session_config_entry(_FOLDER, constants.folder)
@@ -264,9 +266,11 @@ class OnnxRuntime:
         values = {name: self._module.OrtValue.ortvalue_from_numpy(array) for name, array in arrays.items()}
         if constants.in_memory:
             options.add_external_initializers(list(constants.in_memory), [values[name] for name in constants.in_memory])
+        rewritten = find_rewritten_constants(exported.proto)
         for name, value in values.items():
-            # Without this call the session would copy them.
-            options.add_initializer(name, value)
+            if name not in rewritten:
+                # Without this call the session would copy them.
+                options.add_initializer(name, value)
         layers = _LayerNames(model.graph)
         folder = self._start_profile(options)
         try:
