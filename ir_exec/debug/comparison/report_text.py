@@ -8,12 +8,14 @@ from math import inf
 
 from ir_exec.debug.comparison.metrics import Difference, difference_text
 from ir_exec.debug.comparison.records import CONTRADICTION, ComparedLayer, ComparisonRecord, LayerFault
+from ir_exec.debug.comparison.report_html import comparison_html
 from ir_exec.debug.device.records import isolation_lines
 from ir_exec.debug.precision.activations import range_line
 from ir_exec.debug.precision.weights import summary_of, weight_line
 from ir_exec.debug.values.entries import class_of_type
 from ir_exec.ir.sources import module_order
 from ir_exec.ops.infrastructure.values import Const
+from ir_exec.printable import printable_lines
 from ir_exec.report.numbers import format_count, format_number, pluralize
 from ir_exec.report.text import format_remainder, join_counts, list_names
 
@@ -412,3 +414,11 @@ class Comparison(ComparisonRecord):
     def __str__(self) -> str:
         """Return the report as text, as printed by the command line."""
         return "\n".join(_render(self))
+
+    def __repr__(self) -> str:
+        """Return the report as text, which Python shows at its prompt."""
+        return printable_lines(str(self))
+
+    def _repr_html_(self) -> str:
+        """Return the report for notebooks: the verdict, the outputs, the explanation and the layers that differ."""
+        return comparison_html(self, headline(self), details(self), shown_layers(self), counts(self))
