@@ -39,9 +39,9 @@ from ir_exec.debug.reduction.bisecting import (
 )
 from ir_exec.debug.profiles.profile_report import Profile as Profile
 from ir_exec.debug.profiles.profiling import profile as profile
+from ir_exec.debug.reduction.model_reducer import ReductionInterrupted as ReductionInterrupted
 from ir_exec.debug.reduction.reducing import (
     Reduced as Reduced,
-    ReductionInterrupted as ReductionInterrupted,
     reduce as reduce,
 )
 from ir_exec.debug.comparison.report_text import Comparison as Comparison

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import signal
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import click
 
@@ -21,15 +21,23 @@ from ir_exec.cli.output.terminal import UNUSABLE, Unusable, check_hint, echo, er
 from ir_exec.cli.output.writing import OutputFile, output_option, part_output
 from ir_exec.debug import Command, Reduced, ReductionInterrupted, reduce
 from ir_exec.debug.reduction.minimizing import Outcome
+from ir_exec.model import Model
 from ir_exec.ops.infrastructure.values import Const, Parameter, Result
 from ir_exec.printable import printable
 from ir_exec.report.numbers import format_count
 from ir_exec.report.text import format_remainder
 from ir_exec.types import Array
 
+if TYPE_CHECKING:
+    from ir_exec.debug.reduction.onnx_reducing import ReducedOnnx
+
 __all__ = ["command", "outcomes", "timeout_option"]
 
 _MOST_SHOWN = 10
+
+Progress: TypeAlias = Callable[[str], None] | None
+
+_Result = TypeVar("_Result", Reduced, "ReducedOnnx")
 
 
 class _ExitCode(click.ParamType):  # type: ignore[type-arg]  # click before 8.2 has no argument here
@@ -145,37 +153,19 @@ def command(
     if is_onnx:
         _reduce_onnx(model, output, asked_command, asked, limit)
         return
-    hint = check_hint(model)
-    with errors_as_messages(hint=hint, exit_code=UNUSABLE):
+    with errors_as_messages(hint=check_hint(model), exit_code=UNUSABLE):
         network = asked.network(model, weights)
-    file_inputs = asked.read_inputs(network.inputs)
-    arrays: dict[str, Array] | None = None
-    with errors_as_messages(exit_code=UNUSABLE):
-        if asked_command.takes_inputs or file_inputs:
-            arrays = asked.complete_inputs(network, file_inputs)
-        is_interrupted = False
-        try:
-            with _terminated_as_interrupted(), LayerBar(None) as bar:
-                reduced = reduce(
-                    network,
-                    asked_command,
-                    arrays,
-                    limit=limit,
-                    progress=bar.advance if bar.is_wanted else None,
-                )
-        except ReductionInterrupted as interrupt:
-            reduced, is_interrupted = interrupt.found, True
-        written = reduced.save(output)
-    if is_interrupted:
-        echo("interrupted: a smaller part may also fail", to_stderr=True)
-    _show(reduced, list(map(str, written)))
-    if is_interrupted:
-        raise KeyboardInterrupt
+    arrays = _inputs(network, asked, asked_command)
+
+    def reduce_ir(progress: Progress) -> Reduced:
+        return reduce(network, asked_command, arrays, limit=limit, progress=progress)
+
+    _reduce(reduce_ir, _describe, output)
 
 
 def _reduce_onnx(path: str, output: str, asked_command: Command, options: Asked, limit: int | None) -> None:
     """Reduce an ONNX file to an ONNX file, and show a summary."""
-    from ir_exec.debug.reduction.onnx_reducing import OnnxReductionInterrupted, reduce_onnx
+    from ir_exec.debug.reduction.onnx_reducing import reduce_onnx
     from ir_exec.onnx.editing.sources import OnnxSource  # imported for ONNX files only
 
     arrays: dict[str, Array] | None = None
@@ -184,26 +174,40 @@ def _reduce_onnx(path: str, output: str, asked_command: Command, options: Asked,
         has_inputs = bool(asked_command.takes_inputs or options.named or options.archive)
         network = options.network(path) if has_inputs else None
     if network is not None:
-        file_inputs = options.read_inputs(network.inputs)
-        with errors_as_messages(exit_code=UNUSABLE):
-            arrays = options.complete_inputs(network, file_inputs)
+        arrays = _inputs(network, options, asked_command)
+
+    def reduce_file(progress: Progress) -> ReducedOnnx:
+        return reduce_onnx(source, asked_command.fails_on, arrays, limit=limit, progress=progress)
+
+    _reduce(reduce_file, _describe_onnx, output)
+
+
+def _inputs(network: Model, options: Asked, asked_command: Command) -> dict[str, Array] | None:
+    """Return the inputs of the complete model; None for a reduction without inputs."""
+    file_inputs = options.read_inputs(network.inputs)
+    if not asked_command.takes_inputs and not file_inputs:
+        return None
+    with errors_as_messages(exit_code=UNUSABLE):
+        return options.complete_inputs(network, file_inputs)
+
+
+def _reduce(run: Callable[[Progress], _Result], describe: Callable[[_Result], _Summary], output: str) -> None:
+    """Run a reduction, write its result also after Ctrl-C, and show a summary."""
     is_interrupted = False
     with errors_as_messages(exit_code=UNUSABLE):
         try:
             with _terminated_as_interrupted(), LayerBar(None) as bar:
-                progress = bar.advance if bar.is_wanted else None
-                reduced = reduce_onnx(source, asked_command, arrays, limit=limit, progress=progress)
-        except OnnxReductionInterrupted as interrupt:
+                reduced = run(bar.advance if bar.is_wanted else None)
+        except ReductionInterrupted as interrupt:
             reduced, is_interrupted = interrupt.found, True
         written = reduced.save(output)
     if is_interrupted:
         echo("interrupted: a smaller part may also fail", to_stderr=True)
-    runs = format_count(reduced.runs, "run")
-    echo(f"{format_count(reduced.before, 'node')} reduced to {reduced.nodes} in {runs}")
-    nodes = [node for node in reduced.part.proto.graph.node if node.op_type != "Constant"]
-    for node in nodes[:_MOST_SHOWN]:
-        echo(printable(f'  node "{node.name or next(filter(None, node.output), "")}" ({node.op_type})'))
-    for line in format_remainder(len(nodes), _MOST_SHOWN, indent="  "):
+    summary = describe(reduced)
+    echo(f"{summary.sizes} in {format_count(reduced.runs, 'run')}")
+    for line in summary.parts[:_MOST_SHOWN]:
+        echo(printable(f"  {line}"))
+    for line in format_remainder(len(summary.parts), _MOST_SHOWN, indent="  "):
         echo(line)
     echo(f"written to {', '.join(map(str, written))}")
     if is_interrupted:
@@ -220,14 +224,24 @@ def _terminated_as_interrupted() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _show(reduced: Reduced, written: list[str]) -> None:
+class _Summary(NamedTuple):
+    """The counts of a reduction, and a line for each layer or node that remains."""
+
+    sizes: str
+    parts: Sequence[str]
+
+
+def _describe(reduced: Reduced) -> _Summary:
     nodes = [node for node in reduced.model.graph.nodes if is_counted(node)]
     others = Counter(type(node.op) for node in reduced.model.graph.nodes if not is_counted(node))
     beside = ", ".join(format_count(others[cls], cls.type_name) for cls in (Parameter, Const, Result) if others[cls])
-    runs = format_count(reduced.runs, "run")
-    echo(f"{format_count(reduced.before, 'layer')} reduced to {reduced.layers} (and {beside}) in {runs}")
-    for node in nodes[:_MOST_SHOWN]:
-        echo(printable(f'  layer {node.id} "{node.name}" ({node.type})'))
-    for line in format_remainder(len(nodes), _MOST_SHOWN, indent="  "):
-        echo(line)
-    echo(f"written to {', '.join(written)}")
+    sizes = f"{format_count(reduced.before, 'layer')} reduced to {reduced.layers} (and {beside})"
+    return _Summary(sizes, [f'layer {node.id} "{node.name}" ({node.type})' for node in nodes])
+
+
+def _describe_onnx(reduced: ReducedOnnx) -> _Summary:
+    from ir_exec.onnx.reading.order import name_of  # imported for ONNX files only
+
+    nodes = [node for node in reduced.part.proto.graph.node if node.op_type != "Constant"]
+    sizes = f"{format_count(reduced.before, 'node')} reduced to {reduced.nodes}"
+    return _Summary(sizes, [f'node "{name_of(node)}" ({node.op_type})' for node in nodes])
