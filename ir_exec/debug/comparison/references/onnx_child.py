@@ -186,6 +186,34 @@ def outputs_as_is(request: dict[str, Any]) -> dict[str, Any]:
         return {"tensors": values.add_all(zip(names, session.run(names, _feeds(request, model)), strict=True))}
 
 
+def _optimized_outputs(request: dict[str, Any]) -> dict[str, Any]:
+    """The outputs of a file with the graph optimizers of a level, without those that are disabled.
+
+    The log of the session is written to the file `log`, also if the process crashes. An error of onnxruntime is the
+    `refusal` of the answer.
+    """
+    options = _options(request["level"])
+    if request.get("log"):
+        options.log_severity_level = 0
+    errors = os.dup(2)
+    with open(request.get("log") or os.devnull, "wb") as log:
+        os.dup2(log.fileno(), 2)
+        try:
+            session = _session(None, request["path"], options, request)
+        except Exception as error:  # the refusal is the answer
+            return {"refusal": _message(error)}
+        finally:
+            os.dup2(errors, 2)
+            os.close(errors)
+    names = [port.name for port in session.get_outputs()]
+    try:
+        results = session.run(names, _feeds(request, _load_model(request["path"])))
+    except Exception as error:  # the refusal is the answer
+        return {"refusal": _message(error)}
+    with _OnnxValues(request["values"]) as values:
+        return {"tensors": values.add_all(zip(names, results, strict=True))}
+
+
 def _message(error: Exception) -> str:
     return " ".join(str(error).split())[-600:]
 
@@ -269,7 +297,8 @@ def _session(model: onnx.ModelProto | None, path: str, options: Any, request: di
 
     providers = request.get("providers", ["CPUExecutionProvider"])
     if model is None:
-        return onnxruntime.InferenceSession(path, options, providers=providers)
+        disabled = request.get("disabled", [])
+        return onnxruntime.InferenceSession(path, options, providers=providers, disabled_optimizers=disabled)
     content = model.SerializeToString()
     # Next to the file, because external data have relative paths; deleted before other operations can fail.
     probed = Path(path).with_name(f".{Path(path).name}.{os.getpid()}.tmp")
@@ -416,7 +445,14 @@ def _array(stored: dict[str, Any]) -> Any:
     return np.fromfile(stored["file"], dtype).reshape(stored["shape"])
 
 
-_ANSWERS = {"providers": _providers, "list": _list_values, "run": _run, "outputs": outputs_as_is, "opinion": _opinion}
+_ANSWERS = {
+    "providers": _providers,
+    "list": _list_values,
+    "run": _run,
+    "outputs": outputs_as_is,
+    "optimized": _optimized_outputs,
+    "opinion": _opinion,
+}
 
 if __name__ == "__main__":
     main()
