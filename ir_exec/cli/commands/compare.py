@@ -21,6 +21,7 @@ from ir_exec.cli.options import (
     MODEL,
     MOST_RUNS,
     REFERENCE,
+    CommaSeparated,
     ToleranceType,
     format_option,
     hint_option,
@@ -48,7 +49,9 @@ from ir_exec.debug.comparison.by_module import add_source_modules
 from ir_exec.debug.comparison.items_report import ComparedItem, Comparisons, junit
 from ir_exec.debug.comparison.metrics import COLUMNS, Difference
 from ir_exec.debug.comparison.records import ComparedModule
+from ir_exec.debug.comparison.references.repeating import VARIED, Vary
 from ir_exec.debug.comparison.report_text import beyond, counts, details, headline, shown_layers
+from ir_exec.debug.comparison.variation import variation_lines
 from ir_exec.debug.device.records import isolation_lines
 from ir_exec.debug.precision.simulation import lower_precision
 from ir_exec.model import Model, read_model
@@ -190,7 +193,12 @@ _WIDE = 120
 @click.option(
     "--metric", "metrics", multiple=True, metavar="NAME", help="Show this column, or module:function; repeatable."
 )
-@click.option("--device", default="CPU", show_default=True, help="For openvino: device that runs the model.")
+@click.option(
+    "--device",
+    default="CPU",
+    show_default=True,
+    help="For openvino: device that runs the model. For onnxruntime: execution provider (CUDA, TensorRT).",
+)
 @hint_option("accuracy")
 @click.option(
     "--probe",
@@ -203,6 +211,20 @@ _WIDE = 120
     "--lowered",
     is_flag=True,
     help="For openvino and onnxruntime: run an .onnx file as ir_exec lowers it, not the file itself.",
+)
+@click.option(
+    "--repeat",
+    type=click.IntRange(2, MOST_RUNS),
+    metavar="N",
+    help="For openvino and onnxruntime: run the reference N times, to find layers whose values vary between its runs.",
+)
+@click.option(
+    "--vary",
+    type=CommaSeparated(VARIED),
+    default=(),
+    metavar="SETTING,...",
+    help="With --repeat: also N times with other threads, with the other hint, or compiled for each run "
+    "(threads,hint,compile).",
 )
 @click.option("--isolate", is_flag=True, help="Also run each layer alone on openvino or onnxruntime.")
 @click.option(
@@ -267,6 +289,8 @@ def command(
     hint: str,
     probe: str,
     lowered: bool,
+    repeat: int | None,
+    vary: tuple[Vary, ...],
     isolate: bool,
     block: str | None,
     timeout: float,
@@ -305,6 +329,9 @@ def command(
     --isolate runs each layer alone on the device, with its inputs in the run of ir_exec. This excludes fusions, and the
     report names layers that are right alone and wrong in the complete model.
 
+    --repeat runs the reference several times. A layer whose values vary between its runs by more than the tolerance is
+    not counted as a fault of MODEL; the first line names the first such layer, its spread and the setting.
+
     If MODEL is a folder with a language model, its tokens are compared with openvino, genai, transformers or a .json
     (`ids`). The report has the first token that differs, its margin, and the setting of the runtime that explains it.
 
@@ -328,6 +355,10 @@ def command(
         raise Unusable("expected either --with REFERENCE, or --precision f16 or bf16")
     if block is not None and not isolate:
         raise Unusable("--block requires --isolate")
+    if vary and repeat is None:
+        raise Unusable("--vary requires --repeat")
+    if repeat is not None and (isolate or reference is None):
+        raise Unusable("--repeat requires --with openvino or --with onnxruntime, without --isolate")
     if lowered and reference not in ("openvino", "onnxruntime"):
         raise Unusable("--lowered requires --with openvino or --with onnxruntime")
     if isolate and reference is None:
@@ -356,6 +387,8 @@ def command(
             "timeout": timeout,
             "precision": precision,
             "lowered": lowered,
+            "repeat": repeat,
+            "vary": vary,
             "fail_on": fail_on,
         }
         settings["metrics"] = [name for name in metrics if ":" in name]
@@ -395,6 +428,8 @@ def command(
             precision=precision,  # type: ignore[arg-type]  # f16 and bf16 were handled above
             isolate=block or isolate,
             lowered=lowered,
+            repeat=repeat,
+            vary=vary,
             fail_on=fail_on,  # type: ignore[arg-type]  # checked by click
             progress=progress,
             **options,
@@ -454,7 +489,8 @@ def _show(report: Comparison, metrics: tuple[str, ...], every: bool, model: str,
         return
     if report.equal and not (every or by_module):
         parts = () if report.isolation is None else isolation_lines(report.isolation)
-        for line in (*parts, *beyond(report)):
+        varied = () if report.variation is None else variation_lines(report.variation)
+        for line in (*parts, *varied, *beyond(report)):
             echo(printable(line))
         return
     shown: list[Table | str] = [_outputs(report)]

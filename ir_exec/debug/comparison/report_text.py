@@ -8,6 +8,7 @@ from math import inf
 
 from ir_exec.debug.comparison.metrics import Difference, difference_text
 from ir_exec.debug.comparison.records import CONTRADICTION, ComparedLayer, ComparisonRecord, LayerFault
+from ir_exec.debug.comparison.variation import variation_lines, variation_text
 from ir_exec.debug.device.records import isolation_lines
 from ir_exec.debug.precision.activations import range_line
 from ir_exec.debug.precision.weights import summary_of, weight_line
@@ -74,6 +75,8 @@ def first_line(report: ComparisonRecord) -> str:
             limits = "".join(f"; {limit}" for limit in _limits(report))
             line = f"equal: {_agreement(report)}{calls}{paired}{weights}{_not_compared(report)}"
             line += f"{_count_untested(report)}{limits}"
+        case "reference" if report.variation is not None and report.variation.verdict == "varies":
+            line = f"the reference differs from itself: {variation_text(report.variation)}"
         case "reference":
             line = f"the reference differs from itself: {_differing(report)}{calls}{_second_opinion(report)}"
             line += _not_compared(report)
@@ -271,6 +274,8 @@ def details(report: ComparisonRecord) -> Iterator[str]:
     """Yield the lines that explain the verdict: faults, steps and ties, layers without a partner, and notes."""
     if report.isolation is not None:
         yield from isolation_lines(report.isolation)
+    if report.variation is not None:
+        yield from variation_lines(report.variation)
     if report.verdict == "equal":
         yield from beyond(report)
     for fault in () if report.verdict == "equal" else report.faults[:_MOST_LISTED]:

@@ -214,6 +214,48 @@ def _optimized_outputs(request: dict[str, Any]) -> dict[str, Any]:
         return {"tensors": values.add_all(zip(names, results, strict=True))}
 
 
+def _repeat(request: dict[str, Any]) -> dict[str, Any]:
+    """The values of several runs: all of the first run, then those with other bits.
+
+    Without `tensors`, these are the outputs of the file with the default optimizations, else the tensors of a run
+    without optimizations.
+    """
+    path, names = request["path"], request["tensors"]
+    model = _load_model(path)
+    is_changed = bool(names) or _has_states(model)
+    names = names or [value.name for value in model.graph.output]
+    if request["tensors"]:
+        model = _with_outputs(model, names)
+    feeds = _feeds(request, model)
+    sessions: dict[int | None, Any] = {}
+    runs: list[dict[str, Any]] = []
+    first: dict[str, Any] = {}
+    for number, run in enumerate(request["runs"]):
+        if run["compile"] or run["threads"] not in sessions:
+            options = _options("ORT_DISABLE_ALL" if request["tensors"] else "ORT_ENABLE_ALL")
+            if run["threads"] is not None:
+                options.intra_op_num_threads = run["threads"]
+            session = _session(model if is_changed else None, path, options, request)
+        else:
+            session = sessions[run["threads"]]
+        if not run["compile"]:
+            # One session at a time, because each holds the weights of the model.
+            sessions = {run["threads"]: session}
+        results = dict(_tensors(zip(names, session.run(names, feeds), strict=True)))
+        changed = {name: array for name, array in results.items() if not number or not _is_same(array, first[name])}
+        first = first or results
+        with _OnnxValues(f"{request['values']}.{number}") as values:
+            runs.append(values.add_all(changed.items()))
+    return {"runs": runs}
+
+
+def _is_same(left: Any, right: Any) -> bool:
+    if not isinstance(left, np.ndarray) or not isinstance(right, np.ndarray):
+        return True
+    is_alike = left.dtype == right.dtype and left.shape == right.shape
+    return is_alike and (np.array_equal(left, right) if left.dtype == object else left.tobytes() == right.tobytes())
+
+
 def _message(error: Exception) -> str:
     return " ".join(str(error).split())[-600:]
 
@@ -298,17 +340,31 @@ def _session(model: onnx.ModelProto | None, path: str, options: Any, request: di
     providers = request.get("providers", ["CPUExecutionProvider"])
     if model is None:
         disabled = request.get("disabled", [])
-        return onnxruntime.InferenceSession(path, options, providers=providers, disabled_optimizers=disabled)
+        session = onnxruntime.InferenceSession(path, options, providers=providers, disabled_optimizers=disabled)
+        return _with_provider(session, providers)
     content = model.SerializeToString()
     # Next to the file, because external data have relative paths; deleted before other operations can fail.
     probed = Path(path).with_name(f".{Path(path).name}.{os.getpid()}.tmp")
     try:
         probed.write_bytes(content)
-        return onnxruntime.InferenceSession(str(probed), options, providers=providers)
+        session = onnxruntime.InferenceSession(str(probed), options, providers=providers)
     except OSError:
-        return onnxruntime.InferenceSession(content, options, providers=providers)
+        session = onnxruntime.InferenceSession(content, options, providers=providers)
     finally:
         probed.unlink(missing_ok=True)
+    return _with_provider(session, providers)
+
+
+def _with_provider(session: Any, providers: list[str]) -> Any:
+    """Return a session; onnxruntime falls back to the CPU without an error if the libraries of a provider are missing.
+
+    Raises:
+        RuntimeError: If the session does not have the first provider.
+    """
+    actual = session.get_providers()
+    if providers[0] not in actual:
+        raise RuntimeError(f"onnxruntime cannot load {providers[0]}, and has {', '.join(actual)} only")
+    return session
 
 
 def _feeds(request: dict[str, Any], model: onnx.ModelProto) -> dict[str, Any]:
@@ -451,6 +507,7 @@ _ANSWERS = {
     "run": _run,
     "outputs": outputs_as_is,
     "optimized": _optimized_outputs,
+    "repeat": _repeat,
     "opinion": _opinion,
 }
 
