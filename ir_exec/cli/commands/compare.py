@@ -48,7 +48,7 @@ from ir_exec.debug import Comparison, compare
 from ir_exec.debug.comparison.by_module import add_source_modules
 from ir_exec.debug.comparison.items_report import ComparedItem, Comparisons, junit
 from ir_exec.debug.comparison.metrics import COLUMNS, Difference
-from ir_exec.debug.comparison.records import ComparedModule
+from ir_exec.debug.comparison.records import ComparedLayer, ComparedModule
 from ir_exec.debug.comparison.references.repeating import VARIED, Vary
 from ir_exec.debug.comparison.report_text import beyond, counts, details, headline, shown_layers
 from ir_exec.debug.comparison.variation import variation_lines
@@ -436,10 +436,15 @@ def command(
         )
     if by == "module":
         report = add_source_modules(report)
+    if is_onnx_file(model):
+        from ir_exec.cli.output.onnx_ends import operators_of  # imported for ONNX files only
+        from ir_exec.debug.comparison.by_node import add_nodes
+
+        report = add_nodes(report, operators_of(model))
     if checkpoint is not None:
         report = _add_weights(report, network, checkpoint)
     if output_format == "text" and output is None:
-        _show(report, metrics, every, model, by_module=by == "module")
+        _show(report, metrics, every, by_module=by == "module")
     else:
         write_text(_render(report, output_format, model, weights), output)
         if output is not None:
@@ -479,7 +484,7 @@ def _show_headline(report: Comparison) -> None:
     show_verdict(headline(report), is_good=not is_bad)
 
 
-def _show(report: Comparison, metrics: tuple[str, ...], every: bool, model: str, *, by_module: bool = False) -> None:
+def _show(report: Comparison, metrics: tuple[str, ...], every: bool, *, by_module: bool = False) -> None:
     if report.drawn is not None:
         tell_drawn(report.drawn)
     _show_headline(report)
@@ -498,12 +503,6 @@ def _show(report: Comparison, metrics: tuple[str, ...], every: bool, model: str,
     if lines:
         shown.append("\n".join(map(printable, lines)))
     layers = shown_layers(report, every)
-    if is_onnx_file(model):
-        from ir_exec.cli.output.onnx_ends import operators_of, type_of_node  # imported for ONNX files only
-
-        operators = operators_of(model)
-        types = [type_of_node(layer.path, layer.type, operators) for layer in layers]
-        layers = [layer.model_copy(update={"type": type}) for layer, type in zip(layers, types, strict=True)]
     is_wide = (terminal_width() or _WIDE) >= _WIDE
     columns = [name.rpartition(":")[2] for name in metrics] or list(_SHOWN if is_wide else _SHOWN[:1])
     if by_module:
@@ -555,8 +554,15 @@ def _table(report: Comparison, layers: list[Any], columns: list[str]) -> Table:
         cells = [str(layer.call)] if report.calls > 1 else []
         cells += [layer.alone or "-"] if report.isolation is not None else []
         cells += [_cell(difference, name) for difference in (layer.own, layer.carried) for name in columns]
-        shown.add_row(layer.layer_id, layer.path, layer.type, value_type, layer.status, *cells)
+        shown.add_row(layer.layer_id, layer.path, _type_text(layer), value_type, layer.status, *cells)
     return shown
+
+
+def _type_text(layer: ComparedLayer) -> str:
+    """Return the type of a layer, or the operator of its ONNX node: `Gemm`, `MatMul of Gemm` for a further layer."""
+    if layer.operator is None:
+        return layer.type
+    return layer.operator if layer.path == layer.node else f"{layer.type} of {layer.operator}"
 
 
 def _module_table(modules: Sequence[ComparedModule]) -> Table:

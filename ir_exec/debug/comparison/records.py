@@ -129,6 +129,8 @@ class ComparedLayer(Record):
         alone_error: The result of the layer alone on the device, if the comparison isolates layers.
         note: Further remarks.
         source: The line of Python that it was exported from.
+        node: The node of the ONNX file that it was made from.
+        operator: The operator of this node.
     """
 
     layer_id: str
@@ -152,6 +154,8 @@ class ComparedLayer(Record):
     alone_error: Difference | None = None
     note: str | None = None
     source: SourceLine | None = None
+    node: str | None = None
+    operator: str | None = None
 
     @property
     def is_within(self) -> bool:
@@ -181,6 +185,8 @@ class LayerFault(Record):
         is_certain: True if the layer itself is wrong; False if the fault may be in a layer before it.
         unseen: The number of layers before it that have no value in the reference, if the fault may be in one of them.
         source: The line of Python that it was exported from.
+        node: The node of the ONNX file that it was made from.
+        operator: The operator of this node.
     """
 
     layer_id: str
@@ -197,6 +203,8 @@ class LayerFault(Record):
     unseen: int = 0
     note: str | None = None
     source: SourceLine | None = None
+    node: str | None = None
+    operator: str | None = None
 
 
 class ComparedOutput(Record):
