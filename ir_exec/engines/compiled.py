@@ -8,8 +8,9 @@ from functools import cached_property, partial
 from typing import Any, Self
 
 from ir_exec.build.cutting import Cut, below, cut, is_counted, region_at, source
+from ir_exec.engines.direct import DirectCall, make_direct_call
 from ir_exec.engines.faster import FasterExecutor
-from ir_exec.engines.interface import Engine, EngineSetting, LayerTime, PartRefused
+from ir_exec.engines.interface import Engine, EngineSetting, LayerTime, PartForm, PartRefused, original_of
 from ir_exec.engines.partition import GraphPart, Partition, divide
 from ir_exec.engines.parts import EnginePart, Interpreter, PartStep, cut_part
 from ir_exec.engines.registry import AUTO, make_engine
@@ -91,7 +92,7 @@ class EngineModel(CompiledModel):
         self._engine = self._make_engine(network.threads, is_wide=network.is_wide)
         split = SplitGraph(network.model, self._engine, network.executor, network.budget, self._options)
         if self._engine_options["engine"] != AUTO:
-            return replace(network, executor=split)
+            return replace(network, executor=split, direct=split.direct_call(network))
         is_useful = any(part.on_engine for part in split.partition.parts)
         return replace(network, executor=FasterExecutor(network.executor, split, is_useful=is_useful))
 
@@ -119,7 +120,7 @@ class EngineModel(CompiledModel):
         executor = executors[-1]
         choices = executor.choices if isinstance(executor, FasterExecutor) else ()
         split = split_graph_of(executor)
-        return make_report(split.graph, self._engine.title, split.partition, split.failures, choices)
+        return make_report(split.graph, self._engine.title, split.partition, split.failures, split.forms, choices)
 
     def explain(self, shapes: ShapesByPort | None = None) -> PlanReport:
         """Return the plan of the interpreter and the partition.
@@ -182,6 +183,7 @@ class SplitGraph(Executor):
         # Plans and folded constants of the whole graph belong to its executor.
         self._whole = interpreter
         self._region = region_at(model)
+        self._original = original_of(model)
         self._graph = model.graph
         self._engine = engine
         ops = run_as_f32(model).ops if options["precision"] == "f32" else AS_IN_FILE.ops
@@ -208,6 +210,11 @@ class SplitGraph(Executor):
     def failures(self) -> list[str]:
         """Messages of runs that failed on the engine and succeeded in the interpreter."""
         return [failure for step in self.steps if isinstance(step, EnginePart) for failure in step.failures]
+
+    @property
+    def forms(self) -> list[PartForm | None]:
+        """The form in which the engine got each part of an ONNX file; None for others, and for interpreted parts."""
+        return [getattr(step.compiled, "form", None) if isinstance(step, EnginePart) else None for step in self.steps]
 
     @property
     def constant_bytes(self) -> int:
@@ -248,6 +255,14 @@ class SplitGraph(Executor):
         outputs = tuple([source(node.values_in[0]) for node in self._graph.results])
         step = self.steps[0]
         return step if (step.inputs, step.outputs) == (inputs, outputs) else None
+
+    def direct_call(self, network: RunnableNetwork) -> DirectCall | None:
+        """Return the calls without preparations, for a model that the engine runs as it is; else None."""
+        step = self._only
+        is_plain = not (network.is_stateful or network.is_wide or network.max_seconds is not None)
+        if not is_plain or not isinstance(step, EnginePart):
+            return None
+        return make_direct_call(step, network.inputs, network.model.weights)
 
     def close(self) -> None:
         """Release the resources of the engine."""
@@ -322,6 +337,7 @@ class SplitGraph(Executor):
             region_cut = self._whole_graph(part) or cut_part(
                 self._region, part, self._rejected_constants(part, refused), refused
             )
+            region_cut = replace(region_cut, original=self._original)
             try:
                 compiled = self._engine.compile(region_cut)
             except PartRefused as error:
@@ -339,7 +355,8 @@ class SplitGraph(Executor):
             return None
         if len(values) != len(part.outputs):
             return None
-        return Cut(self._region.model, tuple([node.outputs[0] for node in self._graph.parameters]), tuple(values))
+        inputs = tuple([node.outputs[0] for node in self._graph.parameters])
+        return Cut(self._region.model, inputs, tuple(values))
 
     def _blamed_layers(self, error: PartRefused) -> dict[Node, str]:
         return {node: error.layers[node.id] for node in self._graph.nodes if node.id in error.layers}

@@ -4,15 +4,37 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
+from ir_exec.engines.interface import PartForm
 from ir_exec.engines.partition import Partition
 from ir_exec.graph import Graph
 from ir_exec.plan.explain import PlanReport
 from ir_exec.report.numbers import format_count, format_seconds
 from ir_exec.report.records import Record
+from ir_exec.report.text import format_remainder
 
-__all__ = ["EngineChoice", "EnginePlan", "InterpretedLayer", "PartReport", "PartitionReport", "make_report"]
+__all__ = [
+    "EngineChoice",
+    "EnginePlan",
+    "InterpretedLayer",
+    "LayerReason",
+    "PartReport",
+    "PartitionReport",
+    "make_report",
+]
+
+
+_MOST_SHOWN = 5
+"""Maximum lowered nodes of a part that the text names."""
+
+
+class LayerReason(Record):
+    """A layer, and the reason for what happens to it."""
+
+    name: str
+    type: str
+    reason: str
 
 
 class PartReport(Record):
@@ -21,20 +43,31 @@ class PartReport(Record):
     Attributes:
         inputs: The names of the values that enter.
         outputs: The names of the values that leave.
+        original_nodes: The number of nodes of an ONNX file that the engine runs as they are; None for other models.
+        lowered: Layers of other nodes of the file, one for each node, and the reasons why these were lowered.
+        reason: The reason why all nodes of the file were lowered.
     """
 
     engine: bool
     layers: tuple[str, ...]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+    original_nodes: int | None = None
+    lowered: tuple[LayerReason, ...] = ()
+    reason: str = ""
+
+    @property
+    def form(self) -> str:
+        """The form in one phrase; empty for a model that was not read from an ONNX file."""
+        if self.original_nodes is None:
+            return ""
+        if not self.lowered and not self.reason:
+            return " (original nodes)"
+        return f" ({self.original_nodes} original nodes)"
 
 
-class InterpretedLayer(Record):
+class InterpretedLayer(LayerReason):
     """A layer that the engine does not run, and the reason."""
-
-    name: str
-    type: str
-    reason: str
 
 
 class EngineChoice(Record):
@@ -92,7 +125,10 @@ class PartitionReport(Record):
         for number, part in enumerate(self.parts):
             who = "engine" if part.engine else "interpreter"
             count = len(part.layers)
-            lines.append(f"  part {number}  {who:11}  {format_count(count, 'layer')}: {_ends(part.layers)}")
+            lines.append(f"  part {number}  {who:11}  {format_count(count, 'layer')}: {_ends(part.layers)}{part.form}")
+            lines += [f"    lowered: {part.reason}"] if part.reason else []
+            lines += [f"    lowered: {layer.name}: {layer.reason}" for layer in part.lowered[:_MOST_SHOWN]]
+            lines += [f"    {line}" for line in format_remainder(len(part.lowered), _MOST_SHOWN)]
         reasons = Counter((layer.type, layer.reason) for layer in self.interpreted)
         lines += [
             f"  interpreted: {count} x {operator_type}: {reason}"
@@ -113,17 +149,28 @@ class EnginePlan(PlanReport):
 
 
 def make_report(
-    graph: Graph, engine: str, partition: Partition, failures: Sequence[str], choices: Sequence[EngineChoice] = ()
+    graph: Graph,
+    engine: str,
+    partition: Partition,
+    failures: Sequence[str],
+    forms: Sequence[PartForm | None],
+    choices: Sequence[EngineChoice] = (),
 ) -> PartitionReport:
-    """Return the report of a partition."""
+    """Return the report of a partition.
+
+    Args:
+        forms: The form of each part that was read from an ONNX file.
+        choices: The times of the interpreter and the engine, with `engine="auto"`.
+    """
     parts = [
         PartReport(
             engine=part.on_engine,
             layers=tuple([node.name for node in part.nodes]),
             inputs=tuple([value.name for value in part.inputs]),
             outputs=tuple([value.name for value in part.outputs]),
+            **({} if form is None else _form_fields(form)),
         )
-        for part in partition.parts
+        for part, form in zip(partition.parts, forms, strict=True)
     ]
     reasons = partition.reasons
     return PartitionReport(
@@ -142,6 +189,11 @@ def make_report(
         failures=tuple(failures),
         choices=tuple(choices),
     )
+
+
+def _form_fields(form: PartForm) -> dict[str, Any]:
+    lowered = [LayerReason(name=node.name, type=node.type, reason=reason) for node, reason in form.lowered]
+    return {"original_nodes": form.original_nodes, "lowered": tuple(lowered), "reason": form.reason}
 
 
 def _ends(names: Sequence[str]) -> str:
