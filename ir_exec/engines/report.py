@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from ir_exec.engines.interface import PartForm
 from ir_exec.engines.partition import Partition
 from ir_exec.graph import Graph
-from ir_exec.report.numbers import format_count
+from ir_exec.plan.explain import PlanReport
+from ir_exec.report.numbers import format_count, format_seconds
 from ir_exec.report.records import Record
 from ir_exec.report.text import format_remainder
 
-__all__ = ["InterpretedLayer", "LayerReason", "PartReport", "PartitionReport", "make_report"]
+__all__ = [
+    "EngineChoice",
+    "EnginePlan",
+    "InterpretedLayer",
+    "LayerReason",
+    "PartReport",
+    "PartitionReport",
+    "make_report",
+]
 
 
 _MOST_SHOWN = 5
@@ -61,6 +70,34 @@ class InterpretedLayer(LayerReason):
     """A layer that the engine does not run, and the reason."""
 
 
+class EngineChoice(Record):
+    """The faster of the interpreter and the engine for a set of input shapes, with `engine="auto"`.
+
+    Attributes:
+        shapes: The input shapes of the first call.
+        interpreter_seconds: The least time of the interpreter's calls that count, None before the first one.
+        engine_seconds: The least time of the engine's calls that count, None before the first one.
+        interpreter_calls: The number of measured calls; the first one does not count.
+        engine_calls: The number of measured calls; the first one does not count.
+        runs_on: None until both are measured.
+    """
+
+    shapes: tuple[tuple[int, ...], ...]
+    interpreter_seconds: float | None
+    engine_seconds: float | None
+    interpreter_calls: int
+    engine_calls: int
+    runs_on: Literal["interpreter", "engine"] | None
+
+    def __str__(self) -> str:
+        shapes = " ".join(f"[{','.join(map(str, shape))}]" for shape in self.shapes)
+        if self.runs_on is None or self.interpreter_seconds is None or self.engine_seconds is None:
+            calls = f"{self.interpreter_calls} by the interpreter, {self.engine_calls} by the engine"
+            return f"{shapes}: not chosen yet, after {calls}"
+        times = f"interpreter {format_seconds(self.interpreter_seconds)}, engine {format_seconds(self.engine_seconds)}"
+        return f"{shapes}: runs on the {self.runs_on}; least time: {times}"
+
+
 class PartitionReport(Record):
     """The layers that an engine runs.
 
@@ -69,6 +106,7 @@ class PartitionReport(Record):
         on_engine: The number of layers on the engine.
         crossings: The number of values passed between parts in a run.
         failures: Messages of runs that failed on the engine and were then interpreted.
+        choices: With `engine="auto"`, what runs inputs of the shapes of the calls so far, and the times that decided.
     """
 
     engine: str
@@ -78,6 +116,7 @@ class PartitionReport(Record):
     parts: tuple[PartReport, ...]
     interpreted: tuple[InterpretedLayer, ...]
     failures: tuple[str, ...] = ()
+    choices: tuple[EngineChoice, ...] = ()
 
     def __str__(self) -> str:
         parts = len(self.parts)
@@ -96,16 +135,32 @@ class PartitionReport(Record):
             for (operator_type, reason), count in reasons.most_common()
         ]
         lines += [f"  failed on the engine and was interpreted: {failure}" for failure in self.failures]
+        lines += [f"  inputs {choice}" for choice in self.choices]
         return "\n".join(lines)
 
 
+class EnginePlan(PlanReport):
+    """The plan of the interpreter, and the partition of the model with an engine."""
+
+    partition: PartitionReport
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}\n{self.partition}"
+
+
 def make_report(
-    graph: Graph, engine: str, partition: Partition, failures: Sequence[str], forms: Sequence[PartForm | None]
+    graph: Graph,
+    engine: str,
+    partition: Partition,
+    failures: Sequence[str],
+    forms: Sequence[PartForm | None],
+    choices: Sequence[EngineChoice] = (),
 ) -> PartitionReport:
     """Return the report of a partition.
 
     Args:
         forms: The form of each part that was read from an ONNX file.
+        choices: The times of the interpreter and the engine, with `engine="auto"`.
     """
     parts = [
         PartReport(
@@ -132,6 +187,7 @@ def make_report(
             ]
         ),
         failures=tuple(failures),
+        choices=tuple(choices),
     )
 
 

@@ -8,12 +8,15 @@ from math import inf
 
 from ir_exec.debug.comparison.metrics import Difference, difference_text
 from ir_exec.debug.comparison.records import CONTRADICTION, ComparedLayer, ComparisonRecord, LayerFault
+from ir_exec.debug.comparison.report_html import comparison_html
+from ir_exec.debug.comparison.variation import variation_lines, variation_text
 from ir_exec.debug.device.records import isolation_lines
 from ir_exec.debug.precision.activations import range_line
 from ir_exec.debug.precision.weights import summary_of, weight_line
 from ir_exec.debug.values.entries import class_of_type
 from ir_exec.ir.sources import module_order
 from ir_exec.ops.infrastructure.values import Const
+from ir_exec.printable import printable_lines
 from ir_exec.report.numbers import format_count, format_number, pluralize
 from ir_exec.report.text import format_remainder, join_counts, list_names
 
@@ -74,6 +77,8 @@ def first_line(report: ComparisonRecord) -> str:
             limits = "".join(f"; {limit}" for limit in _limits(report))
             line = f"equal: {_agreement(report)}{calls}{paired}{weights}{_not_compared(report)}"
             line += f"{_count_untested(report)}{limits}"
+        case "reference" if report.variation is not None and report.variation.verdict == "varies":
+            line = f"the reference differs from itself: {variation_text(report.variation)}"
         case "reference":
             line = f"the reference differs from itself: {_differing(report)}{calls}{_second_opinion(report)}"
             line += _not_compared(report)
@@ -295,6 +300,8 @@ def details(report: ComparisonRecord) -> Iterator[str]:
     """Yield the lines that explain the verdict: faults, steps and ties, layers without a partner, and notes."""
     if report.isolation is not None:
         yield from isolation_lines(report.isolation)
+    if report.variation is not None:
+        yield from variation_lines(report.variation)
     if report.verdict == "equal":
         yield from beyond(report)
     for fault in () if report.verdict == "equal" else report.faults[:_MOST_LISTED]:
@@ -315,18 +322,20 @@ def details(report: ComparisonRecord) -> Iterator[str]:
         yield from format_remainder(len(report.faults), _MOST_LISTED, indent="  ")
     yield from _modules(report)
     for layer in [layer for layer in report.layers if layer.status == "reference"][:_MOST_LISTED]:
-        yield f"  the reference differs from itself: {layer.path} ({layer.type}): {layer.note}"
+        yield f"  the reference differs from itself: {_short_title(layer)}: {layer.note}"
     yield from _quantized_lines(report)
     steps = [layer for layer in report.layers if layer.status == "step"]
     for layer in steps[:_MOST_LISTED]:
-        yield f"  no fault: {layer.path} ({layer.type}): {layer.note}"
+        yield f"  no fault: {_short_title(layer)}: {layer.note}"
     failed = [layer for layer in report.layers if layer.status == "failed"]
     for layer in failed[:_MOST_LISTED]:
-        yield f"  not judged: {layer.path} ({layer.type}): {layer.note}"
+        yield f"  not judged: {_short_title(layer)}: {layer.note}"
     for pairing in report.pairings:
         yield f"  paired: {pairing.end} {pairing.model} with {pairing.reference}: {_HOW[pairing.how]}"
+    # Further layers of an ONNX node are no values of the file.
+    inner = {layer.path for layer in report.layers if layer.node not in (None, layer.path)}
     for side, title in (("model", "without a partner"), ("reference", "only in the reference")):
-        listed = [pairing for pairing in report.unmatched if pairing.side == side]
+        listed = [pairing for pairing in report.unmatched if pairing.side == side and pairing.path not in inner]
         if listed:
             names = [f"{pairing.path} ({pairing.type})" if pairing.type else pairing.path for pairing in listed]
             yield f"  {title}: {len(listed)}: {list_names(names, _FEW)}"
@@ -403,7 +412,15 @@ def shown_layers(report: ComparisonRecord, every: bool = False) -> list[Compared
 
 def _layer_title(layer: ComparedLayer | LayerFault) -> str:
     source = "" if layer.source is None else layer.source.describe(layer.path)
-    return ", ".join(filter(None, (f'layer {layer.layer_id} "{layer.path}" ({layer.type})', source)))
+    title = f'layer {layer.layer_id} "{layer.path}" ({layer.type})'
+    if layer.node is not None:
+        inner = "" if layer.path == layer.node else f' in its layer "{layer.path}" ({layer.type})'
+        title = f'node "{layer.node}" ({layer.operator}){inner}'
+    return ", ".join(filter(None, (title, source)))
+
+
+def _short_title(layer: ComparedLayer) -> str:
+    return f"{layer.path} ({layer.operator if layer.path == layer.node else layer.type})"
 
 
 class Comparison(ComparisonRecord):
@@ -412,3 +429,11 @@ class Comparison(ComparisonRecord):
     def __str__(self) -> str:
         """Return the report as text, as printed by the command line."""
         return "\n".join(_render(self))
+
+    def __repr__(self) -> str:
+        """Return the report as text, which Python shows at its prompt."""
+        return printable_lines(str(self))
+
+    def _repr_html_(self) -> str:
+        """Return the report for notebooks: the verdict, the outputs, the explanation and the layers that differ."""
+        return comparison_html(self, headline(self), details(self), shown_layers(self), counts(self))
