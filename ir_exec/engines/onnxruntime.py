@@ -214,6 +214,7 @@ class OnnxRuntime:
                 finite=True,
                 sources=False,
                 originals=originals,
+                fuses=self._setting.optimize,
             )
         except IRError as error:
             layer = error.location.layer_id

@@ -31,12 +31,14 @@ from ir_exec.onnx.export.fusible import merge_scales, prune_nodes, readers_of, v
 from ir_exec.onnx.export.graph_lowerer import GraphLowerer
 from ir_exec.onnx.export.levels import emit_levels
 from ir_exec.onnx.export.node import ExportNode
+from ir_exec.onnx.export.normalizations import emit_normalization, find_normalizations
 from ir_exec.onnx.export.originals import NodeReplacement, OriginalNodes
 from ir_exec.onnx.export.registry import OLDEST_OPSET, find_lowering, reason_not_representable
 from ir_exec.onnx.export.writer import StoredTensor, Writer, WriterScope, free_names, rename
 from ir_exec.onnx.lowering.registry import NEWEST
 from ir_exec.onnx.lowering.states import NOTE
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const, ReadsVariable
+from ir_exec.plan.graph import FusedNode
 from ir_exec.report.numbers import format_count
 from ir_exec.runtime.precision import file_types
 from ir_exec.types import Array, ElementType, Shape, TensorType
@@ -91,11 +93,13 @@ class Lowerer(GraphLowerer):
         compressed: The compressed weights by value.
         has_sources: Nodes carry the line of Python of their layers in their metadata.
         originals: Nodes of an ONNX file that replace layers.
+        fuses: Normalizations of several layers become operators that only onnxruntime has.
     """
 
     functions: bool = True
     has_sources: bool = True
     originals: OriginalNodes | None = None
+    fuses: bool = False
     not_representable: list[tuple[Node, str]] = field(default_factory=list)
     compressed: dict[Value, Compressed] = field(default_factory=dict)
 
@@ -118,6 +122,11 @@ class Lowerer(GraphLowerer):
                 if node not in replaced_layers and replaced_layers.isdisjoint(compressed.weight.line)
             }
         replaced = {node for compressed in compressed_weights.values() for node in compressed.weight.line}
+        normalizations: dict[Node, FusedNode] = {}
+        if self.fuses:
+            lowered_otherwise = {*replaced_layers, *replaced, *compressed_weights}
+            normalizations = find_normalizations(graph, self.types, lowered_otherwise)
+        fused_layers = {member for fused in normalizations.values() for member in fused.members}
         readers = readers_of(graph)
         for node in graph.nodes:
             op = node.op
@@ -145,10 +154,24 @@ class Lowerer(GraphLowerer):
                 fused = vector_shape(node, op, readers, self.types) if is_fused else None
                 self._constant(node, op, fused or op.shape.static)
                 continue
+            if node in fused_layers:
+                if node in normalizations:
+                    self._normalization(normalizations[node])
+                continue
             with self.writer.derived_from(node.layer.source_entries if self.has_sources else {}):
                 outputs = self._outputs(node)
             for value, name in zip(node.outputs, outputs, strict=False):
                 self.names[value] = name
+
+    def _normalization(self, fused: FusedNode) -> None:
+        """Emit one operator for the layers of a normalization."""
+        assert fused.op is not None, "a fused node has an operator"
+        inputs = [self.names[value] for value in fused.values_in]
+        types, out_types = ([self.type_of(value) for value in values] for values in (fused.values_in, fused.outputs))
+        export = ExportNode(self.writer, fused.op, fused.name, inputs, types, out_types, (), self, fused.inputs)
+        with self.writer.inside() as scope:
+            (self.names[fused.outputs[0]],) = self._final_names(fused, scope, [emit_normalization(export)])
+        self.writer.scope.nodes.extend(scope.nodes)
 
     def _original(self, originals: OriginalNodes, replacement: NodeReplacement) -> None:
         """Append a node of the file in place of its layers."""
@@ -323,6 +346,7 @@ def lower_model(
     finite: bool = False,
     sources: bool = True,
     originals: OriginalNodes | None = None,
+    fuses: bool = False,
 ) -> Exported:
     """The ONNX model that computes the same as an IR model.
 
@@ -333,6 +357,7 @@ def lower_model(
         finite: As for a Writer.
         sources: Write the line of Python of each layer into the metadata of its nodes.
         originals: Nodes of an ONNX file that replace layers; they determine the opset.
+        fuses: As for a Lowerer.
 
     Raises:
         UnsupportedError: Names every layer that ONNX cannot express, with the reason.
@@ -346,7 +371,13 @@ def lower_model(
         raise UnsupportedError("the opset is", actual=opset, expected=f"{OLDEST_OPSET} to {NEWEST}")
     writer = Writer(opset, target, finite=finite)
     lowerer = Lowerer(
-        writer, file_types(model), model.weights, functions=functions, has_sources=sources, originals=originals
+        writer,
+        file_types(model),
+        model.weights,
+        functions=functions,
+        has_sources=sources,
+        originals=originals,
+        fuses=fuses,
     )
     graph = model.graph
     if not graph.results and not any(isinstance(node.op, AssignsVariable) for node in graph.nodes):

@@ -1,0 +1,71 @@
+"""Normalizations that are written as several layers, as single operators of onnxruntime.
+
+Its optimizer recognizes fewer forms than exporters write: none with a quotient by the root, or with a power of -0.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+import numpy as np
+
+from ir_exec.graph import Graph, Node, Value
+from ir_exec.onnx.export.node import ExportNode
+from ir_exec.ops import Op
+from ir_exec.ops.reduction import ReduceMean
+from ir_exec.plan.fusing import fuse
+from ir_exec.plan.graph import FusedNode, PlanGraph
+from ir_exec.plan.passes.fuse_layer_norm import LAYER_NORM, RMS_NORM, LayerNorm, RMSNorm
+from ir_exec.types import ElementType, TensorType
+
+__all__ = ["emit_normalization", "find_normalizations"]
+
+
+def find_normalizations(
+    graph: Graph, types: Mapping[Value, TensorType], excluded: Collection[Node]
+) -> dict[Node, FusedNode]:
+    """Return the normalizations of a graph by the last layer of each.
+
+    Args:
+        types: The types of the values of the graph.
+        excluded: Layers that are not part of any of them.
+    """
+    nodes = [node for node in graph.nodes if node.op is not None and node not in excluded]
+    if not any(isinstance(node.op, ReduceMean) for node in nodes):
+        return {}
+    known = [types[value].value if types[value].element_type.is_known else None for value in graph.values]
+    results = {value.number for value in _read_outside(graph, excluded)}
+    plan = PlanGraph(nodes, [types[value] for value in graph.values], known, sorted(results), _operator_of)
+    for rule in (RMS_NORM, LAYER_NORM):
+        fuse(plan, "", [rule])
+    return {
+        node.members[-1]: node
+        for node in plan.nodes
+        if isinstance(node, FusedNode) and types[node.outputs[0]].element_type is ElementType.f32
+    }
+
+
+def _operator_of(node: Node) -> Op:
+    assert node.op is not None, "nodes without operators are excluded"
+    return node.op
+
+
+def _read_outside(graph: Graph, excluded: Collection[Node]) -> Iterable[Value]:
+    for node in (*graph.results, *(node for node in graph.nodes if node in excluded or node.op is None)):
+        yield from node.values_in
+
+
+def emit_normalization(export: ExportNode) -> str:
+    """Emit the operator of a normalization, and return its output."""
+    normalization = export.op
+    assert isinstance(normalization, RMSNorm | LayerNorm), "the node is a normalization"
+    data, *vectors = export.inputs
+    size = export.dims()[-1].lo
+    if not vectors:
+        vectors = [export.constant(np.ones(size, np.float32))]
+    vectors = [
+        vector if export.rank(position) == 1 else export.reshape(vector, [size])
+        for position, vector in enumerate(vectors, 1)
+    ]
+    operator = "SimplifiedLayerNormalization" if isinstance(normalization, RMSNorm) else "LayerNormalization"
+    return export.emit(operator, data, *vectors, axis=-1, epsilon=normalization.epsilon)
