@@ -27,11 +27,11 @@ from ir_exec.onnx.export.compressed import (
     fits_matmul,
     packed_reader,
 )
+from ir_exec.onnx.export.fused_layers import emit_fused, find_fused_layers
 from ir_exec.onnx.export.fusible import merge_scales, prune_nodes, readers_of, vector_shape
 from ir_exec.onnx.export.graph_lowerer import GraphLowerer
 from ir_exec.onnx.export.levels import emit_levels
 from ir_exec.onnx.export.node import ExportNode
-from ir_exec.onnx.export.normalizations import emit_normalization, find_normalizations
 from ir_exec.onnx.export.originals import NodeReplacement, OriginalNodes
 from ir_exec.onnx.export.registry import OLDEST_OPSET, find_lowering, reason_not_representable
 from ir_exec.onnx.export.writer import StoredTensor, Writer, WriterScope, free_names, rename
@@ -93,7 +93,7 @@ class Lowerer(GraphLowerer):
         compressed: The compressed weights by value.
         has_sources: Nodes carry the line of Python of their layers in their metadata.
         originals: Nodes of an ONNX file that replace layers.
-        fuses: Normalizations of several layers become operators that only onnxruntime has.
+        fuses: Several layers become one operator that only onnxruntime has.
     """
 
     functions: bool = True
@@ -122,11 +122,11 @@ class Lowerer(GraphLowerer):
                 if node not in replaced_layers and replaced_layers.isdisjoint(compressed.weight.line)
             }
         replaced = {node for compressed in compressed_weights.values() for node in compressed.weight.line}
-        normalizations: dict[Node, FusedNode] = {}
+        fused: dict[Node, FusedNode] = {}
         if self.fuses:
             lowered_otherwise = {*replaced_layers, *replaced, *compressed_weights}
-            normalizations = find_normalizations(graph, self.types, lowered_otherwise)
-        fused_layers = {member for fused in normalizations.values() for member in fused.members}
+            fused = find_fused_layers(graph, self.types, lowered_otherwise)
+        fused_layers = {member for node in fused.values() for member in node.members}
         readers = readers_of(graph)
         for node in graph.nodes:
             op = node.op
@@ -151,26 +151,26 @@ class Lowerer(GraphLowerer):
                 is_fused = self.writer.target == "onnxruntime" and replaced_layers.isdisjoint(
                     readers.get(node.outputs[0], ())
                 )
-                fused = vector_shape(node, op, readers, self.types) if is_fused else None
-                self._constant(node, op, fused or op.shape.static)
+                vector = vector_shape(node, op, readers, self.types) if is_fused else None
+                self._constant(node, op, vector or op.shape.static)
                 continue
             if node in fused_layers:
-                if node in normalizations:
-                    self._normalization(normalizations[node])
+                if node in fused:
+                    self._fused(fused[node])
                 continue
             with self.writer.derived_from(node.layer.source_entries if self.has_sources else {}):
                 outputs = self._outputs(node)
             for value, name in zip(node.outputs, outputs, strict=False):
                 self.names[value] = name
 
-    def _normalization(self, fused: FusedNode) -> None:
-        """Emit one operator for the layers of a normalization."""
+    def _fused(self, fused: FusedNode) -> None:
+        """Emit one operator for several layers."""
         assert fused.op is not None, "a fused node has an operator"
         inputs = [self.names[value] for value in fused.values_in]
         types, out_types = ([self.type_of(value) for value in values] for values in (fused.values_in, fused.outputs))
         export = ExportNode(self.writer, fused.op, fused.name, inputs, types, out_types, (), self, fused.inputs)
         with self.writer.inside() as scope:
-            (self.names[fused.outputs[0]],) = self._final_names(fused, scope, [emit_normalization(export)])
+            (self.names[fused.outputs[0]],) = self._final_names(fused, scope, [emit_fused(export)])
         self.writer.scope.nodes.extend(scope.nodes)
 
     def _original(self, originals: OriginalNodes, replacement: NodeReplacement) -> None:

@@ -1,6 +1,6 @@
-"""Normalizations that are written as several layers, as single operators of onnxruntime.
+"""Normalizations and Gelu that are written as several layers, as single operators of onnxruntime.
 
-Its optimizer recognizes fewer forms than exporters write: none with a quotient by the root, or with a power of -0.5.
+Its optimizer recognizes fewer forms than exporters write.
 """
 
 from __future__ import annotations
@@ -11,32 +11,37 @@ import numpy as np
 
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.onnx.export.node import ExportNode
+from ir_exec.onnx.export.registry import find_lowering
 from ir_exec.ops import Op
-from ir_exec.ops.reduction import ReduceMean
 from ir_exec.plan.fusing import fuse
 from ir_exec.plan.graph import FusedNode, PlanGraph
+from ir_exec.plan.passes.fuse_activation import TANH_GELU
 from ir_exec.plan.passes.fuse_layer_norm import LAYER_NORM, RMS_NORM, LayerNorm, RMSNorm
 from ir_exec.types import ElementType, TensorType
 
-__all__ = ["emit_normalization", "find_normalizations"]
+__all__ = ["emit_fused", "find_fused_layers"]
 
 
-def find_normalizations(
+_RULES = (RMS_NORM, LAYER_NORM, TANH_GELU)
+"""The fusions in their order: the second one uses results of the first."""
+
+
+def find_fused_layers(
     graph: Graph, types: Mapping[Value, TensorType], excluded: Collection[Node]
 ) -> dict[Node, FusedNode]:
-    """Return the normalizations of a graph by the last layer of each.
+    """Return the computations of several layers that onnxruntime has operators for, by the last layer of each.
 
     Args:
         types: The types of the values of the graph.
         excluded: Layers that are not part of any of them.
     """
     nodes = [node for node in graph.nodes if node.op is not None and node not in excluded]
-    if not any(isinstance(node.op, ReduceMean) for node in nodes):
+    if all(rule.anchors.isdisjoint([node.type for node in nodes]) for rule in _RULES):
         return {}
     known = [types[value].value if types[value].element_type.is_known else None for value in graph.values]
     results = {value.number for value in _read_outside(graph, excluded)}
     plan = PlanGraph(nodes, [types[value] for value in graph.values], known, sorted(results), _operator_of)
-    for rule in (RMS_NORM, LAYER_NORM):
+    for rule in _RULES:
         fuse(plan, "", [rule])
     return {
         node.members[-1]: node
@@ -55,10 +60,15 @@ def _read_outside(graph: Graph, excluded: Collection[Node]) -> Iterable[Value]:
         yield from node.values_in
 
 
-def emit_normalization(export: ExportNode) -> str:
-    """Emit the operator of a normalization, and return its output."""
+def emit_fused(export: ExportNode) -> str:
+    """Emit the operator for several layers, and return its output."""
     normalization = export.op
-    assert isinstance(normalization, RMSNorm | LayerNorm), "the node is a normalization"
+    if not isinstance(normalization, RMSNorm | LayerNorm):
+        lowering = find_lowering(type(normalization))
+        assert lowering is not None, "a fused operator of IR has a lowering"
+        output = lowering.function(export)
+        assert isinstance(output, str), "it has one output"
+        return output
     data, *vectors = export.inputs
     size = export.dims()[-1].lo
     if not vectors:
