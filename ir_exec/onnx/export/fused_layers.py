@@ -11,18 +11,20 @@ import numpy as np
 
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.onnx.export.node import ExportNode
+from ir_exec.onnx.export.ops.attention import emit_multi_head
 from ir_exec.onnx.export.registry import find_lowering
 from ir_exec.ops import Op
 from ir_exec.plan.fusing import fuse
 from ir_exec.plan.graph import FusedNode, PlanGraph
 from ir_exec.plan.passes.fuse_activation import TANH_GELU
+from ir_exec.plan.passes.fuse_attention import ATTENTION, Attending
 from ir_exec.plan.passes.fuse_layer_norm import LAYER_NORM, RMS_NORM, LayerNorm, RMSNorm
 from ir_exec.types import ElementType, TensorType
 
 __all__ = ["emit_fused", "find_fused_layers"]
 
 
-_RULES = (RMS_NORM, LAYER_NORM, TANH_GELU)
+_RULES = (RMS_NORM, LAYER_NORM, TANH_GELU, ATTENTION)
 """The fusions in their order: the second one uses results of the first."""
 
 
@@ -46,8 +48,20 @@ def find_fused_layers(
     return {
         node.members[-1]: node
         for node in plan.nodes
-        if isinstance(node, FusedNode) and types[node.outputs[0]].element_type is ElementType.f32
+        if isinstance(node, FusedNode) and types[node.outputs[0]].element_type is ElementType.f32 and _fits(node, types)
     }
+
+
+def _fits(node: FusedNode, types: Mapping[Value, TensorType]) -> bool:
+    """Return True except for an attention with a mask, with broadcast heads, or of another rank than 4."""
+    if not isinstance(node.op, Attending):
+        return True
+    shapes = [types[value].shape.static for value in node.values_in]
+    if [len(shape) for shape in shapes] != [4, 4, 4]:
+        return False
+    (query, key, value), (is_key_by_columns, is_value_by_columns) = shapes, node.op.by_columns
+    sizes = {query[3], key[2 if is_key_by_columns else 3], value[2 if is_value_by_columns else 3]}
+    return len({shape[:2] for shape in shapes}) == len(sizes) == 1
 
 
 def _operator_of(node: Node) -> Op:
@@ -63,6 +77,12 @@ def _read_outside(graph: Graph, excluded: Collection[Node]) -> Iterable[Value]:
 def emit_fused(export: ExportNode) -> str:
     """Emit the operator for several layers, and return its output."""
     normalization = export.op
+    if isinstance(normalization, Attending):
+        key, value = (
+            export.emit("Transpose", name, perm=[0, 1, 3, 2]) if is_by_columns else name
+            for name, is_by_columns in zip(export.inputs[1:], normalization.by_columns, strict=True)
+        )
+        return emit_multi_head(export, normalization.scale, key=key, value=value)
     if not isinstance(normalization, RMSNorm | LayerNorm):
         lowering = find_lowering(type(normalization))
         assert lowering is not None, "a fused operator of IR has a lowering"
