@@ -62,7 +62,7 @@ _MAPPED_FROM = 2**20
 _LARGEST = 2**31 - 2**16
 """Maximum bytes of a message."""
 
-_OPTIONS = ("profile", "prepack", "spinning")
+_OPTIONS = ("int8", "profile", "prepack", "spinning")
 """The options that are not options of sessions."""
 
 
@@ -141,13 +141,20 @@ class OnnxRuntime:
 
     def compile(self, part: Cut) -> OnnxRuntimePart:
         from ir_exec.engines.in_place import count_copied_bytes, read_in_place
+        from ir_exec.engines.int8 import convert_layers
         from ir_exec.engines.widening import widen_model
         from ir_exec.onnx.export.lower import lower_model
 
         holders = dict(_holders(part.model.graph))
         try:
             exported = lower_model(
-                part.model, target="onnxruntime", partial=True, functions=False, finite=True, sources=False
+                part.model,
+                target="onnxruntime",
+                partial=True,
+                functions=False,
+                finite=True,
+                int8=self._has_int8,
+                sources=False,
             )
         except IRError as error:
             layer = error.location.layer_id
@@ -157,6 +164,8 @@ class OnnxRuntime:
             raise PartRefused("lowering", {holders[node].id: reason for node, reason in exported.not_representable})
         if self._setting.is_wide:
             exported = widen_model(exported)
+        if self._has_int8:
+            exported, count = convert_layers(exported)
         if self.is_cpu:
             exported = read_in_place(exported)
         require_memory(count_copied_bytes(exported, packs=self._packs))
@@ -217,6 +226,11 @@ class OnnxRuntime:
         return OnnxRuntimePart(self._module, session, exported.inputs, exported.outputs, layers, values, folder)
 
     @property
+    def _has_int8(self) -> bool:
+        """True if layers between FakeQuantize are computed with integers; other providers fuse other patterns."""
+        return self.is_cpu and bool(self._setting.options.get("int8", True))
+
+    @property
     def _packs(self) -> bool:
         """True if kernels pack the constants that they read."""
         return bool(self._setting.options.get("prepack", not self._setting.keeps_weights))
@@ -245,8 +259,11 @@ class OnnxRuntime:
         options.graph_optimization_level = levels.ORT_ENABLE_ALL if setting.optimize else levels.ORT_DISABLE_ALL
         # Products with compressed weights: 1 adds in f32, the default may round the other factor to 8 bits.
         options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "1")
+        # Without VNNI, sums of products of u8 and i8 saturate at 16 bits: onnxruntime then makes i8 weights u8.
+        options.add_session_config_entry("session.x64quantprecision", "1")
         entries = dict(setting.options)
         entries.pop("prepack", None)
+        entries.pop("int8", None)
         if not self._packs:
             options.add_session_config_entry("session.disable_prepacking", "1")
         if not entries.pop("spinning", True):

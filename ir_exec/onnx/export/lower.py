@@ -294,6 +294,7 @@ def lower_model(
     partial: bool = False,
     functions: bool = True,
     finite: bool = False,
+    int8: bool = False,
     sources: bool = True,
 ) -> Exported:
     """The ONNX model that computes the same as an IR model.
@@ -303,6 +304,7 @@ def lower_model(
         partial: Layers that ONNX cannot express become nodes of a custom domain.
         functions: Compositions of many nodes become model-local functions, for the target onnxruntime.
         finite: As for a Writer.
+        int8: As for a Writer.
         sources: Write the line of Python of each layer into the metadata of its nodes.
 
     Raises:
@@ -313,7 +315,7 @@ def lower_model(
 
     if not OLDEST_OPSET <= opset <= NEWEST:
         raise UnsupportedError("the opset is", actual=opset, expected=f"{OLDEST_OPSET} to {NEWEST}")
-    writer = Writer(opset, target, finite=finite)
+    writer = Writer(opset, target, finite=finite, int8=int8)
     lowerer = Lowerer(writer, file_types(model), model.weights, functions=functions, has_sources=sources)
     graph = model.graph
     if not graph.results and not any(isinstance(node.op, AssignsVariable) for node in graph.nodes):

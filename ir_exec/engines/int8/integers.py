@@ -1,0 +1,244 @@
+"""Tensors of integers of 8 bits in a graph: (integers - zero) * scale, for values and constants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from onnx import NodeProto, TensorProto
+
+from ir_exec.engines.int8.graph import Constant, EditedGraph, get_attribute
+from ir_exec.types import Array
+
+__all__ = ["Grid", "IntegerConstant", "channel_axis", "grid_of", "match_constant"]
+
+_BYTES = frozenset({TensorProto.UINT8, TensorProto.INT8})
+_SHORT_FLOATS = frozenset({TensorProto.FLOAT16, TensorProto.BFLOAT16})
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The numbers that integers of 8 bits represent.
+
+    Attributes:
+        scale: A scalar, or the scale of each channel.
+        zero: As `scale`, in the type of the integers.
+        axis: The axis of the channels; None for scalars.
+    """
+
+    scale: Array
+    zero: Array
+    axis: int | None = None
+
+    @property
+    def limits(self) -> tuple[int, int]:
+        info = np.iinfo(self.zero.dtype)
+        return int(info.min), int(info.max)
+
+    def round(self, number: float) -> Array:
+        """The integers that represent a number in each channel."""
+        low, high = self.limits
+        with np.errstate(over="ignore", invalid="ignore"):
+            steps = np.rint(np.float32(number) / self.scale) + self.zero.astype(np.float32)
+        return np.clip(steps, low, high)
+
+    def equals(self, other: Grid) -> bool:
+        return (
+            self.axis == other.axis
+            and self.zero.dtype == other.zero.dtype
+            and np.array_equal(self.scale, other.scale)
+            and np.array_equal(self.zero, other.zero)
+        )
+
+
+def grid_of(graph: EditedGraph, node: NodeProto) -> Grid | None:
+    """The grid of a QuantizeLinear or DequantizeLinear of constant scales and zero points; None for other nodes."""
+    if len(node.input) < 3 or get_attribute(node, "block_size", 0):
+        return None
+    scale, zero = graph.numbers(node.input[1]), graph.constant(node.input[2])
+    if scale is None or zero is None or zero.code not in _BYTES or scale.shape != zero.shape:
+        return None
+    if scale.size == 1:
+        return Grid(scale.reshape(()), zero.read().reshape(()))
+    return Grid(scale, zero.read(), channel_axis(node))
+
+
+def channel_axis(node: NodeProto) -> int:
+    return int(get_attribute(node, "axis", 1))
+
+
+@dataclass(frozen=True)
+class IntegerConstant:
+    """A constant (integers - zero) * scale.
+
+    Attributes:
+        integers: Of 8 bits.
+        scale: Broadcasts to the integers, of their rank.
+        zero: As `scale`, as numbers.
+    """
+
+    integers: Constant
+    scale: Array
+    zero: Array
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.integers.shape
+
+    def reshaped(self, shape: tuple[int, ...]) -> IntegerConstant | None:
+        """The constant in another shape of equal elements; None if the scales do not broadcast to it.
+
+        Leading axes may be merged, which makes filters of groups filters of one convolution.
+        """
+        if shape == self.shape:
+            return self
+        merged = len(self.shape) - len(shape)
+        if merged < 1 or self.shape[merged + 1 :] != shape[1:]:
+            return None
+        leading = self.shape[: merged + 1]
+        scale, zero = (
+            np.broadcast_to(array, (*leading, *array.shape[merged + 1 :])).reshape(-1, *array.shape[merged + 1 :])
+            for array in (self.scale, self.zero)
+        )
+        return IntegerConstant(self._derived(shape, lambda array: array.reshape(shape)), scale, zero)
+
+    def transposed(self) -> IntegerConstant:
+        """The constant with its last two axes swapped."""
+        shape = (*self.shape[:-2], self.shape[-1], self.shape[-2])
+        integers = self._derived(shape, lambda array: np.ascontiguousarray(array.swapaxes(-1, -2)))
+        return IntegerConstant(integers, self.scale.swapaxes(-1, -2), self.zero.swapaxes(-1, -2))
+
+    def signed(self) -> IntegerConstant:
+        """The constant with signed integers, if it has unsigned ones: both differ by 128."""
+        if self.integers.code == TensorProto.INT8:
+            return self
+        integers = replace(
+            self._derived(self.shape, lambda array: (array ^ np.uint8(128)).view(np.int8)), code=TensorProto.INT8
+        )
+        return IntegerConstant(integers, self.scale, self.zero - 128)
+
+    def along(self, axis: int) -> tuple[Array, Array] | None:
+        """The scale and the zero point of each element of an axis; None if they vary along another one."""
+        size = self.shape[axis]
+        vectors = []
+        for array in (self.scale, self.zero):
+            if array.size != array.shape[axis]:
+                return None
+            vectors.append(np.broadcast_to(array.reshape(-1), (size,)))
+        return vectors[0].astype(np.float32), vectors[1]
+
+    def rescaled(self, factors: Array, axis: int) -> IntegerConstant:
+        """The constant with larger scales along an axis and integers rounded to them.
+
+        Args:
+            factors: The quotient of the new and the old scales; zero points are 0.
+        """
+        shape = [1] * len(self.shape)
+        shape[axis] = -1
+        wide = factors.reshape(shape)
+        integers = self._derived(self.shape, lambda array: np.rint(array / wide).astype(np.int8))
+        return replace(self, integers=integers, scale=self.scale * wide)
+
+    def _derived(self, shape: tuple[int, ...], derive: Callable[[Array], Array]) -> Constant:
+        read = self.integers.read
+        return Constant(self.integers.code, shape, lambda: derive(read()))
+
+
+
+
+
+def match_constant(graph: EditedGraph, name: str) -> IntegerConstant | None:
+    """The integers, scales and zero points from which a constant of floats is computed; None for other tensors."""
+    node = graph.producer(name)
+    if node is None:
+        return None
+    if node.op_type == "Cast" and get_attribute(node, "to") in (TensorProto.FLOAT, *_SHORT_FLOATS):
+        return match_constant(graph, node.input[0])
+    if node.op_type == "DequantizeLinear":
+        return _match_dequantized(graph, node)
+    if node.op_type == "Mul":
+        return _match_product(graph, *node.input) or _match_product(graph, *reversed(node.input))
+    if node.op_type == "Reshape":
+        source, target = match_constant(graph, node.input[0]), graph.constant(node.input[1])
+        sizes = [] if target is None else [int(size) for size in target.read()]
+        if source is None or not all(size > 0 or size == -1 for size in sizes):
+            return None
+        return source.reshaped(np.empty(source.shape, np.bool_).reshape(sizes).shape)
+    if node.op_type == "Transpose":
+        source = match_constant(graph, node.input[0])
+        order = list(get_attribute(node, "perm", ()))
+        rank = len(order)
+        is_swap = source is not None and order == [*range(rank - 2), rank - 1, rank - 2]
+        return source.transposed() if source is not None and is_swap else None
+    return None
+
+
+def _match_dequantized(graph: EditedGraph, node: NodeProto) -> IntegerConstant | None:
+    integers, scale = graph.constant(node.input[0]), graph.numbers(node.input[1])
+    if integers is None or integers.code not in _BYTES or scale is None:
+        return None
+    zero = np.zeros((), np.float32)
+    if len(node.input) > 2:
+        stored = graph.constant(node.input[2])
+        if stored is None:
+            return None
+        zero = stored.read().astype(np.float32)
+    rank = len(integers.shape)
+    if get_attribute(node, "block_size", 0):
+        # Only blocks of complete rows: other ones do not broadcast.
+        if any(size not in (1, full) for size, full in zip(scale.shape, integers.shape, strict=True)):
+            return None
+    elif scale.ndim == 1 and scale.size > 1:
+        shape = [1] * rank
+        shape[channel_axis(node)] = -1
+        scale, zero = scale.reshape(shape), zero.reshape(shape if zero.size > 1 else [1] * rank)
+    return _aligned(integers, scale, zero)
+
+
+def _match_product(graph: EditedGraph, factor: str, scale_name: str) -> IntegerConstant | None:
+    """Integers, converted and perhaps reduced by zero points, times a scale."""
+    scale = graph.numbers(scale_name)
+    zero = np.zeros((), np.float32)
+    difference = graph.producer(factor, "Sub")
+    if difference is not None:
+        factor = difference.input[0]
+        shift = _read_converted(graph, difference.input[1])
+        if shift is None:
+            return None
+        zero = shift
+    node = graph.producer(factor, "Cast")
+    if node is None or scale is None:
+        return None
+    while node is not None:
+        factor = node.input[0]
+        node = graph.producer(factor, "Cast")
+    integers = graph.constant(factor)
+    if integers is None or integers.code not in _BYTES:
+        return None
+    return _aligned(integers, scale, zero)
+
+
+def _read_converted(graph: EditedGraph, name: str) -> Array | None:
+    """The numbers of a constant of floats or integers of 8 bits, which may be converted."""
+    node = graph.producer(name, "Cast")
+    while node is not None:
+        name = node.input[0]
+        node = graph.producer(name, "Cast")
+    constant = graph.constant(name)
+    return None if constant is None else constant.read().astype(np.float32)
+
+
+def _aligned(integers: Constant, scale: Array, zero: Array) -> IntegerConstant | None:
+    """The constant, if scales and zero points broadcast to its integers and the zero points are integers."""
+    rank = len(integers.shape)
+    if scale.ndim > rank or zero.ndim > rank:
+        return None
+    scale, zero = (array.reshape((1,) * (rank - array.ndim) + array.shape) for array in (scale, zero))
+    is_broadcast = all(
+        size in (1, full) for array in (scale, zero) for size, full in zip(array.shape, integers.shape, strict=True)
+    )
+    if not is_broadcast or not np.array_equal(zero, np.rint(zero)) or not (np.isfinite(scale) & (scale > 0)).all():
+        return None
+    low, high = (0, 255) if integers.code == TensorProto.UINT8 else (-128, 127)
+    return IntegerConstant(integers, scale, zero) if ((zero >= low) & (zero <= high)).all() else None

@@ -1,0 +1,119 @@
+"""Movements of QuantizeLinear and DequantizeLinear that change no value: more layers are between integers."""
+
+from __future__ import annotations
+
+import numpy as np
+from onnx import NodeProto, TensorProto
+
+from ir_exec.engines.int8.graph import EditedGraph, get_attribute
+from ir_exec.engines.int8.integers import Grid, grid_of
+
+__all__ = ["move_clips", "move_copies", "remove_roundings"]
+
+_SHORT_FLOATS = frozenset({TensorProto.FLOAT16, TensorProto.BFLOAT16})
+
+_COPYING = (
+    "Reshape", "Transpose", "Squeeze", "Unsqueeze", "Flatten", "Slice", "Expand", "Tile", "Gather", "MaxPool", "Split",
+)  # fmt: skip
+"""Operators whose outputs are elements of the first input."""
+
+
+def remove_roundings(graph: EditedGraph) -> None:
+    """Remove conversions of dequantized numbers to a 16-bit float and back, which the interpreter omits, too."""
+    for node in graph.of_type("Cast"):
+        if get_attribute(node, "to") != TensorProto.FLOAT:
+            continue
+        rounded = graph.producer(node.input[0], "Cast")
+        if rounded is None or get_attribute(rounded, "to") not in _SHORT_FLOATS or graph.is_output(node.output[0]):
+            continue
+        if graph.producer(rounded.input[0], "DequantizeLinear") is not None:
+            graph.redirect(node.output[0], rounded.input[0])
+            graph.remove(node)
+
+
+def move_clips(graph: EditedGraph) -> None:
+    """Quantize before Relu and Clip instead of after them: the limits become integers, or those of the type.
+
+    Quantization is monotonic, and numbers that are equal after it differ only where the limits round them.
+    """
+    for node in graph.of_type("Relu", "Clip"):
+        limits = _read_limits(graph, node)
+        output = node.output[0]
+        readers = graph.readers(output)
+        if limits is None or graph.is_output(output) or not readers:
+            continue
+        moved = [_quantized_limits(graph, reader, limits) for reader in readers]
+        if any(ends is None for ends in moved):
+            continue
+        graph.redirect(output, node.input[0])
+        graph.remove(node)
+        for reader, ends in zip(readers, moved, strict=True):
+            assert ends is not None
+            _clip_integers(graph, reader, *ends)
+
+
+def _read_limits(graph: EditedGraph, node: NodeProto) -> tuple[float, float] | None:
+    """The limits of a Relu or Clip; None if they are no constants."""
+    if node.op_type == "Relu":
+        return 0.0, np.inf
+    limits = []
+    for position, default in ((1, -np.inf), (2, np.inf)):
+        name = node.input[position] if position < len(node.input) else ""
+        numbers = graph.numbers(name) if name else np.float32(default)
+        if numbers is None or numbers.size != 1:
+            return None
+        limits.append(float(numbers.reshape(())))
+    return (limits[0], limits[1]) if limits[0] <= limits[1] else None
+
+
+def _quantized_limits(graph: EditedGraph, reader: NodeProto, limits: tuple[float, float]) -> tuple[int, int] | None:
+    """The integers that limits become, if the reader is a QuantizeLinear and they are the same for all channels."""
+    grid = grid_of(graph, reader) if reader.op_type == "QuantizeLinear" else None
+    if grid is None:
+        return None
+    ends = [np.unique(grid.round(limit)) for limit in limits]
+    return (int(ends[0][0]), int(ends[1][0])) if all(end.size == 1 for end in ends) else None
+
+
+def _clip_integers(graph: EditedGraph, quantize: NodeProto, low: int, high: int) -> None:
+    """Clip the integers of a QuantizeLinear, unless the limits are those of their type."""
+    grid = grid_of(graph, quantize)
+    assert grid is not None
+    if (low, high) == grid.limits:
+        return
+    output = quantize.output[0]
+    integers = graph.unique(f"{quantize.name}/integers")
+    graph.set_output(quantize, 0, integers)
+    ends = [graph.add_constant(np.array(end, grid.zero.dtype), f"{quantize.name}/limit") for end in (low, high)]
+    graph.add("Clip", [integers, *ends], output, f"{quantize.name}/Clip")
+
+
+def move_copies(graph: EditedGraph) -> None:
+    """Dequantize after layers that only copy elements, and after a Concat of integers of one grid."""
+    for node in graph.in_order():
+        if node.domain or (node.op_type == "MaxPool" and len(node.output) > 1):
+            continue
+        if node.op_type in _COPYING or (node.op_type == "Resize" and get_attribute(node, "mode", b"nearest") == b"nearest"):
+            sources = [0]
+        elif node.op_type == "Concat":
+            sources = list(range(len(node.input)))
+        else:
+            continue
+        dequantized = [graph.producer(node.input[position], "DequantizeLinear") for position in sources]
+        grids = [None if source is None else grid_of(graph, source) for source in dequantized]
+        grid = grids[0]
+        if grid is None or grid.axis is not None or any(other is None or not grid.equals(other) for other in grids):
+            continue
+        for position, source in zip(sources, dequantized, strict=True):
+            assert source is not None
+            graph.set_input(node, position, source.input[0])
+        first = dequantized[0]
+        assert first is not None
+        for position, output in enumerate(node.output):
+            if output:
+                integers = graph.unique(f"{output}/integers")
+                graph.set_output(node, position, integers)
+                graph.add("DequantizeLinear", [integers, *first.input[1:]], output, f"{node.name}/DequantizeLinear")
+        for source in dequantized:
+            if source is not None and not graph.is_read(source.output[0]):
+                graph.remove(source)
