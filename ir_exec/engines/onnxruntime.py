@@ -141,7 +141,7 @@ class OnnxRuntime:
 
     def compile(self, part: Cut) -> OnnxRuntimePart:
         from ir_exec.engines.in_place import count_copied_bytes, read_in_place
-        from ir_exec.engines.int8 import convert_layers
+        from ir_exec.engines.int8 import convert_layers, saturates
         from ir_exec.engines.widening import widen_model
         from ir_exec.onnx.export.lower import lower_model
 
@@ -164,6 +164,7 @@ class OnnxRuntime:
             raise PartRefused("lowering", {holders[node].id: reason for node, reason in exported.not_representable})
         if self._setting.is_wide:
             exported = widen_model(exported)
+        count = 0
         if self._has_int8:
             exported, count = convert_layers(exported)
         if self.is_cpu:
@@ -172,7 +173,7 @@ class OnnxRuntime:
         constants = self._declare_constants(part.model, exported)
         if exported.proto.ByteSize() > _LARGEST:
             raise PartRefused("its constants with element types outside NumPy exceed the maximum size of a message")
-        return self._session(part.model, exported, constants)
+        return self._session(part.model, exported, constants, is_exact=count > 0 and saturates(self._module))
 
     def _declare_constants(self, model: Model, exported: Exported) -> _Constants:
         """Declare the constants in the message; only those without another way are stored in it.
@@ -198,8 +199,17 @@ class OnnxRuntime:
                 _embed(exported.proto, tensor, array)
         return constants
 
-    def _session(self, model: Model, exported: Exported, constants: _Constants) -> OnnxRuntimePart:
+    def _session(
+        self, model: Model, exported: Exported, constants: _Constants, *, is_exact: bool
+    ) -> OnnxRuntimePart:
+        """Return a session.
+
+        Args:
+            is_exact: Weights of i8 become u8 where sums of products with them would saturate.
+        """
         options = self._options()
+        if is_exact:
+            options.add_session_config_entry("session.x64quantprecision", "1")
         if constants.folder is not None:
             options.add_session_config_entry(_FOLDER, constants.folder)
         arrays = constants.in_memory | constants.shared
@@ -259,8 +269,6 @@ class OnnxRuntime:
         options.graph_optimization_level = levels.ORT_ENABLE_ALL if setting.optimize else levels.ORT_DISABLE_ALL
         # Products with compressed weights: 1 adds in f32, the default may round the other factor to 8 bits.
         options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "1")
-        # Without VNNI, sums of products of u8 and i8 saturate at 16 bits: onnxruntime then makes i8 weights u8.
-        options.add_session_config_entry("session.x64quantprecision", "1")
         entries = dict(setting.options)
         entries.pop("prepack", None)
         entries.pop("int8", None)

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 from ir_exec.engines.int8.graph import EditedGraph
 from ir_exec.engines.int8.layers import convert_convolutions, convert_products
+from ir_exec.engines.int8.saturation import saturates
 from ir_exec.engines.int8.values import move_clips, move_copies, remove_roundings
 
 if TYPE_CHECKING:
     from ir_exec.onnx.export.lower import Exported
 
-__all__ = ["convert_layers"]
+__all__ = ["convert_layers", "saturates"]
 
 
 def convert_layers(exported: Exported) -> tuple[Exported, int]:
