@@ -6,11 +6,12 @@ those in f32 where rounding to integers or the order of sums does: by a level of
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ir_exec.engines.int8.graph import EditedGraph
-from ir_exec.engines.int8.layers import convert_convolutions, convert_products
+from ir_exec.engines.int8.layers import convert_convolutions, convert_products, expand_filters
 from ir_exec.engines.int8.saturation import saturates
 from ir_exec.engines.int8.values import move_clips, move_copies, remove_roundings
 
@@ -20,13 +21,20 @@ if TYPE_CHECKING:
 __all__ = ["convert_layers", "saturates"]
 
 
-def convert_layers(exported: Exported) -> tuple[Exported, int]:
-    """Rewrite the model in place, and return it with the number of layers in integers that multiply."""
+def convert_layers(exported: Exported, saturates: Callable[[], bool]) -> Exported:
+    """Rewrite the model in place, and return it.
+
+    Args:
+        saturates: Returns True if sums of products of u8 and i8 saturate; weights are then u8.
+    """
     if all(node.op_type != "QuantizeLinear" for node in exported.proto.graph.node):
-        return exported, 0
+        return exported
     graph = EditedGraph(exported)
     remove_roundings(graph)
     move_clips(graph)
     move_copies(graph)
-    count = convert_convolutions(graph) + convert_products(graph)
-    return replace(exported, tensors=graph.finish()), count
+    is_unsigned = saturates()
+    convert_convolutions(graph, is_unsigned=is_unsigned)
+    convert_products(graph, is_unsigned=is_unsigned)
+    expand_filters(graph)
+    return replace(exported, tensors=graph.finish())

@@ -59,9 +59,7 @@ class EditedGraph:
             if tensor.read_packed is None
         }
         for tensor in self._graph.initializer:
-            self._constants[tensor.name] = Constant(
-                tensor.data_type, tuple(tensor.dims), _reader(tensor), tensor.name
-            )
+            self._constants[tensor.name] = Constant(tensor.data_type, tuple(tensor.dims), _reader(tensor), tensor.name)
         self._tensors = dict(exported.tensors)
         self._removed: set[int] = set()
         self._pinned = {output.name for output in self._graph.output} | _read_inside(self.nodes)
@@ -161,7 +159,9 @@ class EditedGraph:
         """Add a node with one output, and return the name of the output, by default a new one."""
         result = output or self.unique(f"{name}/{operator}")
         attributes = {key: value for key, value in attributes.items() if value is not None}
-        node = helper.make_node(operator, list(inputs), [result], name=_reserve(name, self._node_names), domain=domain, **attributes)
+        node = helper.make_node(
+            operator, list(inputs), [result], name=_reserve(name, self._node_names), domain=domain, **attributes
+        )
         self.nodes.append(node)
         self._producers[result] = node
         self._names.add(result)
@@ -232,9 +232,7 @@ class EditedGraph:
             seen.add(id(node))
             stack.append((node, True))
             sources = {id(source): source for name in free_names([node]) if (source := self._producers.get(name))}
-            stack += [
-                (source, False) for source in sorted(sources.values(), key=lambda source: -positions[id(source)])
-            ]
+            stack += [(source, False) for source in sorted(sources.values(), key=lambda source: -positions[id(source)])]
         return ordered
 
 

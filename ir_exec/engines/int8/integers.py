@@ -40,8 +40,9 @@ class Grid:
         """The integers that represent a number in each channel."""
         low, high = self.limits
         with np.errstate(over="ignore", invalid="ignore"):
-            steps = np.rint(np.float32(number) / self.scale) + self.zero.astype(np.float32)
-        return np.clip(steps, low, high)
+            steps: Array = np.rint(np.float32(number) / self.scale) + self.zero.astype(np.float32)
+        clipped: Array = np.clip(steps, low, high)
+        return clipped
 
     def equals(self, other: Grid) -> bool:
         return (
@@ -118,6 +119,20 @@ class IntegerConstant:
         )
         return IntegerConstant(integers, self.scale, self.zero - 128)
 
+    def unsigned(self) -> IntegerConstant:
+        """The constant with unsigned integers, if it has signed ones."""
+        if self.integers.code == TensorProto.UINT8:
+            return self
+        integers = replace(
+            self._derived(self.shape, lambda array: array.view(np.uint8) ^ np.uint8(128)), code=TensorProto.UINT8
+        )
+        return IntegerConstant(integers, self.scale, self.zero + 128)
+
+    def numbers(self) -> Constant:
+        """The numbers in f32."""
+        integers, scale, zero = self.integers, self.scale.astype(np.float32), self.zero.astype(np.float32)
+        return Constant(TensorProto.FLOAT, self.shape, lambda: (integers.read().astype(np.float32) - zero) * scale)
+
     def along(self, axis: int) -> tuple[Array, Array] | None:
         """The scale and the zero point of each element of an axis; None if they vary along another one."""
         size = self.shape[axis]
@@ -143,9 +158,6 @@ class IntegerConstant:
     def _derived(self, shape: tuple[int, ...], derive: Callable[[Array], Array]) -> Constant:
         read = self.integers.read
         return Constant(self.integers.code, shape, lambda: derive(read()))
-
-
-
 
 
 def match_constant(graph: EditedGraph, name: str) -> IntegerConstant | None:

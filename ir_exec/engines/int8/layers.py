@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-from onnx import NodeProto, TensorProto
+from onnx import NodeProto, helper
 
 from ir_exec.engines.int8.graph import CUSTOM, EditedGraph, get_attribute
 from ir_exec.engines.int8.integers import Grid, IntegerConstant, grid_of, match_constant
 from ir_exec.types import Array
 
-__all__ = ["convert_convolutions", "convert_products"]
+__all__ = ["convert_convolutions", "convert_products", "expand_filters"]
 
 _LARGEST_BIAS = 2.0**30
 """Maximum magnitude of a bias: the sum of 2**15 products of integers of 8 bits is as large, and both fit into i32."""
@@ -40,9 +40,12 @@ class _Layer:
     addition: NodeProto | None = None
 
 
-def convert_convolutions(graph: EditedGraph) -> int:
-    """Give convolutions whose data and results are quantized an integer bias and weights; return their number."""
-    count = 0
+def convert_convolutions(graph: EditedGraph, *, is_unsigned: bool) -> None:
+    """Give convolutions whose data and results are quantized an integer bias and weights.
+
+    Args:
+        is_unsigned: Weights are u8 instead of i8.
+    """
     for node in graph.of_type("Conv"):
         layer = _match_convolution(graph, node)
         if layer is None:
@@ -54,9 +57,7 @@ def convert_convolutions(graph: EditedGraph) -> int:
             continue
         if grid.axis is not None and (grid.axis != 1 or np.unique(grid.zero).size != 1):
             continue
-        _convert_convolution(graph, layer, quantizers[0], grid)
-        count += 1
-    return count
+        _convert_convolution(graph, layer, quantizers[0], grid, is_unsigned=is_unsigned)
 
 
 def _match_convolution(graph: EditedGraph, node: NodeProto) -> _Layer | None:
@@ -95,7 +96,7 @@ def _match_bias(graph: EditedGraph, layer: _Layer, trailing: int) -> None:
         return
     bias = graph.numbers(next(name for name in addition.input if name != layer.output))
     size = layer.scale.size
-    if bias is None or bias.ndim > trailing + 2 and bias.shape[: -trailing - 1] != (1,) * (bias.ndim - trailing - 1):
+    if bias is None or (bias.ndim > trailing + 2 and bias.shape[: -trailing - 1] != (1,) * (bias.ndim - trailing - 1)):
         return
     is_vector = bias.size == 1 or (bias.ndim > trailing and bias.shape[bias.ndim - trailing - 1] == bias.size == size)
     rank = graph.rank(layer.output)
@@ -104,7 +105,9 @@ def _match_bias(graph: EditedGraph, layer: _Layer, trailing: int) -> None:
         layer.output, layer.addition = addition.output[0], addition
 
 
-def _convert_convolution(graph: EditedGraph, layer: _Layer, quantize: NodeProto, grid: Grid) -> None:
+def _convert_convolution(
+    graph: EditedGraph, layer: _Layer, quantize: NodeProto, grid: Grid, *, is_unsigned: bool
+) -> None:
     node, name = layer.node, layer.node.name
     if layer.addition is not None:
         graph.redirect(layer.output, node.output[0])
@@ -124,7 +127,9 @@ def _convert_convolution(graph: EditedGraph, layer: _Layer, quantize: NodeProto,
         scale = scale / grid.scale
         _set_scalar_grid(graph, quantize, grid)
     graph.set_input(node, 0, _dequantize(graph, layer.data, data, name))
-    graph.set_input(node, 1, _dequantize_vector(graph, graph.store(weights.integers, f"{name}/integers"), scale, name))
+    weights = weights.unsigned() if is_unsigned else weights
+    integers = graph.store(weights.integers, f"{name}/integers")
+    graph.set_input(node, 1, _dequantize_vector(graph, integers, scale, name, zero=128 if is_unsigned else 0))
     if layer.bias is not None:
         integers = graph.add_constant(bias, f"{name}/bias")
         graph.set_input(node, 2, _dequantize_vector(graph, integers, data.scale * scale, name))
@@ -146,44 +151,64 @@ def _dequantize(graph: EditedGraph, integers: str, grid: Grid, name: str) -> str
     return graph.add("DequantizeLinear", inputs, "", f"{name}/DequantizeLinear")
 
 
-def _dequantize_vector(graph: EditedGraph, integers: str, scale: Array, name: str, axis: int = 0) -> str:
+def _dequantize_vector(graph: EditedGraph, integers: str, scale: Array, name: str, *, zero: int = 0) -> str:
+    """Dequantize a constant with a scale for each element of its first axis."""
     constant = graph.constant(integers)
     assert constant is not None
-    zero = np.zeros(scale.shape, np.int8 if constant.code == TensorProto.INT8 else np.int32)
+    zeros = np.full(scale.shape, zero, helper.tensor_dtype_to_np_dtype(constant.code))
     inputs = [
         integers,
         graph.add_constant(scale.astype(np.float32), f"{name}/scales"),
-        graph.add_constant(zero, f"{name}/zeros"),
+        graph.add_constant(zeros, f"{name}/zeros"),
     ]
-    return graph.add("DequantizeLinear", inputs, "", f"{name}/DequantizeLinear", axis=axis)
+    return graph.add("DequantizeLinear", inputs, "", f"{name}/DequantizeLinear", axis=0)
 
 
-def convert_products(graph: EditedGraph) -> int:
-    """Multiply quantized data by constant matrices of integers, with floats as result; return the number of layers."""
-    count = 0
+def expand_filters(graph: EditedGraph) -> None:
+    """Store the filters of convolutions in f32 that would be dequantized in each run."""
+    for node in graph.of_type("Conv", "ConvTranspose"):
+        filters = graph.producer(node.input[1], "DequantizeLinear", "Reshape", "Transpose")
+        data = graph.producer(node.input[0], "DequantizeLinear")
+        if filters is None or (node.op_type == "Conv" and data is not None and _is_integer_layer(graph, node)):
+            continue
+        weights = match_constant(graph, node.input[1])
+        if weights is not None:
+            graph.set_input(node, 1, graph.store(weights.numbers(), f"{node.name}/filters"))
+
+
+def _is_integer_layer(graph: EditedGraph, node: NodeProto) -> bool:
+    """Return True for a convolution between a DequantizeLinear and a QuantizeLinear."""
+    return graph.only_reader(node.output[0], "QuantizeLinear") is not None
+
+
+def convert_products(graph: EditedGraph, *, is_unsigned: bool) -> None:
+    """Multiply quantized data by constant matrices of integers, with floats as result.
+
+    Args:
+        is_unsigned: Matrices are u8 instead of i8.
+    """
     for node in graph.of_type("MatMul"):
         layer = _match_product(graph, node)
         if layer is None:
             continue
-        zero = layer.weights.along(1)
-        assert zero is not None
+        weights = layer.weights.unsigned() if is_unsigned else layer.weights
+        vectors = weights.along(1)
+        assert vectors is not None
         bias = [] if layer.bias is None else [graph.add_constant(layer.bias.astype(np.float32), f"{node.name}/bias")]
-        integers = graph.store(layer.weights.integers, f"{node.name}/integers")
+        integers = graph.store(weights.integers, f"{node.name}/integers")
         inputs = [
             layer.data,
             integers,
             graph.add_constant(layer.grid.scale.astype(np.float32), f"{node.name}/scale"),
             graph.add_constant(layer.scale, f"{node.name}/scales"),
             graph.add_constant(layer.grid.zero, f"{node.name}/zero"),
-            graph.add_constant(zero[1].astype(np.int8), f"{node.name}/zeros"),
+            graph.add_constant(vectors[1].astype(np.uint8 if is_unsigned else np.int8), f"{node.name}/zeros"),
             *bias,
         ]
         if layer.addition is not None:
             graph.remove(layer.addition)
         graph.remove(node)
         graph.add("MatMulIntegerToFloat", inputs, layer.output, node.name, domain=CUSTOM)
-        count += 1
-    return count
 
 
 def _match_product(graph: EditedGraph, node: NodeProto) -> _Layer | None:
@@ -196,6 +221,6 @@ def _match_product(graph: EditedGraph, node: NodeProto) -> _Layer | None:
     vectors, rank = weights.along(1), graph.rank(node.input[0])
     if vectors is None or rank is None or rank < 2 or grid.zero.dtype != np.uint8:
         return None
-    layer = _Layer(node, source.input[0], grid, replace(weights), vectors[0], None, node.output[0])
+    layer = _Layer(node, source.input[0], grid, weights, vectors[0], None, node.output[0])
     _match_bias(graph, layer, 0)
     return layer

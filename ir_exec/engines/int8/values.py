@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from onnx import NodeProto, TensorProto
 
-from ir_exec.engines.int8.graph import EditedGraph, get_attribute
-from ir_exec.engines.int8.integers import Grid, grid_of
+from ir_exec.engines.int8.graph import CUSTOM, EditedGraph, get_attribute
+from ir_exec.engines.int8.integers import grid_of
 
 __all__ = ["move_clips", "move_copies", "remove_roundings"]
 
@@ -88,12 +88,29 @@ def _clip_integers(graph: EditedGraph, quantize: NodeProto, low: int, high: int)
     graph.add("Clip", [integers, *ends], output, f"{quantize.name}/Clip")
 
 
+_LAST = (0, 2, 3, 1)
+_FIRST = (0, 3, 1, 2)
+
+
+def _pool_last(graph: EditedGraph, node: NodeProto) -> None:
+    """Pool integers with channels last: onnxruntime's kernel for channels first is a hundred times slower."""
+    last = graph.add("Transpose", [node.input[0]], "", f"{node.name}/Transpose", perm=_LAST)
+    attributes = {entry.name: get_attribute(node, entry.name) for entry in node.attribute}
+    attributes.pop("storage_order", None)
+    pooled = graph.add("NhwcMaxPool", [last], "", node.name, domain=CUSTOM, **attributes)
+    output = node.output[0]
+    graph.remove(node)
+    graph.add("Transpose", [pooled], output, f"{node.name}/Transpose", perm=_FIRST)
+
+
 def move_copies(graph: EditedGraph) -> None:
     """Dequantize after layers that only copy elements, and after a Concat of integers of one grid."""
     for node in graph.in_order():
         if node.domain or (node.op_type == "MaxPool" and len(node.output) > 1):
             continue
-        if node.op_type in _COPYING or (node.op_type == "Resize" and get_attribute(node, "mode", b"nearest") == b"nearest"):
+        if node.op_type in _COPYING or (
+            node.op_type == "Resize" and get_attribute(node, "mode", b"nearest") == b"nearest"
+        ):
             sources = [0]
         elif node.op_type == "Concat":
             sources = list(range(len(node.input)))
@@ -103,6 +120,9 @@ def move_copies(graph: EditedGraph) -> None:
         grids = [None if source is None else grid_of(graph, source) for source in dequantized]
         grid = grids[0]
         if grid is None or grid.axis is not None or any(other is None or not grid.equals(other) for other in grids):
+            continue
+        rank = graph.rank(node.input[0])
+        if node.op_type == "MaxPool" and rank != 4:
             continue
         for position, source in zip(sources, dequantized, strict=True):
             assert source is not None
@@ -114,6 +134,8 @@ def move_copies(graph: EditedGraph) -> None:
                 integers = graph.unique(f"{output}/integers")
                 graph.set_output(node, position, integers)
                 graph.add("DequantizeLinear", [integers, *first.input[1:]], output, f"{node.name}/DequantizeLinear")
+        if node.op_type == "MaxPool":
+            _pool_last(graph, node)
         for source in dequantized:
             if source is not None and not graph.is_read(source.output[0]):
                 graph.remove(source)
