@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ir_exec.engines.int8.graph import EditedGraph
 from ir_exec.engines.int8.layers import convert_convolutions, convert_products, expand_filters
 from ir_exec.engines.int8.saturation import saturates
-from ir_exec.engines.int8.values import move_clips, move_copies, remove_roundings
+from ir_exec.engines.int8.values import move_clips, move_copies, move_quantizers, remove_casts
 
 if TYPE_CHECKING:
     from ir_exec.onnx.export.lower import Exported
@@ -30,7 +30,8 @@ def convert_layers(exported: Exported, saturates: Callable[[], bool]) -> Exporte
     if all(node.op_type != "QuantizeLinear" for node in exported.proto.graph.node):
         return exported
     graph = EditedGraph(exported)
-    remove_roundings(graph)
+    remove_casts(graph)
+    move_quantizers(graph)
     move_clips(graph)
     move_copies(graph)
     is_unsigned = saturates()

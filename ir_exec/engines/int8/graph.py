@@ -69,6 +69,9 @@ class EditedGraph:
             for name in dict.fromkeys(filter(None, node.input)):
                 self._readers.setdefault(name, []).append(node)
         self._names = {*self._producers, *self._readers, *self._constants}
+        self._float_inputs = {
+            port.name for port in self._graph.input if port.type.tensor_type.elem_type == TensorProto.FLOAT
+        }
         self._node_names = {node.name for node in self.nodes}
         self._names |= {port.name for port in (*self._graph.input, *self._graph.output)}
 
@@ -103,6 +106,11 @@ class EditedGraph:
     def is_read(self, name: str) -> bool:
         """Return True for an output, and for a tensor that a node reads."""
         return name in self._pinned or bool(self._readers.get(name))
+
+    def is_float(self, name: str) -> bool:
+        """Return True for constants and inputs of the model of f32."""
+        constant = self.constant(name)
+        return name in self._float_inputs or (constant is not None and constant.code == TensorProto.FLOAT)
 
     def is_output(self, name: str) -> bool:
         """Return True for an output of the model, and for a tensor that a graph inside a node reads."""
@@ -189,7 +197,9 @@ class EditedGraph:
         self._producers[name] = node
 
     def redirect(self, source: str, target: str, readers: Iterable[NodeProto] | None = None) -> None:
-        """Let the readers of a tensor read another one."""
+        """Let the readers of a tensor read another one of the same shape."""
+        if source in self.shapes:
+            self.shapes.setdefault(target, self.shapes[source])
         for reader in self.readers(source) if readers is None else readers:
             for position, name in enumerate(reader.input):
                 if name == source:

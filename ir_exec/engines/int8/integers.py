@@ -14,6 +14,9 @@ from ir_exec.types import Array
 __all__ = ["Grid", "IntegerConstant", "channel_axis", "grid_of", "match_constant"]
 
 _BYTES = frozenset({TensorProto.UINT8, TensorProto.INT8})
+_ZERO_SHIFT = 2.0**-10
+"""Maximum distance of a zero point from an integer: the quantizer computed it in floats. It counts in each product."""
+
 _SHORT_FLOATS = frozenset({TensorProto.FLOAT16, TensorProto.BFLOAT16})
 
 
@@ -250,7 +253,8 @@ def _aligned(integers: Constant, scale: Array, zero: Array) -> IntegerConstant |
     is_broadcast = all(
         size in (1, full) for array in (scale, zero) for size, full in zip(array.shape, integers.shape, strict=True)
     )
-    if not is_broadcast or not np.array_equal(zero, np.rint(zero)) or not (np.isfinite(scale) & (scale > 0)).all():
+    whole = np.rint(zero)
+    if not is_broadcast or (abs(zero - whole) > _ZERO_SHIFT).any() or not (np.isfinite(scale) & (scale > 0)).all():
         return None
     low, high = (0, 255) if integers.code == TensorProto.UINT8 else (-128, 127)
-    return IntegerConstant(integers, scale, zero) if ((zero >= low) & (zero <= high)).all() else None
+    return IntegerConstant(integers, scale, whole) if ((whole >= low) & (whole <= high)).all() else None

@@ -8,7 +8,7 @@ from onnx import NodeProto, TensorProto
 from ir_exec.engines.int8.graph import CUSTOM, EditedGraph, get_attribute
 from ir_exec.engines.int8.integers import grid_of
 
-__all__ = ["move_clips", "move_copies", "remove_roundings"]
+__all__ = ["move_clips", "move_copies", "move_quantizers", "remove_casts"]
 
 _SHORT_FLOATS = frozenset({TensorProto.FLOAT16, TensorProto.BFLOAT16})
 
@@ -18,17 +18,86 @@ _COPYING = (
 """Operators whose outputs are elements of the first input."""
 
 
-def remove_roundings(graph: EditedGraph) -> None:
-    """Remove conversions of dequantized numbers to a 16-bit float and back, which the interpreter omits, too."""
+_OF_FLOATS = frozenset(
+    {
+        "AveragePool", "Conv", "ConvTranspose", "DequantizeLinear", "Elu", "Gelu", "GlobalAveragePool", "HardSigmoid",
+        "HardSwish", "LayerNormalization", "LeakyRelu", "PRelu", "Sigmoid", "Softmax", "Tanh",
+    }
+)  # fmt: skip
+_OF_ANY = frozenset({"Add", "Clip", "Concat", "Div", "MatMul", "Mul", "Relu", "Sub", *_COPYING})
+
+
+def remove_casts(graph: EditedGraph) -> None:
+    """Remove conversions from f32 to f32, and of dequantized numbers to a 16-bit float and back.
+
+    A graph of 16-bit floats that is computed in f32 has them; the interpreter rounds neither value.
+    """
     for node in graph.of_type("Cast"):
-        if get_attribute(node, "to") != TensorProto.FLOAT:
+        source, output = node.input[0], node.output[0]
+        if get_attribute(node, "to") != TensorProto.FLOAT or graph.is_output(output):
             continue
-        rounded = graph.producer(node.input[0], "Cast")
-        if rounded is None or get_attribute(rounded, "to") not in _SHORT_FLOATS or graph.is_output(node.output[0]):
+        rounded = graph.producer(source, "Cast")
+        if rounded is not None and get_attribute(rounded, "to") in _SHORT_FLOATS:
+            source = rounded.input[0]
+            if graph.producer(source, "DequantizeLinear") is None:
+                continue
+        elif not _is_float(graph, source):
             continue
-        if graph.producer(rounded.input[0], "DequantizeLinear") is not None:
-            graph.redirect(node.output[0], rounded.input[0])
-            graph.remove(node)
+        graph.redirect(output, source)
+        graph.remove(node)
+
+
+def _is_float(graph: EditedGraph, name: str) -> bool:
+    """Return True for tensors of f32, as far as their nodes show it."""
+    while (node := graph.producer(name)) is not None:
+        if node.op_type in _OF_FLOATS:
+            return True
+        if node.op_type == "Cast":
+            return bool(get_attribute(node, "to") == TensorProto.FLOAT)
+        if node.op_type not in _OF_ANY:
+            return False
+        name = node.input[0]
+    return graph.is_float(name)
+
+
+def move_quantizers(graph: EditedGraph) -> None:
+    """Quantize the sums of convolutions before layers that only copy them, such as a Concat."""
+    for node in reversed(graph.in_order()):
+        if node.op_type == "QuantizeLinear" and not node.domain:
+            _move_quantizer(graph, node)
+
+
+def _move_quantizer(graph: EditedGraph, quantize: NodeProto) -> None:
+    copy = graph.producer(quantize.input[0], "Concat", *_COPYING)
+    grid = grid_of(graph, quantize)
+    if copy is None or grid is None or grid.axis is not None or len(copy.output) > 1:
+        return
+    if graph.only_reader(copy.output[0], "QuantizeLinear") is None:
+        return
+    sources = list(copy.input) if copy.op_type == "Concat" else [copy.input[0]]
+    if any(graph.producer(name, "DequantizeLinear") is not None for name in sources):
+        return
+    if not any(_is_sum(graph, name) for name in sources):
+        return
+    moved = []
+    for position, name in enumerate(sources):
+        integers = graph.add("QuantizeLinear", [name, *quantize.input[1:]], "", f"{quantize.name}/QuantizeLinear")
+        graph.set_input(copy, position, integers)
+        moved.append(graph.producer(integers))
+    output = quantize.output[0]
+    graph.remove(quantize)
+    graph.set_output(copy, 0, output)
+    for node in moved:
+        assert node is not None
+        _move_quantizer(graph, node)
+
+
+def _is_sum(graph: EditedGraph, name: str) -> bool:
+    """Return True for the output of a convolution, perhaps with a bias, clipped or copied."""
+    node = graph.producer(name, "Conv", "Add", "Relu", "Clip", "Concat", *_COPYING)
+    if node is None or graph.is_output(name) or len(graph.readers(name)) != 1:
+        return False
+    return node.op_type == "Conv" or any(_is_sum(graph, source) for source in node.input)
 
 
 def move_clips(graph: EditedGraph) -> None:
