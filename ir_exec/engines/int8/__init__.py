@@ -35,7 +35,6 @@ def convert_layers(exported: Exported, saturates: Callable[[], bool]) -> Exporte
     move_clips(graph)
     move_copies(graph)
     is_unsigned = saturates()
-    convert_convolutions(graph, is_unsigned=is_unsigned)
+    expand_filters(graph, convert_convolutions(graph, is_unsigned=is_unsigned))
     convert_products(graph, is_unsigned=is_unsigned)
-    expand_filters(graph)
     return replace(exported, tensors=graph.finish())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -93,16 +94,17 @@ class IntegerConstant:
     def reshaped(self, shape: tuple[int, ...]) -> IntegerConstant | None:
         """The constant in another shape of equal elements; None if the scales do not broadcast to it.
 
-        Leading axes may be merged, which makes filters of groups filters of one convolution.
+        Leading axes may be merged or split: filters of groups become filters of one convolution.
         """
-        if shape == self.shape:
-            return self
-        merged = len(self.shape) - len(shape)
-        if merged < 1 or self.shape[merged + 1 :] != shape[1:]:
+        varied = [axis for array in (self.scale, self.zero) for axis, size in enumerate(array.shape) if size > 1]
+        leading = self.shape[: max(varied, default=-1) + 1]
+        counts = [math.prod(shape[:count]) for count in range(len(shape) + 1)]
+        if math.prod(leading) not in counts:
             return None
-        leading = self.shape[: merged + 1]
+        count = counts.index(math.prod(leading))
+        aligned = (*shape[:count], *[1] * (len(shape) - count))
         scale, zero = (
-            np.broadcast_to(array, (*leading, *array.shape[merged + 1 :])).reshape(-1, *array.shape[merged + 1 :])
+            np.broadcast_to(array, (*leading, *array.shape[len(leading) :])).reshape(aligned)
             for array in (self.scale, self.zero)
         )
         return IntegerConstant(self._derived(shape, lambda array: array.reshape(shape)), scale, zero)

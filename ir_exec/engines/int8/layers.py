@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,12 +41,13 @@ class _Layer:
     addition: NodeProto | None = None
 
 
-def convert_convolutions(graph: EditedGraph, *, is_unsigned: bool) -> None:
-    """Give convolutions whose data and results are quantized an integer bias and weights.
+def convert_convolutions(graph: EditedGraph, *, is_unsigned: bool) -> list[NodeProto]:
+    """Give convolutions whose data and results are quantized an integer bias and weights, and return them.
 
     Args:
         is_unsigned: Weights are u8 instead of i8.
     """
+    converted = []
     for node in graph.of_type("Conv"):
         layer = _match_convolution(graph, node)
         if layer is None:
@@ -58,6 +60,8 @@ def convert_convolutions(graph: EditedGraph, *, is_unsigned: bool) -> None:
         if grid.axis is not None and (grid.axis != 1 or np.unique(grid.zero).size != 1):
             continue
         _convert_convolution(graph, layer, quantizers[0], grid, is_unsigned=is_unsigned)
+        converted.append(node)
+    return converted
 
 
 def _match_convolution(graph: EditedGraph, node: NodeProto) -> _Layer | None:
@@ -164,21 +168,19 @@ def _dequantize_vector(graph: EditedGraph, integers: str, scale: Array, name: st
     return graph.add("DequantizeLinear", inputs, "", f"{name}/DequantizeLinear", axis=0)
 
 
-def expand_filters(graph: EditedGraph) -> None:
-    """Store the filters of convolutions in f32 that would be dequantized in each run."""
+def expand_filters(graph: EditedGraph, converted: Sequence[NodeProto]) -> None:
+    """Store the filters of convolutions in f32 that would be dequantized in each run.
+
+    Args:
+        converted: Convolutions of integers.
+    """
+    excluded = {id(node) for node in converted}
     for node in graph.of_type("Conv", "ConvTranspose"):
-        filters = graph.producer(node.input[1], "DequantizeLinear", "Reshape", "Transpose")
-        data = graph.producer(node.input[0], "DequantizeLinear")
-        if filters is None or (node.op_type == "Conv" and data is not None and _is_integer_layer(graph, node)):
+        if id(node) in excluded or graph.producer(node.input[1], "DequantizeLinear", "Reshape", "Transpose") is None:
             continue
         weights = match_constant(graph, node.input[1])
         if weights is not None:
             graph.set_input(node, 1, graph.store(weights.numbers(), f"{node.name}/filters"))
-
-
-def _is_integer_layer(graph: EditedGraph, node: NodeProto) -> bool:
-    """Return True for a convolution between a DequantizeLinear and a QuantizeLinear."""
-    return graph.only_reader(node.output[0], "QuantizeLinear") is not None
 
 
 def convert_products(graph: EditedGraph, *, is_unsigned: bool) -> None:
