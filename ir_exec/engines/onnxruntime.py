@@ -11,7 +11,7 @@ import weakref
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -234,7 +234,9 @@ class OnnxRuntime:
         if self._setting.is_wide:
             exported = widen_model(exported)
         if has_int8:
-            exported = convert_layers(exported, partial(saturates, self._module))
+            exported, count = convert_layers(exported, partial(saturates, self._module))
+            if count:
+                form = replace(form or PartForm(None), int8_layers=count)
         if self.is_cpu and (originals is None or not originals.is_complete):
             exported = read_in_place(exported)
         require_memory(count_copied_bytes(exported, packs=self._packs))

@@ -21,20 +21,21 @@ if TYPE_CHECKING:
 __all__ = ["convert_layers", "saturates"]
 
 
-def convert_layers(exported: Exported, saturates: Callable[[], bool]) -> Exported:
-    """Rewrite the model in place, and return it.
+def convert_layers(exported: Exported, saturates: Callable[[], bool]) -> tuple[Exported, int]:
+    """Rewrite the model in place, and return it with the number of convolutions and products of integers.
 
     Args:
         saturates: Returns True if sums of products of u8 and i8 saturate; weights are then u8.
     """
     if all(node.op_type != "QuantizeLinear" for node in exported.proto.graph.node):
-        return exported
+        return exported, 0
     graph = EditedGraph(exported)
     remove_casts(graph)
     move_quantizers(graph)
     move_clips(graph)
     move_copies(graph)
     is_unsigned = saturates()
-    expand_filters(graph, convert_convolutions(graph, is_unsigned=is_unsigned))
-    convert_products(graph, is_unsigned=is_unsigned)
-    return replace(exported, tensors=graph.finish())
+    convolutions = convert_convolutions(graph, is_unsigned=is_unsigned)
+    expand_filters(graph, convolutions)
+    count = len(convolutions) + convert_products(graph, is_unsigned=is_unsigned)
+    return replace(exported, tensors=graph.finish()), count

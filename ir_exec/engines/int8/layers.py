@@ -183,12 +183,13 @@ def expand_filters(graph: EditedGraph, converted: Sequence[NodeProto]) -> None:
             graph.set_input(node, 1, graph.store(weights.numbers(), f"{node.name}/filters"))
 
 
-def convert_products(graph: EditedGraph, *, is_unsigned: bool) -> None:
-    """Multiply quantized data by constant matrices of integers, with floats as result.
+def convert_products(graph: EditedGraph, *, is_unsigned: bool) -> int:
+    """Multiply quantized data by constant matrices of integers, with floats as result; return their number.
 
     Args:
         is_unsigned: Matrices are u8 instead of i8.
     """
+    count = 0
     for node in graph.of_type("MatMul"):
         layer = _match_product(graph, node)
         if layer is None:
@@ -211,6 +212,8 @@ def convert_products(graph: EditedGraph, *, is_unsigned: bool) -> None:
             graph.remove(layer.addition)
         graph.remove(node)
         graph.add("MatMulIntegerToFloat", inputs, layer.output, node.name, domain=CUSTOM)
+        count += 1
+    return count
 
 
 def _match_product(graph: EditedGraph, node: NodeProto) -> _Layer | None:

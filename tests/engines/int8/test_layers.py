@@ -249,6 +249,13 @@ def test_option_keeps_floats(tmp_path: Path) -> None:
     assert_same_levels(output, interpret(model, [IMAGE]), 4 / 255)
 
 
+def test_report_counts_layers_with_integers() -> None:
+    first = quantize(build.relu(convolve(image(), 8, 8)), 0, 4)
+    model = model_of(build.tanh(convolve(quantize_signed(convolve(first, 8, 8), 4), 8, 8)))
+    assert [part.int8_layers for part in compile_for_engine(model).partition.parts] == [2]
+    assert [part.int8_layers for part in compile_for_engine(model, int8=False).partition.parts] == [0]
+
+
 def test_float_weights_are_not_rounded_by_the_optimizer(tmp_path: Path) -> None:
     sums = build.convolution(image(), build.constant(draw(4, 8, 3, 3) / 8), **PADDED)
     model = model_of(quantize_signed(build.add(sums, build.constant(draw(1, 4, 1, 1))), 4))
