@@ -97,7 +97,7 @@ class CompiledPart(Protocol):
     """A compiled part of a model. Several threads may run it at once.
 
     Attributes:
-        form: The form of the part; None if there is nothing to report. An engine need not have the attribute.
+        form: The form of the part; None without one to report. An engine need not have the attribute.
     """
 
     def run(self, arrays: Sequence[Array], limits: Limits) -> list[Array]:

@@ -87,8 +87,9 @@ class OnnxRuntime:
 
     Options: `session.*` and the other configuration entries of onnxruntime's sessions, `inter_op_num_threads`,
     `graph_optimization_level` ("disable", "basic", "extended", "all"), and the additional `profile` (measure every
-    node), `prepack` (False: matrices stay in the mapped file, and are packed again in every product), and `spinning`
-    (False: waiting threads do not keep their cores busy).
+    node), `prepack` (False: matrices stay in the mapped file, and are packed again in every product), `spinning`
+    (False: waiting threads do not keep their cores busy), and `int8` (False: layers between FakeQuantize are computed
+    in f32, between numbers rounded to levels, as in the interpreter).
 
     Raises:
         EvaluationError: IR705 if onnxruntime is not installed, and IR704 for unknown providers and options.
@@ -212,7 +213,7 @@ class OnnxRuntime:
         from ir_exec.onnx.export.lower import lower_model
 
         holders = dict(_holders(part.model.graph))
-        # Files of ONNX have QuantizeLinear where their authors want integers.
+        # ONNX files have QuantizeLinear around the layers that run with integers.
         has_int8 = self._has_int8 and originals is None
         try:
             exported = lower_model(
@@ -234,7 +235,8 @@ class OnnxRuntime:
         if self._setting.is_wide:
             exported = widen_model(exported)
         if has_int8:
-            exported, count = convert_layers(exported, partial(saturates, self._module))
+            is_wide = self._setting.is_wide
+            exported, count = convert_layers(exported, partial(saturates, self._module), is_wide=is_wide)
             if count:
                 form = replace(form or PartForm(None), int8_layers=count)
         if self.is_cpu and (originals is None or not originals.is_complete):

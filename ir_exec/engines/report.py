@@ -163,7 +163,7 @@ def make_report(
     """Return the report of a partition.
 
     Args:
-        forms: The form of each part; None if there is nothing to report.
+        forms: The form of each part; None without one to report.
         choices: The times of the interpreter and the engine, with `engine="auto"`.
     """
     parts = [

@@ -21,16 +21,18 @@ if TYPE_CHECKING:
 __all__ = ["convert_layers", "saturates"]
 
 
-def convert_layers(exported: Exported, saturates: Callable[[], bool]) -> tuple[Exported, int]:
+def convert_layers(exported: Exported, saturates: Callable[[], bool], *, is_wide: bool) -> tuple[Exported, int]:
     """Rewrite the model in place, and return it with the number of convolutions and products of integers.
 
     Args:
         saturates: Returns True if sums of products of u8 and i8 saturate; weights are then u8.
+        is_wide: If true, 16-bit floats are computed in f32.
     """
     if all(node.op_type != "QuantizeLinear" for node in exported.proto.graph.node):
         return exported, 0
     graph = EditedGraph(exported)
-    remove_casts(graph)
+    if is_wide:
+        remove_casts(graph)
     move_quantizers(graph)
     move_clips(graph)
     move_copies(graph)

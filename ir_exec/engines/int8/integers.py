@@ -91,7 +91,7 @@ class IntegerConstant:
     def shape(self) -> tuple[int, ...]:
         return self.integers.shape
 
-    def reshaped(self, shape: tuple[int, ...]) -> IntegerConstant | None:
+    def reshape(self, shape: tuple[int, ...]) -> IntegerConstant | None:
         """The constant in another shape of equal elements; None if the scales do not broadcast to it.
 
         Leading axes may be merged or split: filters of groups become filters of one convolution.
@@ -107,29 +107,29 @@ class IntegerConstant:
             np.broadcast_to(array, (*leading, *array.shape[len(leading) :])).reshape(aligned)
             for array in (self.scale, self.zero)
         )
-        return IntegerConstant(self._derived(shape, lambda array: array.reshape(shape)), scale, zero)
+        return IntegerConstant(self._derive(shape, lambda array: array.reshape(shape)), scale, zero)
 
-    def transposed(self) -> IntegerConstant:
+    def transpose(self) -> IntegerConstant:
         """The constant with its last two axes swapped."""
         shape = (*self.shape[:-2], self.shape[-1], self.shape[-2])
-        integers = self._derived(shape, lambda array: np.ascontiguousarray(array.swapaxes(-1, -2)))
+        integers = self._derive(shape, lambda array: np.ascontiguousarray(array.swapaxes(-1, -2)))
         return IntegerConstant(integers, self.scale.swapaxes(-1, -2), self.zero.swapaxes(-1, -2))
 
-    def signed(self) -> IntegerConstant:
+    def to_signed(self) -> IntegerConstant:
         """The constant with signed integers, if it has unsigned ones: both differ by 128."""
         if self.integers.code == TensorProto.INT8:
             return self
         integers = replace(
-            self._derived(self.shape, lambda array: (array ^ np.uint8(128)).view(np.int8)), code=TensorProto.INT8
+            self._derive(self.shape, lambda array: (array ^ np.uint8(128)).view(np.int8)), code=TensorProto.INT8
         )
         return IntegerConstant(integers, self.scale, self.zero - 128)
 
-    def unsigned(self) -> IntegerConstant:
+    def to_unsigned(self) -> IntegerConstant:
         """The constant with unsigned integers, if it has signed ones."""
         if self.integers.code == TensorProto.UINT8:
             return self
         integers = replace(
-            self._derived(self.shape, lambda array: array.view(np.uint8) ^ np.uint8(128)), code=TensorProto.UINT8
+            self._derive(self.shape, lambda array: array.view(np.uint8) ^ np.uint8(128)), code=TensorProto.UINT8
         )
         return IntegerConstant(integers, self.scale, self.zero + 128)
 
@@ -148,7 +148,7 @@ class IntegerConstant:
             vectors.append(np.broadcast_to(array.reshape(-1), (size,)))
         return vectors[0].astype(np.float32), vectors[1]
 
-    def rescaled(self, factors: Array, axis: int) -> IntegerConstant:
+    def raise_scales(self, factors: Array, axis: int) -> IntegerConstant:
         """The constant with larger scales along an axis and integers rounded to them.
 
         Args:
@@ -157,10 +157,10 @@ class IntegerConstant:
         shape = [1] * len(self.shape)
         shape[axis] = -1
         wide = factors.reshape(shape)
-        integers = self._derived(self.shape, lambda array: np.rint(array / wide).astype(np.int8))
+        integers = self._derive(self.shape, lambda array: np.rint(array / wide).astype(np.int8))
         return replace(self, integers=integers, scale=self.scale * wide)
 
-    def _derived(self, shape: tuple[int, ...], derive: Callable[[Array], Array]) -> Constant:
+    def _derive(self, shape: tuple[int, ...], derive: Callable[[Array], Array]) -> Constant:
         read = self.integers.read
         return Constant(self.integers.code, shape, lambda: derive(read()))
 
@@ -181,13 +181,13 @@ def match_constant(graph: EditedGraph, name: str) -> IntegerConstant | None:
         sizes = [] if target is None else [int(size) for size in target.read()]
         if source is None or not all(size > 0 or size == -1 for size in sizes):
             return None
-        return source.reshaped(np.empty(source.shape, np.bool_).reshape(sizes).shape)
+        return source.reshape(np.empty(source.shape, np.bool_).reshape(sizes).shape)
     if node.op_type == "Transpose":
         source = match_constant(graph, node.input[0])
         order = list(get_attribute(node, "perm", ()))
         rank = len(order)
         is_swap = source is not None and order == [*range(rank - 2), rank - 1, rank - 2]
-        return source.transposed() if source is not None and is_swap else None
+        return source.transpose() if source is not None and is_swap else None
     return None
 
 
@@ -210,7 +210,7 @@ def _match_dequantized(graph: EditedGraph, node: NodeProto) -> IntegerConstant |
         shape = [1] * rank
         shape[channel_axis(node)] = -1
         scale, zero = scale.reshape(shape), zero.reshape(shape if zero.size > 1 else [1] * rank)
-    return _aligned(integers, scale, zero)
+    return _align_numbers(integers, scale, zero)
 
 
 def _match_product(graph: EditedGraph, factor: str, scale_name: str) -> IntegerConstant | None:
@@ -233,7 +233,7 @@ def _match_product(graph: EditedGraph, factor: str, scale_name: str) -> IntegerC
     integers = graph.constant(factor)
     if integers is None or integers.code not in _BYTES:
         return None
-    return _aligned(integers, scale, zero)
+    return _align_numbers(integers, scale, zero)
 
 
 def _read_converted(graph: EditedGraph, name: str) -> Array | None:
@@ -246,7 +246,7 @@ def _read_converted(graph: EditedGraph, name: str) -> Array | None:
     return None if constant is None else constant.read().astype(np.float32)
 
 
-def _aligned(integers: Constant, scale: Array, zero: Array) -> IntegerConstant | None:
+def _align_numbers(integers: Constant, scale: Array, zero: Array) -> IntegerConstant | None:
     """The constant, if scales and zero points broadcast to its integers and the zero points are integers."""
     rank = len(integers.shape)
     if scale.ndim > rank or zero.ndim > rank:
@@ -255,8 +255,8 @@ def _aligned(integers: Constant, scale: Array, zero: Array) -> IntegerConstant |
     is_broadcast = all(
         size in (1, full) for array in (scale, zero) for size, full in zip(array.shape, integers.shape, strict=True)
     )
-    whole = np.rint(zero)
-    if not is_broadcast or (abs(zero - whole) > _ZERO_SHIFT).any() or not (np.isfinite(scale) & (scale > 0)).all():
+    rounded = np.rint(zero)
+    if not is_broadcast or (abs(zero - rounded) > _ZERO_SHIFT).any() or not (np.isfinite(scale) & (scale > 0)).all():
         return None
     low, high = (0, 255) if integers.code == TensorProto.UINT8 else (-128, 127)
-    return IntegerConstant(integers, scale, whole) if ((whole >= low) & (whole <= high)).all() else None
+    return IntegerConstant(integers, scale, rounded) if ((rounded >= low) & (rounded <= high)).all() else None

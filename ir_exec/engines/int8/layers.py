@@ -70,7 +70,7 @@ def _match_convolution(graph: EditedGraph, node: NodeProto) -> _Layer | None:
     weights = match_constant(graph, node.input[1])
     if source is None or grid is None or weights is None or grid.zero.dtype != np.uint8:
         return None
-    weights = weights.signed()
+    weights = weights.to_signed()
     vectors = weights.along(0)
     if vectors is None or vectors[1].any():
         return None
@@ -123,7 +123,7 @@ def _convert_convolution(
         limit = np.abs(layer.bias) / (_LARGEST_BIAS * data.scale)
         if (limit > scale).any():
             larger = np.maximum(limit, scale).astype(np.float32)
-            weights = weights.rescaled(larger / scale, 0)
+            weights = weights.raise_scales(larger / scale, 0)
             scale = larger
         bias = np.rint(layer.bias.astype(np.float64) / (data.scale * scale.astype(np.float64))).astype(np.int32)
     if grid.axis is not None:
@@ -131,7 +131,7 @@ def _convert_convolution(
         scale = scale / grid.scale
         _set_scalar_grid(graph, quantize, grid)
     graph.set_input(node, 0, _dequantize(graph, layer.data, data, name))
-    weights = weights.unsigned() if is_unsigned else weights
+    weights = weights.to_unsigned() if is_unsigned else weights
     integers = graph.store(weights.integers, f"{name}/integers")
     graph.set_input(node, 1, _dequantize_vector(graph, integers, scale, name, zero=128 if is_unsigned else 0))
     if layer.bias is not None:
@@ -194,7 +194,7 @@ def convert_products(graph: EditedGraph, *, is_unsigned: bool) -> int:
         layer = _match_product(graph, node)
         if layer is None:
             continue
-        weights = layer.weights.unsigned() if is_unsigned else layer.weights
+        weights = layer.weights.to_unsigned() if is_unsigned else layer.weights
         vectors = weights.along(1)
         assert vectors is not None
         bias = [] if layer.bias is None else [graph.add_constant(layer.bias.astype(np.float32), f"{node.name}/bias")]
@@ -222,7 +222,7 @@ def _match_product(graph: EditedGraph, node: NodeProto) -> _Layer | None:
     weights = match_constant(graph, node.input[1])
     if source is None or grid is None or grid.axis is not None or weights is None or len(weights.shape) != 2:
         return None
-    weights = weights.signed()
+    weights = weights.to_signed()
     vectors, rank = weights.along(1), graph.rank(node.input[0])
     if vectors is None or rank is None or rank < 2 or grid.zero.dtype != np.uint8:
         return None

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ir_exec import build
+from ir_exec import Model, build, compile_model
 from ir_exec.build import Value
+from ir_exec.engines.compiled import EngineModel
 from tests.engines.int8.networks import (
+    PADDED,
     assert_same_levels,
     convolve,
     draw,
@@ -117,11 +119,13 @@ def test_average_of_images(tmp_path: Path) -> None:
     assert_same_levels(output, interpret(model, [IMAGE]), 2 / 255)
 
 
-def test_16_bit_floats_are_not_rounded_between_integers(tmp_path: Path) -> None:
-    x = build.parameter([1, 8, 12, 12], "f16", name="x")
+def half(array: Any) -> Value:
+    return build.constant(np.asarray(array, np.float16))
 
-    def half(array: Any) -> Value:
-        return build.constant(np.asarray(array, np.float16))
+
+def half_network() -> Model:
+    """A convolution of f16 with weights whose zero points are nearly 0."""
+    x = build.parameter([1, 8, 12, 12], "f16", name="x")
 
     def grid(data: Value, low: float, high: float) -> Value:
         return build.fake_quantize(data, *(half(limit) for limit in (low, high, low, high)), levels=256)
@@ -129,11 +133,21 @@ def test_16_bit_floats_are_not_rounded_between_integers(tmp_path: Path) -> None:
     integers = np.random.default_rng(3).integers(-127, 128, (4, 8, 3, 3)).astype(np.int8)
     numbers = build.subtract(build.convert(build.constant(integers), "f16"), half(np.full((4, 1, 1, 1), 7.6e-6)))
     filters = build.multiply(numbers, half(np.full((4, 1, 1, 1), 0.001)))
-    steps: dict[str, Any] = {"strides": [1, 1], "pads_begin": [1, 1], "pads_end": [1, 1], "dilations": [1, 1]}
-    sums = build.add(build.convolution(grid(x, -3.0, 2.976), filters, **steps), half(draw(1, 4, 1, 1)))
-    model = model_of(grid(build.relu(sums), 0, 4))
-    proto, output = run_optimized(model, [IMAGE.astype(np.float16)], tmp_path / "y.onnx")
+    sums = build.add(build.convolution(grid(x, -3.0, 2.976), filters, **PADDED), half(draw(1, 4, 1, 1)))
+    return model_of(grid(build.relu(sums), 0, 4))
+
+
+def test_16_bit_floats_are_not_rounded_between_integers(tmp_path: Path) -> None:
+    model, data = half_network(), IMAGE.astype(np.float16)
+    proto, output = run_optimized(model, [data], tmp_path / "y.onnx")
     assert operators(proto)["QLinearConv"] == 1
-    assert_same_levels(
-        output.astype(np.float32), interpret(model, [IMAGE.astype(np.float16)]).astype(np.float32), 4 / 255
-    )
+    assert_same_levels(output.astype(np.float32), interpret(model, [data]).astype(np.float32), 4 / 255)
+
+
+def test_16_bit_floats_in_the_precision_of_the_file() -> None:
+    model, data = half_network(), IMAGE.astype(np.float16)
+    compiled = compile_model(model, engine="onnxruntime", precision="file")
+    assert isinstance(compiled, EngineModel)
+    output = compiled([data])["y"]
+    assert (compiled.partition.on_engine, compiled.partition.failures) == (compiled.partition.layers, ())
+    np.testing.assert_allclose(output.astype(np.float32), interpret(model, [data]).astype(np.float32), atol=0.02)

@@ -99,15 +99,15 @@ def _integers(node: ExportNode, limits: list[Array]) -> str | None:
         return None
     steps = [(most - least) / (count - 1) for least, most in ((low, high), (first, last))]
     zeros = [-least / step for least, step in zip((low, first), steps, strict=True)]
-    whole = [np.rint(zero) for zero in zeros]
-    if any((abs(zero - level) > _ZERO_SHIFT).any() for zero, level in zip(zeros, whole, strict=True)):
+    zero_levels = [np.rint(zero) for zero in zeros]
+    if any((abs(zero - level) > _ZERO_SHIFT).any() for zero, level in zip(zeros, zero_levels, strict=True)):
         return None
-    if any((level < 0).any() or (level > count - 1).any() for level in whole):
+    if any((level < 0).any() or (level > count - 1).any() for level in zero_levels):
         return None
     value = node.values[0]
     weights = node.lowerer.weights
     if value is not None and weights is not None and is_constant_part(value):
-        return _integer_constant(node, value, weights, (low, steps[0], whole[0]), (steps[1], whole[1]))
+        return _integer_constant(node, value, weights, (low, steps[0], zero_levels[0]), (steps[1], zero_levels[1]))
     axes = [axis for axis, size in enumerate(low.shape) if size > 1]
     rank = node.rank()
     if len(axes) > 1 or (axes and rank is None):
@@ -119,7 +119,7 @@ def _integers(node: ExportNode, limits: list[Array]) -> str | None:
             node.constant(step.reshape(shape).astype(np.float32)),
             node.constant(level.reshape(shape).astype(np.uint8)),
         ]
-        for step, level in zip(steps, whole, strict=True)
+        for step, level in zip(steps, zero_levels, strict=True)
     )
     data = node.cast(node.inputs[0], ElementType.f32)
     codes = node.emit("QuantizeLinear", data, *inputs, axis=axis, kinds=ElementType.u8)
