@@ -208,7 +208,7 @@ class OnnxRuntime:
             form: Both, for reports.
         """
         from ir_exec.engines.in_place import count_copied_bytes, read_in_place
-        from ir_exec.engines.int8 import convert_layers, saturates
+        from ir_exec.engines.int8 import convert_layers, has_quantized_values, saturates
         from ir_exec.engines.widening import widen_model
         from ir_exec.onnx.export.lower import lower_model
 
@@ -245,7 +245,8 @@ class OnnxRuntime:
         constants = self._declare_constants(part.model, exported)
         if exported.proto.ByteSize() > _LARGEST:
             raise PartRefused("its constants with element types outside NumPy exceed the maximum size of a message")
-        return self._session(part.model, exported, constants, form)
+        is_simulated = self.is_cpu and originals is None and not has_int8 and has_quantized_values(exported)
+        return self._session(part.model, exported, constants, form, fuses_integers=not is_simulated)
 
     def _declare_constants(self, model: Model, exported: Exported) -> _Constants:
         """Declare the constants in the message; only those without another way are stored in it.
@@ -272,11 +273,24 @@ class OnnxRuntime:
         return constants
 
     def _session(
-        self, model: Model, exported: Exported, constants: _Constants, form: PartForm | None
+        self,
+        model: Model,
+        exported: Exported,
+        constants: _Constants,
+        form: PartForm | None,
+        *,
+        fuses_integers: bool,
     ) -> OnnxRuntimePart:
+        """Return a session.
+
+        Args:
+            fuses_integers: The optimizer may compute layers between QuantizeLinear and DequantizeLinear with integers.
+        """
         from ir_exec.engines.in_place import find_transposable
 
         options = self._options()
+        if not fuses_integers:
+            options.add_session_config_entry("session.disable_quant_qdq", "1")
         if constants.folder is not None:
             options.add_session_config_entry(_FOLDER, constants.folder)
         arrays = constants.in_memory | constants.shared

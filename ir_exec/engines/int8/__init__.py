@@ -11,14 +11,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ir_exec.engines.int8.graph import EditedGraph
-from ir_exec.engines.int8.layers import convert_convolutions, convert_products, expand_filters
+from ir_exec.engines.int8.layers import convert_convolutions, convert_products, expand_weights
 from ir_exec.engines.int8.saturation import saturates
 from ir_exec.engines.int8.values import move_clips, move_copies, move_quantizers, remove_casts
 
 if TYPE_CHECKING:
     from ir_exec.onnx.export.lower import Exported
 
-__all__ = ["convert_layers", "saturates"]
+__all__ = ["convert_layers", "has_quantized_values", "saturates"]
 
 
 def convert_layers(exported: Exported, saturates: Callable[[], bool], *, is_wide: bool) -> tuple[Exported, int]:
@@ -28,7 +28,7 @@ def convert_layers(exported: Exported, saturates: Callable[[], bool], *, is_wide
         saturates: Returns True if sums of products of u8 and i8 saturate; weights are then u8.
         is_wide: If true, 16-bit floats are computed in f32.
     """
-    if all(node.op_type != "QuantizeLinear" for node in exported.proto.graph.node):
+    if not has_quantized_values(exported):
         return exported, 0
     graph = EditedGraph(exported)
     if is_wide:
@@ -38,6 +38,11 @@ def convert_layers(exported: Exported, saturates: Callable[[], bool], *, is_wide
     move_copies(graph)
     is_unsigned = saturates()
     convolutions = convert_convolutions(graph, is_unsigned=is_unsigned)
-    expand_filters(graph, convolutions)
     count = len(convolutions) + convert_products(graph, is_unsigned=is_unsigned)
+    expand_weights(graph, convolutions)
     return replace(exported, tensors=graph.finish()), count
+
+
+def has_quantized_values(exported: Exported) -> bool:
+    """Return True if values of the model are quantized, other than constants."""
+    return any(node.op_type == "QuantizeLinear" for node in exported.proto.graph.node)

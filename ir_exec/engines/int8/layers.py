@@ -12,7 +12,7 @@ from ir_exec.engines.int8.graph import CUSTOM, EditedGraph, get_attribute
 from ir_exec.engines.int8.integers import Grid, IntegerConstant, grid_of, match_constant
 from ir_exec.types import Array
 
-__all__ = ["convert_convolutions", "convert_products", "expand_filters"]
+__all__ = ["convert_convolutions", "convert_products", "expand_weights"]
 
 _LARGEST_BIAS = 2.0**30
 """Maximum magnitude of a bias: the sum of 2**15 products of integers of 8 bits is as large, and both fit into i32."""
@@ -168,19 +168,22 @@ def _dequantize_vector(graph: EditedGraph, integers: str, scale: Array, name: st
     return graph.add("DequantizeLinear", inputs, "", f"{name}/DequantizeLinear", axis=0)
 
 
-def expand_filters(graph: EditedGraph, converted: Sequence[NodeProto]) -> None:
-    """Store the filters of convolutions in f32 that would be dequantized in each run.
+def expand_weights(graph: EditedGraph, converted: Sequence[NodeProto]) -> None:
+    """Store weights in f32 that would be dequantized in each run, and those whose products onnxruntime might add.
 
     Args:
         converted: Convolutions of integers.
     """
     excluded = {id(node) for node in converted}
-    for node in graph.of_type("Conv", "ConvTranspose"):
-        if id(node) in excluded or graph.producer(node.input[1], "DequantizeLinear", "Reshape", "Transpose") is None:
+    for node in graph.of_type("Conv", "ConvTranspose", "MatMul"):
+        is_product = node.op_type == "MatMul"
+        if id(node) in excluded or (is_product and graph.producer(node.input[0], "DequantizeLinear") is None):
+            continue
+        if graph.producer(node.input[1], "DequantizeLinear", "Reshape", "Transpose") is None:
             continue
         weights = match_constant(graph, node.input[1])
         if weights is not None:
-            graph.set_input(node, 1, graph.store(weights.numbers(), f"{node.name}/filters"))
+            graph.set_input(node, 1, graph.store(weights.numbers(), f"{node.name}/weights"))
 
 
 def convert_products(graph: EditedGraph, *, is_unsigned: bool) -> int:

@@ -242,11 +242,30 @@ def test_unsigned_weights_have_the_same_values(tmp_path: Path, monkeypatch: pyte
     np.testing.assert_array_equal(signed, unsigned)
 
 
-def test_option_keeps_floats(tmp_path: Path) -> None:
-    model = model_of(quantize(build.relu(convolve(image(), 16, 8)), 0, 4))
+@pytest.mark.parametrize("bias", [False, True])
+def test_option_keeps_floats(bias: bool, tmp_path: Path) -> None:
+    """The optimizer itself would compute layers without a bias with integers."""
+    data = image()
+    sums = quantize_signed(convolve(data, 8, 8, bias=bias), 4)
+    model = model_of(quantize_signed(build.add(sums, data), 5))
     proto, output = run_optimized(model, [IMAGE], tmp_path / "y.onnx", int8=False)
-    assert (operators(proto)["QLinearConv"], operators(proto)["Conv"]) == (0, 1)
-    assert_same_levels(output, interpret(model, [IMAGE]), 4 / 255)
+    counts = operators(proto)
+    assert (counts["Conv"], counts["QLinearConv"], counts["QLinearAdd"]) == (1, 0, 0)
+    assert_same_levels(output, interpret(model, [IMAGE]), 5 / 127)
+
+
+@pytest.mark.parametrize("saturates", [False, True])
+def test_products_of_matrices_are_computed_in_floats(
+    saturates: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(package, "saturates", lambda module: saturates)
+    data = quantize(build.parameter([2, 6, 32], name="x"), 0, 255)
+    numbers = build.convert(build.constant(np.full((2, 32, 24), 127, np.int8)), "f32")
+    model = model_of(build.matmul(data, build.multiply(numbers, build.constant(np.float32(1)))))
+    rows = np.full((2, 6, 32), 255, np.float32)
+    proto, output = run_optimized(model, [rows], tmp_path / "y.onnx")
+    assert operators(proto)["MatMul"] == 1
+    np.testing.assert_array_equal(output, np.full((2, 6, 24), 255.0 * 127 * 32))
 
 
 def test_report_counts_layers_with_integers() -> None:
