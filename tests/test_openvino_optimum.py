@@ -1,4 +1,4 @@
-"""Models of optimum-intel, by their `openvino.Model`s. The classes of that package are replaced by classes of the same names."""
+"""Models of optimum-intel, by their `openvino.Model`s; classes of the same names replace those of the package."""
 
 from __future__ import annotations
 

@@ -28,6 +28,7 @@ from ir_exec.engines.interface import EngineSetting, LayerTime, PartForm, PartRe
 from ir_exec.errors import EvaluationError, IRError, ResourceError
 from ir_exec.graph import Graph, Node
 from ir_exec.hints import install_hint
+from ir_exec.infer import Types
 from ir_exec.ir.mapped_file import file_range
 from ir_exec.ir.urls import is_url
 from ir_exec.kernels.limits import Limits
@@ -160,8 +161,8 @@ class OnnxRuntime:
             if lowering is None:
                 if not isinstance(node.op, Const):
                     reasons[node] = reason_not_representable(type(node.op))
-            elif lowering.is_slow:
-                reasons[node] = "the interpreter is faster: ONNX composes this operator from many others"
+            elif lowering.slow_from is not None and _least_elements(node, model.types) >= lowering.slow_from:
+                reasons[node] = "the interpreter is faster for its elements"
         return reasons
 
     def compile(self, part: Cut) -> OnnxRuntimePart:
@@ -384,6 +385,11 @@ class OnnxRuntime:
         except (TypeError, ValueError, RuntimeError) as error:
             message = str(error).splitlines()[0]
             raise EvaluationError(f"the option {name} cannot be {value!r}: {message}") from error
+
+
+def _least_elements(node: Node, types: Types) -> int:
+    """Return the minimum number of elements of the largest input or output."""
+    return max([types[value.number].shape.size.lo for value in (*node.values_in, *node.outputs)], default=0)
 
 
 def _level(value: Any) -> str:
