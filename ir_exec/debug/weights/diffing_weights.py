@@ -30,6 +30,7 @@ from ir_exec.debug.weights.row_alignment import align_rows
 from ir_exec.debug.weights.smoothing import match_smoothed
 from ir_exec.debug.weights.tensor_account import account_for_tensors, find_missing
 from ir_exec.errors import Location, WeightsError
+from ir_exec.hub_cache import cached_path
 from ir_exec.ir.regular_files import open_regular
 from ir_exec.model import Loaded, Model, Source, WeightsSource, read_model
 from ir_exec.readers import SOURCE_TYPES, ModelObject, class_of_object
@@ -88,6 +89,8 @@ def diff_weights(
             expected=SOURCE_TYPES,
             code=Code.weights_missing,
         )
+    if isinstance(checkpoint, str):
+        checkpoint = cached_path(checkpoint) or checkpoint
     source = _open_tensors(checkpoint)
     adapter_path = adapter if adapter is not None else _adapter_in(checkpoint, source)
     if adapter_path is not None:
