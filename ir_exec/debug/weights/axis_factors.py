@@ -73,7 +73,7 @@ def _fit_factors(x: Array, y: Array) -> Iterator[tuple[tuple[int, ...], Array]]:
 
 
 def _split_groups(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """The shapes of filters [inputs, outputs of a group, ...] with the groups as an axis of their own."""
+    """The shapes of filters [inputs, outputs of a group, ...] with an axis of groups before them."""
     if len(shape) > 2:
         for groups in range(2, min(shape[0], _MOST_GROUPS) + 1):
             if shape[0] % groups == 0:

@@ -141,7 +141,7 @@ def test_normalization_after_a_transposed_convolution(is_split: bool, groups: in
 
 
 def test_biases_that_a_later_layer_scales() -> None:
-    """OpenVINO moves a product behind the bias before it: (W x + b) * g is W x * g + b * g."""
+    """OpenVINO applies a product to the bias before it: (W x + b) * g is W x * g + b * g."""
     weight, bias, scale = draw(INPUTS, INPUTS), draw(INPUTS), draw(INPUTS)
     tensors = {"layer.weight": weight, "layer.bias": bias, "gamma": scale}
     report = account([weight, scale.reshape(1, 1, -1), (bias * scale).reshape(1, 1, -1)], tensors)
