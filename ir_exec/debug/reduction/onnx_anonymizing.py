@@ -128,7 +128,7 @@ class _OnnxAnonymizer:
         for field in ("doc_string", "metadata_props"):
             graph.ClearField(field)
         graph.name = "body"
-        # Weights first, whose names say which ones inference needs.
+        # Weights first: their names identify those that inference needs.
         for tensor in graph.initializer:
             self._change_tensor(tensor, tensor.name)
             tensor.name = self._new("tensor", tensor.name)

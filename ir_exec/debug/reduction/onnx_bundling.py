@@ -53,7 +53,7 @@ run the model again and compare the outputs. bundle.json lists the versions that
 
 
 _LARGE = 2**30
-"""Minimum bytes of a message whose tensors are written to a file of their own."""
+"""Minimum bytes of a message whose tensors are written to a separate file."""
 
 
 def has_tensors_only(source: OnnxSource) -> bool:
