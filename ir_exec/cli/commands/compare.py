@@ -18,7 +18,7 @@ from ir_exec.cli.commands.run_batch import Many, is_many
 from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.files import is_onnx_file, write_text
 from ir_exec.cli.options import (
-    MODEL,
+    MODEL_OR_PIPELINE,
     MOST_RUNS,
     REFERENCE,
     CommaSeparated,
@@ -42,7 +42,7 @@ from ir_exec.cli.output.terminal import (
     show_verdict,
     terminal_width,
 )
-from ir_exec.cli.output.writing import output_option, report_output
+from ir_exec.cli.output.writing import output_option, report_output, text_output
 from ir_exec.cli.parallel import Bar, pool_for, worker_options
 from ir_exec.debug import Comparison, compare
 from ir_exec.debug.comparison.by_module import add_source_modules
@@ -54,6 +54,7 @@ from ir_exec.debug.comparison.report_text import beyond, counts, details, headli
 from ir_exec.debug.comparison.variation import variation_lines
 from ir_exec.debug.device.records import isolation_lines
 from ir_exec.debug.precision.simulation import lower_precision
+from ir_exec.debug.values.polygraphy import RecordedCalls
 from ir_exec.model import Model, read_model
 from ir_exec.printable import printable, printable_lines
 from ir_exec.report.numbers import format_number
@@ -135,14 +136,14 @@ _WIDE = 120
 
 
 @click.command("compare")
-@click.argument("model", metavar="MODEL", type=MODEL)
+@click.argument("model", metavar="MODEL", type=MODEL_OR_PIPELINE)
 @click.argument("other", metavar="[REFERENCE]", required=False, type=REFERENCE)
 @click.option(
     "--with",
     "reference",
     metavar="REFERENCE",
     type=REFERENCE,
-    help="Reference: openvino, onnxruntime, an .xml, an .onnx, an .npz or a folder.",
+    help="Reference: openvino, onnxruntime, an .xml, an .onnx, an .npz, a .json of Polygraphy or a folder.",
 )
 @input_options
 @click.option(
@@ -248,6 +249,20 @@ _WIDE = 120
 )
 @format_option("json", "csv", "html", "junit", help="Format of the report. schemas/compare.schema.json describes json.")
 @output_option("-o", "--output", outputs=report_output, metavar="FILE", help="Write the report to this file.")
+@output_option(
+    "--save-outputs",
+    "saved_outputs",
+    outputs=text_output,
+    metavar="FILE.json",
+    help="Write the outputs of both sides in the format of Polygraphy, for its --load-outputs and for --with.",
+)
+@output_option(
+    "--save-inputs",
+    "saved_inputs",
+    outputs=text_output,
+    metavar="FILE.json",
+    help="Write the inputs in the format of Polygraphy, for its --load-inputs and for --inputs.",
+)
 @worker_options
 @click.option(
     "--by",
@@ -298,6 +313,8 @@ def command(
     checkpoint: str | None,
     output_format: str,
     output: str | None,
+    saved_outputs: str | None,
+    saved_inputs: str | None,
     jobs: int | None,
     scheduler: str | None,
     by: str,
@@ -332,8 +349,9 @@ def command(
     --repeat runs the reference several times. A layer whose values vary between its runs by more than the tolerance is
     not counted as a fault of MODEL; the first line names the first such layer, its spread and the setting.
 
-    If MODEL is a folder with a language model, its tokens are compared with openvino, genai, transformers or a .json
-    (`ids`). The report has the first token that differs, its margin, and the setting of the runtime that explains it.
+    If MODEL is a folder with a language model, its tokens are compared with openvino, genai, transformers, another
+    folder (an int4 export with an f16 export) or a .json (`ids`). The report has the first token that differs, its
+    margin, and the setting of the runtime or the layer that explains it.
 
     Exit code: 0 if the outputs are equal and no layer has a gross error, 1 if one differs (with --fail-on layers, also
     for a small error of a layer), 2 if nothing could be compared, for example because all elements are NaN or infinite
@@ -371,9 +389,11 @@ def command(
         raise Unusable(
             f"no layer of {model} has a module, expected an export of PyTorch or TensorFlow with --by module"
         )
+    recorded = RecordedCalls() if saved_outputs or saved_inputs else None
     if is_many(asked.archive) or jobs or scheduler:
-        if reference is None or then or calls or by == "module":
-            what = f"--precision {precision}" if reference is None else "--then, --calls and --by module"
+        if reference is None or then or calls or by == "module" or recorded:
+            options_of_one = "--then, --calls, --save-outputs, --save-inputs and --by module"
+            what = f"--precision {precision}" if reference is None else options_of_one
             raise Unusable(f"{what} cannot be combined with many inputs, expected one set of inputs")
         settings: dict[str, Any] = {
             "isolate": block or isolate,
@@ -395,9 +415,11 @@ def command(
         many = Many(asked.named, asked.archive, None, jobs, scheduler, extensions, asked.pixels)
         question = CompareItem(model, weights, reference, settings)
         compare_many(network, question, many, output_format, output)
-    if is_rounded and (then or calls):
-        raise Unusable(f"--precision {precision} cannot be combined with --then and --calls, expected one call")
-    file_inputs = asked.read_inputs(network.inputs)
+    if is_rounded and (then or calls or recorded):
+        what = "--then, --calls, --save-outputs and --save-inputs"
+        raise Unusable(f"--precision {precision} cannot be combined with {what}, expected one call")
+    file_inputs = asked.read_inputs(network.inputs, takes_first=not is_rounded)
+    further = [*asked.read_further_calls(network.inputs), *(read_arrays(path, network.inputs) for path in then)]
     inputs = asked.complete_inputs(network, file_inputs) if file_inputs else None
     options: dict[str, Any] = {"rtol": rtol, "atol": atol, "shapes": asked.requested_shapes(network.inputs)}
     # Recordings and traces contain inputs.
@@ -416,7 +438,7 @@ def command(
             reference,
             inputs,
             asked.seed,
-            then=[read_arrays(path, network.inputs) for path in then],
+            then=further,
             calls=calls,
             nan_equal=nan_equal,
             pairs=_pairs(pairs),
@@ -432,8 +454,15 @@ def command(
             vary=vary,
             fail_on=fail_on,  # type: ignore[arg-type]  # checked by click
             progress=progress,
+            on_call=recorded,
             **options,
         )
+    if recorded is not None:
+        with errors_as_messages(exit_code=UNUSABLE):
+            if saved_outputs is not None:
+                recorded.write_outputs(saved_outputs, report.reference_title)
+            if saved_inputs is not None:
+                recorded.write_inputs(saved_inputs)
     if by == "module":
         report = add_source_modules(report)
     if is_onnx_file(model):

@@ -19,6 +19,7 @@ from ir_exec.debug.precision.effects import QuantizationReport
 from ir_exec.debug.precision.simulation import PrecisionReport
 from ir_exec.debug.profiles.profile_report import Profile
 from ir_exec.debug.traces.run_report import RunReport
+from ir_exec.fusions import FusionReport
 from ir_exec.ir import Document
 from ir_exec.report.records import schema_of
 from ir_exec.text.folders.describing import FolderFacts
@@ -45,6 +46,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "run": RunReport,
     "folder": FolderFacts,
     "conformance": Conformance,
+    "fusions": FusionReport,
 }
 
 

@@ -37,7 +37,7 @@ from ir_exec.debug.comparison.discontinuities import (
     on_steps,
     reached_by_rounding,
 )
-from ir_exec.debug.comparison.metrics import Settings, Tolerance
+from ir_exec.debug.comparison.metrics import CallObserver, Settings, Tolerance
 from ir_exec.debug.comparison.pairing.partners import given_by_key, partners_of
 from ir_exec.debug.comparison.records import CONTRADICTION, MOST_INCLUDED, ComparedLayer
 from ir_exec.debug.comparison.references.reference import Adviser, IRReference, Reference, TraceReference
@@ -175,6 +175,21 @@ class _Comparing(FindingsReporter):
         # If the outputs agree, a value may have another meaning in the reference: before a scale that was moved.
         if self._fuses or not self.values.differs(self.calls):
             self._clear_contradicted(arrays, outputs)
+        if self.values.settings.on_call is not None:
+            self._report_call(self.values.settings.on_call, arrays, outputs)
+
+    def _report_call(self, on_call: CallObserver, arrays: Sequence[Array], outputs: Sequence[Array]) -> None:
+        """Pass the inputs and the outputs of both sides to a function, by the names of the model."""
+        inputs = {port.name: array for port, array in zip(self._model.inputs, arrays, strict=True)}
+        ours = {port.name: array for port, array in zip(self._model.outputs, outputs, strict=True)}
+        theirs: dict[str, Array] = {}
+        for port, result in zip(self._model.outputs, self._model.graph.results, strict=True):
+            value = result.values_in[0]
+            partner = self._partners.get(((), value.node.id, value.position))
+            array = None if partner is None else self._reference.output(partner.key)
+            if array is not None:
+                theirs[port.name] = array
+        on_call(inputs, ours, theirs)
 
     def _clear_contradicted(self, arrays: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Clear wrong layers of this call whose values in the reference cannot be those that it has used."""

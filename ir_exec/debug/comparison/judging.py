@@ -49,6 +49,7 @@ def judged_outputs(
     partners: Mapping[Key, Entry],
     values: ValueComparer,
     on_steps: Collection[tuple[Where, str, int]],
+    spread: Mapping[str, Difference],
 ) -> list[ComparedOutput]:
     """Return each output of a model with its worst call.
 
@@ -56,6 +57,7 @@ def judged_outputs(
         partners: The reference's values, by the model's values.
         values: The errors of the outputs, after the last call.
         on_steps: Layers that differ only on steps and in ties.
+        spread: As in Reference.
     """
     judged = []
     for result, port in zip(model.graph.results, model.outputs, strict=True):
@@ -86,6 +88,7 @@ def judged_outputs(
                 status=status,
                 error=error,
                 visible=values.visible_errors.get((key, -negative)),
+                spread=spread.get(port.name),
                 is_explained=(key, -negative) in values.explained,
                 call=-negative,
             )
@@ -153,7 +156,9 @@ def verdict_of(
     are_blind = any(error.elements for error in errors) and not any(error.compared for error in errors)
     agree = not faults and all(layer.is_within or is_on_steps(layer) for layer in partnered)
     differ = [output for output in matched if output.status == "different"]
-    is_its_own = all(output.visible is not None and output.visible.is_within for output in differ)
+    is_its_own = all(
+        output.is_within_spread or (output.visible is not None and output.visible.is_within) for output in differ
+    )
     is_its_own = is_its_own or any(layer.status == "reference" for layer in layers)
     if variation is not None:
         is_its_own = is_its_own or all(variation.find_layer(output.path) is not None for output in differ)

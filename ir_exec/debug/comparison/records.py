@@ -64,6 +64,9 @@ it. not compared: no element is finite on either side. unmatched: the reference 
 CONTRADICTION = "the reference's value does not lead to its own outputs"
 """Note of a layer whose value in the reference contradicts the outputs of the reference."""
 
+LIKE = 2
+"""Maximum error relative to the differences between the reference's own answers that is of their size."""
+
 MOST_INCLUDED = 20
 """Maximum number of layers without partners that are listed for a layer."""
 
@@ -216,6 +219,7 @@ class ComparedOutput(Record):
         partner: The path of the reference's value.
         error: The difference from the reference's output, with the tolerance; None if the reference has no such output.
             Of several calls it is the worst one; `call` is its number, counted from 1.
+        spread: The largest difference between the reference's own answers for the same inputs; None if they agree.
         is_explained: True if only the compression of the weights of one side explains the error.
     """
 
@@ -227,8 +231,16 @@ class ComparedOutput(Record):
     status: OutputStatus
     error: Difference | None = None
     visible: Difference | None = None
+    spread: Difference | None = None
     is_explained: bool = False
     call: int = 1
+
+    @property
+    def is_within_spread(self) -> bool:
+        """True if the error is of the size of the differences between the reference's own answers."""
+        if self.error is None or self.spread is None or self.error.problem is not None:
+            return False
+        return self.error.max_abs <= LIKE * self.spread.max_abs and self.error.rmse <= LIKE * self.spread.rmse
 
 
 class ComparedModule(Record):

@@ -8,6 +8,7 @@ from math import inf
 
 from ir_exec.debug.comparison.metrics import Difference, difference_text
 from ir_exec.debug.comparison.records import CONTRADICTION, ComparedLayer, ComparisonRecord, LayerFault
+from ir_exec.debug.comparison.report_html import comparison_html
 from ir_exec.debug.comparison.variation import variation_lines, variation_text
 from ir_exec.debug.device.records import isolation_lines
 from ir_exec.debug.precision.activations import range_line
@@ -15,6 +16,7 @@ from ir_exec.debug.precision.weights import summary_of, weight_line
 from ir_exec.debug.values.entries import class_of_type
 from ir_exec.ir.sources import module_order
 from ir_exec.ops.infrastructure.values import Const
+from ir_exec.printable import printable_lines
 from ir_exec.report.numbers import format_count, format_number, pluralize
 from ir_exec.report.text import format_remainder, join_counts, list_names
 
@@ -136,7 +138,16 @@ def _second_opinion(report: ComparisonRecord) -> str:
         return f"; {_layer_title(layer)}: {layer.note}"
     if report.settings:
         return f"; it agrees without {' and '.join(report.settings)}"
+    if any(output.is_within_spread for output in report.output_results if output.status == "different"):
+        return f"; {_describe_spread(report)}"
     return "; it agrees if its intermediate values are outputs, so a fusion of the reference changes its result"
+
+
+def _describe_spread(report: ComparisonRecord) -> str:
+    """Describe the difference between the reference's own answers for the first output that differs."""
+    output = next(output for output in report.output_results if output.status == "different")
+    assert output.spread is not None, "the verdict rests on it"
+    return f"its own answers differ as much ({_brief(output.spread)}) if intermediate values are outputs"
 
 
 def _cause(report: ComparisonRecord) -> str:
@@ -157,7 +168,22 @@ def _cause(report: ComparisonRecord) -> str:
         return ""
     if first.status == "step":
         return f"; no single layer is wrong: {_layer_title(first)} has a step that amplifies small errors"
+    rounding = _rounding_before(report, first)
+    if rounding is not None:
+        return f"; {_layer_title(rounding)} rounds to other values, beyond the tolerance from {first.path} on"
     return f"; no single layer is wrong: the carried error first exceeds the tolerance at {first.path}"
+
+
+def _rounding_before(report: ComparisonRecord, first: ComparedLayer) -> ComparedLayer | None:
+    """Return the layer that only rounds, within the tolerance of its own type, to the values that a later layer shows.
+
+    One step of a short type is beyond the tolerance of layers that read it in a longer type.
+    """
+    before = report.layers[: report.layers.index(first)]
+    closest = next((layer for layer in reversed(before) if layer.own is not None and layer.own.max_abs), None)
+    if closest is None or closest.own is None or first.carried is None or not class_of_type(closest.type).rounds:
+        return None
+    return closest if closest.own.max_abs >= first.carried.max_abs else None
 
 
 def _may_have_other_inputs(report: ComparisonRecord) -> bool:
@@ -403,3 +429,11 @@ class Comparison(ComparisonRecord):
     def __str__(self) -> str:
         """Return the report as text, as printed by the command line."""
         return "\n".join(_render(self))
+
+    def __repr__(self) -> str:
+        """Return the report as text, which Python shows at its prompt."""
+        return printable_lines(str(self))
+
+    def _repr_html_(self) -> str:
+        """Return the report for notebooks: the verdict, the outputs, the explanation and the layers that differ."""
+        return comparison_html(self, headline(self), details(self), shown_layers(self), counts(self))

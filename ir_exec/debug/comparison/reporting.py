@@ -217,7 +217,7 @@ class FindingsReporter:
             if inside.isdisjoint((*layer_key[0], name) for name in holder_names(layer.layer_name, layer.layer_id))
         ]
         faults.sort(key=lambda fault: fault.call)
-        outputs = judged_outputs(self._model, self._partners, self.values, self._on_steps)
+        outputs = judged_outputs(self._model, self._partners, self.values, self._on_steps, self._reference.spread)
         not_compared = 0 if self.values.settings.nan_equal else elements_not_compared(self._model, outputs, layers)
         fail_on = self.values.settings.fail_on
         verdict = verdict_of(

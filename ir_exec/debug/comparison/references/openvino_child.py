@@ -73,6 +73,10 @@ def _answer(core: Any, request: dict[str, Any]) -> dict[str, Any]:
         return _constants(model, request)
     if request["do"] == "fused":
         return {"fused": _list_fused(core.compile_model(model, request["device"], request["config"]))}
+    if request["do"] == "steps":
+        return {"steps": _list_steps(core.compile_model(model, request["device"], request["config"]))}
+    if request["do"] == "paged attention":
+        return {"count": _count_paged_attention(model)}
     if request["do"] == "profile":
         return _profile(core, model, request)
     if request["do"] == "opinions":
@@ -276,6 +280,34 @@ def _list_fused(compiled: Any) -> list[str]:
         info = {name: str(getattr(value, "value", value)) for name, value in op.get_rt_info().items()}
         names.append(info.get("originalLayersNames", ""))
     return names
+
+
+def _list_steps(compiled: Any) -> list[dict[str, Any]]:
+    """The name, type, kernel and number of outputs of each step of a compiled model."""
+    steps = []
+    for op in compiled.get_runtime_model().get_ordered_ops():
+        info = {name: str(getattr(value, "value", value)) for name, value in op.get_rt_info().items()}
+        steps.append(
+            {
+                "name": op.get_friendly_name(),
+                "type": info.get("layerType", op.get_type_name()),
+                "kernel": info.get("primitiveType", info.get("execType", "")),
+                "layers": info.get("originalLayersNames", ""),
+                "outputs": len(op.outputs()),
+                "inputs": [str(value.get_element_type().to_string()) for value in op.inputs()],
+            }
+        )
+    return steps
+
+
+def _count_paged_attention(model: Any) -> int:
+    """The number of PagedAttention operators after the conversion, which fails for models without support."""
+    from openvino._offline_transformations import (  # type: ignore[import-untyped]  # it has no types
+        paged_attention_transformation,
+    )
+
+    paged_attention_transformation(model)
+    return sum(op.get_type_name() == "PagedAttentionExtension" for op in model.get_ops())
 
 
 def _timed_runs(compiled: Any, request: dict[str, Any]) -> tuple[list[float], list[Any]]:
