@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -25,6 +25,7 @@ from ir_exec.debug.comparison.references.reference import (
     arrays_in,
     kinds_of,
 )
+from ir_exec.debug.comparison.references.repeating import VARIED, RunSetting, Vary, plan_runs
 from ir_exec.debug.comparison.references.torch_hooks import Recording
 from ir_exec.debug.comparison.references.torch_module import is_torch_module, record_module
 from ir_exec.debug.comparison.report_text import Comparison
@@ -83,6 +84,8 @@ def compare(
     precision: Precision = "f32",
     isolate: bool | str = False,
     lowered: bool = False,
+    repeat: int | None = None,
+    vary: Collection[Vary] = (),
     fail_on: FailOn = "outputs",
     progress: Callable[[str], None] | None = None,
     on_call: CallObserver | None = None,
@@ -109,7 +112,8 @@ def compare(
         metrics: Functions of the model's value and the reference's, or `module:function`, evaluated for each layer.
         probe: For "openvino". The intermediate values to read as outputs: all at once, a few in each of several runs
             that narrow down the first wrong value ("bisect"), or none ("outputs").
-        device: For "openvino".
+        device: For "openvino" and "onnxruntime": CPU, GPU, or an execution provider of onnxruntime (CUDA, TensorRT), on
+            which only the outputs are read. With `isolate`, its layers run in blocks.
         hint: For "openvino". Compute in the types of the file ("accuracy"), or allow shorter ones ("performance").
         timeout: For "openvino". Seconds per run.
         threads: As for `compile_model`; they also apply to a reference that is an IR file.
@@ -120,6 +124,11 @@ def compare(
             that are wrong without any fusion, and those that are wrong only in combination.
         lowered: For "openvino" and "onnxruntime" with an .onnx file: run the model as ir_exec lowers it. By default
             they run the file itself.
+        repeat: For "openvino" and "onnxruntime": run the reference this often, at least twice, to find layers whose
+            values vary between its runs. The report's `variation` lists them; they are not counted as faults of the
+            model.
+        vary: Repeat it also with other settings: "threads", "compile" (compiled for each run) and, for "openvino",
+            "hint".
         fail_on: The differences that count for the verdict. "outputs": outputs beyond their tolerance and layers with
             gross errors. "layers": also all other layers beyond their tolerance.
         progress: Called with each layer's path, in bodies once per iteration whose layers are examined.
@@ -137,6 +146,9 @@ def compare(
     if lowered and (model.lowered_from is None or not _is_runtime(reference)):
         message = f"lowered requires an .onnx file, and expected the reference {' or '.join(_RUNTIMES)}"
         raise EvaluationError(message, code=Code.unknown_input)
+    plan = _plan_repetition(repeat, vary, hint)
+    if isolate and plan:
+        raise EvaluationError("repeat cannot be combined with isolate", expected="one of them", code=Code.unknown_input)
     if isolate:
         from ir_exec.debug.device.isolating import compare_isolated  # it imports the records of comparisons
 
@@ -224,7 +236,9 @@ def compare(
         name = model.graph.path or model.lowered_from or model.name
         has_state = any(isinstance(node.op, ReadsVariable) for node in model.graph.all_nodes())
         further = drawn_again if draws_again and calls is None and not has_state and len(stored_inputs) == 0 else None
-        compared = partial(compare_with, model, opened, settings=settings, further=further, asked=pairs, name=name)
+        compared = partial(
+            compare_with, model, opened, settings=settings, further=further, asked=pairs, repeat=plan, name=name
+        )
         try:
             report = _with_precision_note(compared(rows, drawn=record), model, precision)
             return opened.add_modules(report) if isinstance(opened, RecordingReference) else report
@@ -263,6 +277,19 @@ def _checked_reference(reference: ReferenceLike | None, with_: ReferenceLike | N
             code=Code.unknown_input,
         )
     return reference  # type: ignore[return-value]  # checked above
+
+
+def _plan_repetition(repeat: int | None, vary: Collection[Vary], hint: str) -> list[RunSetting]:
+    """Return the settings of repeated runs; raises EvaluationError for invalid arguments."""
+    unknown = [name for name in vary if name not in VARIED]
+    if unknown:
+        message = f"vary contains {unknown[0]!r}"
+        raise EvaluationError(message, expected=", ".join(VARIED), code=Code.unknown_input)
+    if repeat is None and vary:
+        raise EvaluationError("vary requires repeat", expected="a number of runs", code=Code.unknown_input)
+    if repeat is not None and repeat < 2:
+        raise EvaluationError("repeat is", actual=str(repeat), expected="at least 2", code=Code.bad_value)
+    return [] if repeat is None else plan_runs(repeat, vary, hint)
 
 
 _F16_NOTE = "ir_exec computes the 16-bit floats of the file in f32, onnxruntime in 16 bits: try --precision file"
@@ -374,7 +401,7 @@ def _is_runtime(reference: ReferenceLike) -> bool:
 
 
 def _by_onnxruntime(
-    model: Model, own: Path | None, lowered: bool, *, timeout: float, precision: Precision
+    model: Model, own: Path | None, lowered: bool, *, timeout: float, precision: Precision, device: str
 ) -> Reference:
     """Open onnxruntime's run of the model.
 
@@ -384,11 +411,12 @@ def _by_onnxruntime(
     if own is not None and not lowered:
         from ir_exec.debug.comparison.references.onnx_reference import ONNXReference
 
-        return ONNXReference(own, timeout=timeout, engine="only onnxruntime", title="onnxruntime", model=model)
+        options: dict[str, Any] = {"engine": "only onnxruntime", "title": "onnxruntime", "model": model}
+        return ONNXReference(own, timeout=timeout, device=device, **options)
     from ir_exec.debug.comparison.references.onnx_reference import ExportedReference
 
     title = "onnxruntime (exported)" if own is None else "onnxruntime (lowered by ir_exec)"
-    return ExportedReference(model, timeout=timeout, precision=precision, title=title)
+    return ExportedReference(model, timeout=timeout, precision=precision, title=title, device=device)
 
 
 def _by_openvino(model: Model, own: Path | None, lowered: bool, **options: Any) -> Reference:
@@ -468,7 +496,7 @@ def _reference(
     elif name == "openvino":
         opened = _by_openvino(model, own, lowered, probe=probe, device=device, hint=hint, timeout=timeout, **options)
     elif name == "onnxruntime" and not path.exists():
-        opened = _by_onnxruntime(model, own, lowered, timeout=timeout, precision=options["precision"])
+        opened = _by_onnxruntime(model, own, lowered, timeout=timeout, precision=options["precision"], device=device)
     elif name.startswith(ONNX_REFERENCE) or path.suffix.lower() == ".onnx":
         from ir_exec.debug.comparison.references.onnx_reference import ONNXReference
 

@@ -59,6 +59,7 @@ class Reference(Protocol):
         is_filtered: True if it has a selection of values, in which outputs may be missing.
         computes_in: The element type of the computation, if coarser than that of its values.
         shares_names: True if its values have the names of the model's: it was made from the same file or model.
+        spread: The largest differences between its own answers for the same inputs, by the name of the output.
         stored_calls: The number of calls with stored values; None for a reference that can be called.
     """
 
@@ -72,6 +73,7 @@ class Reference(Protocol):
     is_filtered: bool
     computes_in: ElementType | None
     shares_names: bool
+    spread: dict[str, Difference]
     stored_calls: int | None
 
     def entries(self) -> list[Entry]:
@@ -139,6 +141,7 @@ class ReferenceState:
         self.is_filtered = is_filtered
         self.computes_in: ElementType | None = None
         self.shares_names = False
+        self.spread: dict[str, Difference] = {}
         self.stored_calls: int | None = None
 
 
