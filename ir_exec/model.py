@@ -181,6 +181,10 @@ class Model:
     Models can be copied and pickled. A pickle refers to weights by path and digest, and contains weights that are not
     from a file. Unpickling imports the modules of the user's operators, and raises WeightsError if the .bin has
     changed.
+
+    Attributes:
+        original: The ONNX graph that the model was lowered from, for engines; None for other models, and for copies
+            from a pickle.
     """
 
     def __init__(self, loaded: Loaded, types: Types | None = None) -> None:
@@ -190,6 +194,7 @@ class Model:
         self.left_out = loaded.left_out
         self.stand_ins = loaded.stand_ins
         self.lowered_from = loaded.lowered_from
+        self.original: Any = None
         self.given: dict[Value, TensorType] = {}
         self.types: Types = self._infer() if types is None else types
 

@@ -33,6 +33,7 @@ __all__ = [
     "MOST_RUNS",
     "MOST_SECONDS",
     "REFERENCE",
+    "CommaSeparated",
     "FiniteRange",
     "ModelPath",
     "ToleranceType",
@@ -206,6 +207,26 @@ class FiniteRange(click.FloatRange):
         if not isfinite(number):
             self.fail(f"{value} is not a finite number", param, ctx)
         return number
+
+
+class CommaSeparated(click.ParamType):  # type: ignore[type-arg]  # click before 8.2 has no argument here
+    """Several of some words, separated by commas."""
+
+    name = "list"
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self._words = words
+
+    def convert(
+        self, value: object, parameter: click.Parameter | None, context: click.Context | None
+    ) -> tuple[str, ...]:
+        if isinstance(value, tuple):
+            return value
+        parts = [part.strip() for part in str(value).split(",")]
+        for part in parts:
+            if part not in self._words:
+                self.fail(f"{part!r} is not one of {', '.join(self._words)}", parameter, context)
+        return tuple(dict.fromkeys(parts))
 
 
 class ToleranceType(click.ParamType[tuple[str, float]]):

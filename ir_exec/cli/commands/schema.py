@@ -11,7 +11,7 @@ from ir_exec.check import Reports
 from ir_exec.cli.output.model_facts import NetworkFacts
 from ir_exec.cli.output.plan_text import PlanOutput
 from ir_exec.cli.output.terminal import write
-from ir_exec.debug import Bundle, Comparison, NetworkDiff, PassBisection, TraceIndex, WeightsDiff
+from ir_exec.debug import Bundle, Comparison, NetworkDiff, OptimizerBisection, PassBisection, TraceIndex, WeightsDiff
 from ir_exec.debug.comparison.items_report import Comparisons
 from ir_exec.debug.device.tables.report import Conformance
 from ir_exec.debug.inputs.shaping import ShapesReport
@@ -40,6 +40,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "profile": Profile,
     "plan": PlanOutput,
     "passes": PassBisection,
+    "optimizers": OptimizerBisection,
     "quantization": QuantizationReport,
     "shapes": ShapesReport,
     "run": RunReport,
