@@ -144,6 +144,8 @@ def compress(*, scale: tuple[int, ...] = (32, 1), element_type: str = "i8", tran
     x = build.parameter([None, None, 64], "f32", name="x")
     codes = build.constant(np.resize(np.arange(-8, 8), shape).astype(np.int8), element_type, name="codes")
     weights = build.multiply(build.convert(codes, destination_type="f32"), np.resize(vector(64), scale), name="weights")
+    if len(shape) > 2:
+        weights = build.reshape(weights, np.array([64, 32]), special_zero=False)
     return build.model(
         [build.relu(build.matmul(x, weights, transpose_a=False, transpose_b=transposed, name="product"))]
     )
