@@ -2,8 +2,8 @@
 
 OpenVINO 2026.4, src/common/transformations/src/transformations/op_conversions/convert_fc_to_compressed.cpp, and the
 types of src/plugins/intel_cpu/src/nodes/fullyconnected.cpp. Other weights are expanded when the model is compiled,
-which takes the memory and the bandwidth of f32. The layouts below are those that the CPU plugin of the release runs.
-Products with quantized data run in int8 instead.
+which takes the memory and the bandwidth of f32. The kernel accepts codes with or without groups, transposed or not; of
+groups with few channels it is not known. Products with quantized data run in int8 instead.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from __future__ import annotations
 from ir_exec.fusions.network import FusionGraph
 from ir_exec.fusions.records import FusionTarget, MissedFusion
 from ir_exec.fusions.transformation import Matches, Transformation, openvino_source
-from ir_exec.graph import Node, Value
+from ir_exec.graph import Value
 from ir_exec.graph.compressed import CompressedWeight, describe_weight
-from ir_exec.types import ElementType, element_types
+from ir_exec.types import element_types
 
 __all__ = ["COMPRESSED_PRODUCT"]
 
@@ -32,14 +32,14 @@ def _find(graph: FusionGraph, target: FusionTarget) -> Matches:
         weight = _weight_of(graph, node.values_in[1])
         if weight is None or _is_quantized(graph, node.values_in[0]):
             continue
-        reason = _rejection(node, weight)
+        reason = _rejection(weight)
         if reason is None:
             roots.append(node.outputs[0])
         else:
             expected, actual = reason
             missed.append(MissedFusion(layer=node.name, expected=expected, actual=actual, hint=_HINT))
     if target in ("gpu", "npu") and missed:
-        reason_unknown = "the layouts are those of the CPU plugin"
+        reason_unknown = "the element types are those of the CPU plugin"
         return Matches(tuple(roots), missed=tuple(missed), unknown=reason_unknown)
     return Matches(tuple(roots), missed=tuple(missed))
 
@@ -59,7 +59,7 @@ def _is_quantized(graph: FusionGraph, value: Value) -> bool:
     return node is not None and graph.kind(node) == "FakeQuantize"
 
 
-def _rejection(node: Node, weight: CompressedWeight) -> tuple[str, str] | None:
+def _rejection(weight: CompressedWeight) -> tuple[str, str] | None:
     """The expected and the actual property of a weight that is expanded; None if the kernel reads it."""
     dims = weight.output.shape.dims or ()
     if weight.element_type not in _CODES:
@@ -70,31 +70,7 @@ def _rejection(node: Node, weight: CompressedWeight) -> tuple[str, str] | None:
         return "a scale", "no scale"
     if weight.scale.declared.element_type not in _SCALES:
         return "a scale of f16 or f32", str(weight.scale.declared)
-    if not _has_kernel_layout(node, weight):
-        layout = f"codes {list(weight.stored_shape)} with a scale {weight.scale.declared}"
-        return "output channels first, then groups of input channels", layout
     return None
-
-
-def _has_kernel_layout(node: Node, weight: CompressedWeight) -> bool:
-    """Return True if the kernel reads the layout of the codes.
-
-    The stored axes are the output channels, the groups and the input channels of a group. Codes without groups
-    may be transposed.
-    """
-    stored = weight.stored_shape
-    if not _transposes_weights(node):
-        return len(stored) == 2
-    assert weight.scale is not None, "the caller has tested it"
-    scale = weight.scale.declared.shape
-    if scale.is_static and all(size == 1 for size in scale.static):
-        return weight.element_type is not ElementType.nf4
-    return bool(stored[0] == weight.output.shape[0])
-
-
-def _transposes_weights(node: Node) -> bool:
-    """Return True if a product transposes its second operand."""
-    return bool(vars(node.op).get("transpose_b", False))
 
 
 def _is_compressed_step(step: dict[str, object]) -> bool:
