@@ -14,54 +14,19 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from onnx import NodeProto, TensorProto, helper, numpy_helper
+from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper
 
 from ir_exec.onnx.export.writer import free_names
 
 if TYPE_CHECKING:
-    from onnx import ModelProto
-
     from ir_exec.onnx.export.lower import Exported
 
-__all__ = ["count_copied_bytes", "find_rewritten_constants", "read_in_place"]
+__all__ = ["count_copied_bytes", "find_transposable", "read_in_place"]
 
 _CUSTOM = "com.microsoft"
 _SHORT = frozenset({TensorProto.FLOAT16, TensorProto.BFLOAT16})
 _BYTES = frozenset({TensorProto.UINT8, TensorProto.INT8})
 _EXPANDING = frozenset({"Cast", "DequantizeLinear"})
-
-_UNCHANGED = frozenset(
-    {
-        "Attention",
-        "Conv",
-        "ConvInteger",
-        "ConvTranspose",
-        "DynamicQuantizeMatMul",
-        "EmbedLayerNormalization",
-        "FusedConv",
-        "FusedGemm",
-        "FusedMatMul",
-        "GRU",
-        "Gather",
-        "GatherBlockQuantized",
-        "Gemm",
-        "LSTM",
-        "MatMul",
-        "MatMulBnb4",
-        "MatMulInteger",
-        "MatMulIntegerToFloat",
-        "MatMulNBits",
-        "QAttention",
-        "QGemm",
-        "QLinearConv",
-        "QLinearMatMul",
-        "RNN",
-    }
-)
-"""The operators whose constants remain as they are when a Transpose is moved past them: factors, filters and tables."""
-
-_PASSING = frozenset({"Cast", "DequantizeLinear", "Transpose"})
-"""The operators that constants reach other operators through; their own order follows the order of their readers."""
 
 
 def read_in_place(exported: Exported) -> Exported:
@@ -87,23 +52,39 @@ def count_copied_bytes(exported: Exported, *, packs: bool) -> int:
     return sum(4 * math.prod(exported.tensors[name].shape) for name in counted)
 
 
-def find_rewritten_constants(proto: ModelProto) -> set[str]:
-    """Return the constants that the optimizer of onnxruntime may transpose or reshape under their names.
+_PASSING = _EXPANDING | {"Transpose"}
+"""Operators that constants reach other operators through."""
 
-    It moves a Transpose to the end of the nodes that follow it, and transposes the constants that these read. A session
-    that shares the memory of such a constant would read the elements in their old order.
+_WEIGHT_READERS = frozenset(
+    {
+        "Attention", "Conv", "ConvInteger", "ConvTranspose", "DynamicQuantizeMatMul", "Einsum",
+        "EmbedLayerNormalization", "FusedConv", "FusedGemm", "FusedMatMul", "GRU", "Gather", "GatherBlockQuantized",
+        "Gemm", "LSTM", "MatMul", "MatMulBnb4", "MatMulInteger", "MatMulIntegerToFloat", "MatMulNBits", "QAttention",
+        "QGemm", "QLinearConv", "QLinearMatMul", "RNN",
+    }
+)  # fmt: skip
+"""Operators whose constants the optimizer does not transpose."""
+
+
+def find_transposable(graph: GraphProto) -> set[str]:
+    """The constants that onnxruntime's optimizer may transpose when it moves a Transpose past their readers.
+
+    It gives the result the name of the constant, and a session that has been given an array of this name would read
+    that array in its place.
     """
-    carriers: dict[str, str] = {}
-    rewritten: set[str] = set()
-    for node in proto.graph.node:
-        if node.op_type in _PASSING:
-            carriers[node.output[0]] = node.input[0]
-        elif node.op_type not in _UNCHANGED:
-            rewritten.update(free_names([node]))
-    for name in list(rewritten):
-        while (name := carriers.get(name, "")) and name not in rewritten:
-            rewritten.add(name)
-    return rewritten
+    readers: dict[str, list[NodeProto]] = {}
+    for node in graph.node:
+        for name in free_names([node]):
+            readers.setdefault(name, []).append(node)
+
+    def is_weight(name: str) -> bool:
+        return all(
+            reader.op_type in _WEIGHT_READERS or (reader.op_type in _PASSING and is_weight(reader.output[0]))
+            for reader in readers.get(name, ())
+        )
+
+    constants = {tensor.name for tensor in graph.initializer}
+    return {name for name in readers.keys() & constants if not is_weight(name)}
 
 
 class _Rewriter:
