@@ -132,15 +132,15 @@ def test_time_limits_and_observers_need_preparations(prepared_runs: list[int]) -
 
 
 def test_changed_weights_are_reported(tmp_path: Path) -> None:
-    x = build.parameter([2, 512], name="x")
-    product = build.matmul(x, build.constant(np.ones((512, 512), np.float32)))
+    x = build.parameter([2, 768], name="x")
+    product = build.matmul(x, build.constant(np.ones((768, 768), np.float32)))
     path = tmp_path / "model.xml"
     build.model(build.result(build.relu(product), name="y")).save(path)
     compiled = compile_model(path, engine="onnxruntime")
-    values = np.ones((2, 512), np.float32)
+    values = np.ones((2, 768), np.float32)
     for _ in range(2):
-        assert compiled([values])["y"].tolist() == np.full((2, 512), 512).tolist()
-    path.with_suffix(".bin").write_bytes(b"\0" * 4 * 512 * 513)
+        assert compiled([values])["y"].tolist() == np.full((2, 768), 768).tolist()
+    path.with_suffix(".bin").write_bytes(b"\0" * 4 * 768 * 769)
     with pytest.raises(IRError) as caught:
         compiled([values])
     assert caught.value.code == "IR200"
@@ -152,3 +152,17 @@ def test_a_closed_model_runs_no_more() -> None:
     compiled.close()
     with pytest.raises(EvaluationError):
         compiled([X, Y])
+
+
+def test_chosen_engine_is_called_directly(prepared_runs: list[int]) -> None:
+    """With the engine "auto", once it has been measured for these shapes."""
+    compiled = compile_model(model(BODY).SerializeToString(), engine="auto")
+    assert isinstance(compiled, EngineModel)
+    for _ in range(40):
+        assert compiled([X, Y])["z"].tolist() == (-(X + Y)).tolist()
+    runs_on = {choice.runs_on for choice in compiled.partition.choices}
+    assert len(prepared_runs) < 40 or runs_on == {"interpreter"}
+    before = len(prepared_runs)
+    compiled([np.ones((9, 3), np.float32)[:2], Y])
+    assert compiled([X[:, ::-1], Y])["z"].shape == (2, 3)
+    assert len(prepared_runs) - before in (0, 2)

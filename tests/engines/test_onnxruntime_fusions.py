@@ -117,9 +117,9 @@ def einsum(equation: str, *shapes: list[int]) -> Value:
 FUSIONS: dict[str, tuple[Callable[[], Value], dict[str, int]]] = {
     "LayerNormalization": (lambda: layer_norm(tokens()), {"LayerNormalization": 1}),
     "LayerNormalization of MVN": (lambda: layer_norm_of_mvn(tokens()), {"LayerNormalization": 1}),
-    "SkipLayerNormalization": (
+    "LayerNormalization of a residual": (
         lambda: layer_norm(build.add(linear(x := tokens()), x)),
-        {"SkipLayerNormalization": 1, "Gemm": 1, "Reshape": 2},
+        {"Gemm": 1, "Reshape": 2, "Add": 1, "LayerNormalization": 1},
     ),
     "RMS by quotient": (lambda: rms_by_quotient(tokens()), {"SimplifiedLayerNormalization": 1}),
     "RMS by power": (lambda: rms_by_power(tokens()), {"SimplifiedLayerNormalization": 1}),
