@@ -89,8 +89,9 @@ class OnnxRuntime:
     Options: `session.*` and the other configuration entries of onnxruntime's sessions, `inter_op_num_threads`,
     `graph_optimization_level` ("disable", "basic", "extended", "all"), and the additional `profile` (measure every
     node), `prepack` (False: matrices stay in the mapped file, and are packed again in every product), `spinning`
-    (False: waiting threads do not keep their cores busy), and `int8` (False: layers between FakeQuantize are computed
-    in f32, between numbers rounded to levels, as in the interpreter).
+    (True: waiting threads keep their cores busy, also for milliseconds after a call; False: they never do; by default
+    they do during a call only), and `int8` (False: layers between FakeQuantize are computed in f32, between numbers
+    rounded to levels, as in the interpreter).
 
     Raises:
         EvaluationError: IR705 if onnxruntime is not installed, and IR704 for unknown providers and options.
@@ -359,7 +360,11 @@ class OnnxRuntime:
         entries.pop("int8", None)
         if not self._packs:
             options.add_session_config_entry("session.disable_prepacking", "1")
-        if not entries.pop("spinning", True):
+        spinning = entries.pop("spinning", None)
+        if spinning is None:
+            # Otherwise threads keep their cores busy for 4 to 24 ms after a call, which slows down NumPy's threads.
+            options.add_session_config_entry("session.force_spinning_stop", "1")
+        elif not spinning:
             options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         entries.pop("profile", None)
         for name, value in entries.items():
