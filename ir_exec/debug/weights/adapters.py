@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from ir_exec.debug.weights.comparing_values import compare_values
-from ir_exec.debug.weights.derived import TensorSource
 from ir_exec.debug.weights.layouts import Layout, find_layouts, read_in_layout, squeeze_shape
 from ir_exec.debug.weights.matching import WeightMatch, describe_format
 from ir_exec.debug.weights.model_weights import ModelWeight
@@ -21,6 +20,7 @@ from ir_exec.debug.weights.names import split_name
 from ir_exec.debug.weights.placement import fault_of
 from ir_exec.debug.weights.readers.tensors import CheckpointTensor, MemoryTensor, count_rows
 from ir_exec.debug.weights.records import WeightFault
+from ir_exec.debug.weights.tensor_sources import TensorSource
 from ir_exec.types import Array
 
 __all__ = ["Adapter", "find_adapters", "merge_adapters"]

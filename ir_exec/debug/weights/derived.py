@@ -4,53 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from math import prod
-from typing import NamedTuple
 
 import numpy as np
 
 from ir_exec.debug.weights.readers.tensors import CheckpointTensor, MemoryTensor, count_rows
+from ir_exec.debug.weights.recurrent import derive_gates
+from ir_exec.debug.weights.tensor_sources import NORMALIZED, TensorSource
 from ir_exec.types import Array
 
-__all__ = ["TYPED_POSITIONS", "TensorSource", "batch_norm_of", "derive_tensors", "list_sources", "multiply_vectors"]
+__all__ = ["TYPED_POSITIONS", "batch_norm_of", "derive_tensors", "list_sources", "multiply_vectors"]
 
 _EPSILONS = (1e-5, 1e-3, 1e-6, 1e-4, 1e-12)
 """Usual numbers added to the variance of a batch normalization: of PyTorch, TensorFlow, and others."""
-
-_NORMALIZED = "normalized"
 
 TYPED_POSITIONS = "plus the first type of tokens"
 """The transformation of embeddings of positions, of which models for shorter inputs have the first rows."""
 
 _MOST_ELEMENTS = 2**24
 """Maximum elements of a tensor that is computed."""
-
-
-class TensorSource(NamedTuple):
-    """A tensor of a checkpoint, or one that is computed from several.
-
-    Attributes:
-        names: The tensors that it is made of; the first one names it.
-        transformation: The change of their numbers; empty for a tensor as it is.
-    """
-
-    tensor: CheckpointTensor
-    names: tuple[str, ...]
-    transformation: str = ""
-
-    @property
-    def name(self) -> str:
-        """The name of the first tensor."""
-        return self.names[0]
-
-    @property
-    def rank(self) -> int:
-        """A normalized weight comes before its direction, and other computed tensors after plain ones."""
-        return 0 if self.transformation == _NORMALIZED else 2 if self.transformation else 1
-
-    @property
-    def is_computed(self) -> bool:
-        """Return True for a tensor that is computed from others."""
-        return bool(self.transformation)
 
 
 def list_sources(tensors: Mapping[str, CheckpointTensor]) -> list[TensorSource]:
@@ -69,6 +40,12 @@ def derive_tensors(tensors: Mapping[str, CheckpointTensor]) -> Iterator[TensorSo
             yield from _weight_norm(f"{prefix}.original0", name, tensors)
         elif leaf == "weight_v":
             yield from _weight_norm(f"{prefix}.weight_g", name, tensors)
+        elif leaf == "weight_orig":
+            yield from _spectral_norm(name, f"{prefix}.weight_u", f"{prefix}.weight_v", tensors)
+        elif leaf == "original" and f"{prefix}.0._u" in tensors:
+            yield from _spectral_norm(name, f"{prefix}.0._u", f"{prefix}.0._v", tensors)
+        elif leaf.startswith("weight_ih_l"):
+            yield from derive_gates(name, tensors)
         elif prefix.endswith("token_type_embeddings"):
             yield from _typed_positions(prefix.removesuffix("token_type_embeddings"), name, tensors)
         elif leaf == "relative_position_bias_table":
@@ -119,7 +96,23 @@ def _weight_norm(
         values = magnitude * numbers / np.sqrt(np.square(numbers).sum(axis=axes, keepdims=True))
     if values.shape == direction.shape:
         tensor = MemoryTensor(direction_name, values.astype(np.float32))
-        yield TensorSource(tensor, (direction_name, scale_name), _NORMALIZED)
+        yield TensorSource(tensor, (direction_name, scale_name), NORMALIZED)
+
+
+def _spectral_norm(
+    name: str, left_name: str, right_name: str, tensors: Mapping[str, CheckpointTensor]
+) -> Iterator[TensorSource]:
+    """A weight divided by its greatest singular value, that of two stored vectors."""
+    weight, left, right = tensors[name], tensors.get(left_name), tensors.get(right_name)
+    if left is None or right is None or prod(weight.shape) > _MOST_ELEMENTS:
+        return
+    if prod(left.shape) * prod(right.shape) != prod(weight.shape) or weight.shape[:1] != left.shape:
+        return
+    numbers = _read(weight)
+    with np.errstate(all="ignore"):
+        values = numbers / (_read(left) @ numbers.reshape(len(numbers), -1) @ _read(right))
+    tensor = MemoryTensor(name, values.astype(np.float32))
+    yield TensorSource(tensor, (name, left_name, right_name), "divided by its spectral norm")
 
 
 def _typed_positions(prefix: str, type_name: str, tensors: Mapping[str, CheckpointTensor]) -> Iterator[TensorSource]:

@@ -11,12 +11,13 @@ from typing import NamedTuple
 import numpy as np
 
 from ir_exec.debug.weights.comparing_values import compare_values
-from ir_exec.debug.weights.derived import TYPED_POSITIONS, TensorSource
+from ir_exec.debug.weights.derived import TYPED_POSITIONS
 from ir_exec.debug.weights.layouts import TransposedTensor, read_flat, squeeze_shape
 from ir_exec.debug.weights.matching import WeightMatch, describe_format
 from ir_exec.debug.weights.model_weights import ModelWeight
 from ir_exec.debug.weights.readers.tensors import count_rows
 from ir_exec.debug.weights.sampling import least_similarity
+from ir_exec.debug.weights.tensor_sources import TensorSource
 from ir_exec.types import Array
 
 __all__ = ["align_rows", "find_rotary_heads", "match_rows"]
