@@ -213,7 +213,7 @@ class SplitGraph(Executor):
 
     @property
     def forms(self) -> list[PartForm | None]:
-        """The form in which the engine got each part of an ONNX file; None for others, and for interpreted parts."""
+        """The form in which the engine got each part; None for interpreted parts, and without anything to report."""
         return [getattr(step.compiled, "form", None) if isinstance(step, EnginePart) else None for step in self.steps]
 
     @property

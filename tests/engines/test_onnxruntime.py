@@ -284,6 +284,32 @@ def test_engine_times_have_layer_names() -> None:
     assert sum(time.seconds for time in times if time.layer) > 0
 
 
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, {"session.force_spinning_stop": "1"}),
+        ({"spinning": True}, {}),
+        ({"spinning": False}, {"session.intra_op.allow_spinning": "0"}),
+        ({"session.force_spinning_stop": "0"}, {"session.force_spinning_stop": "0"}),
+    ],
+)
+def test_threads_spin_during_calls_only(
+    monkeypatch: pytest.MonkeyPatch, options: dict[str, object], expected: dict[str, str]
+) -> None:
+    import onnxruntime
+
+    entries: dict[str, str] = {}
+
+    class Recording(onnxruntime.SessionOptions):  # type: ignore[misc]  # onnxruntime has no types
+        def add_session_config_entry(self, key: str, value: str) -> None:
+            entries[key] = value
+            super().add_session_config_entry(key, value)
+
+    monkeypatch.setattr(onnxruntime, "SessionOptions", Recording)
+    assert compile_for_engine(linear(), options=options)([X])["y"].shape == (3, 64)
+    assert {key: value for key, value in entries.items() if "spinning" in key} == expected
+
+
 def test_providers_and_options() -> None:
     assert "CPUExecutionProvider" in compile_for_engine(linear(), providers=["cpu"]).engine
     for options in ({"providers": ["Nope"]}, {"options": {"nope": 1}}, {"options": {"execution_mode": "x"}}):

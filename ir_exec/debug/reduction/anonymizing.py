@@ -17,7 +17,7 @@ from ir_exec.ops.base.registry import resolve
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import BOOLEAN, STRING, Array, ElementType, element_types
 
-__all__ = ["anonymous", "redrawn"]
+__all__ = ["anonymous", "constants_of_inference", "is_weight", "redrawn"]
 
 _RECORDS = element_types("u1 u3 u6 nf4")
 
@@ -192,6 +192,20 @@ class _Noting:
         return self._weights.read(element_type, shape, offset, size)
 
 
+def constants_of_inference(model: Model) -> frozenset[str]:
+    """Return the names of the constants whose values inference needs: shapes, axes, sizes."""
+    if model.weights is None:
+        return frozenset()
+    used = _Noting(model.weights)
+    infer_types(model.graph, weights=used, overrides=model.given)
+    return frozenset(
+        name
+        for node in model.graph.all_nodes(unreachable=True)
+        if isinstance(node.op, Const) and node.op.offset in used.read_offsets
+        for name in (node.name, *node.outputs[0].names)
+    )
+
+
 def _with_other_weights(model: Model, document: Document, weights: Weights, seed: int) -> tuple[Document, Weights]:
     used = _Noting(weights)
     infer_types(model.graph, weights=used, overrides=model.given)
@@ -204,7 +218,7 @@ def _with_other_weights(model: Model, document: Document, weights: Weights, seed
         if key in offsets:
             continue
         array = node.op.evaluate(weights=weights)
-        if _is_text(array) or _is_packed(array) or (node.op.offset not in used.read_offsets and _is_weight(array)):
+        if _is_text(array) or _is_packed(array) or (node.op.offset not in used.read_offsets and is_weight(array)):
             # The offset is part of the seed: adding or removing a constant does not change the others.
             array = redrawn(array, np.random.default_rng((seed, node.op.offset)))
         # All constants are stored again, because bytes after the elements of one may be anything.
@@ -215,7 +229,8 @@ def _with_other_weights(model: Model, document: Document, weights: Weights, seed
     return document.changed(layers=layers), Weights.of_bytes(bytes(stored), order=weights.order)
 
 
-def _is_weight(array: Array) -> bool:
+def is_weight(array: Array) -> bool:
+    """Return True for floats, integers of up to 8 bits and strings, without booleans."""
     element_type = ElementType.of(array)
     return element_type not in BOOLEAN and (
         element_type.is_float or element_type in STRING or element_type.bits <= _LARGEST_KEPT_WIDTH

@@ -35,11 +35,12 @@ from ir_exec.runtime.arguments import Inputs
 from ir_exec.runtime.calls import bind_calls
 from ir_exec.types import BOOLEAN, Array, ElementType
 
-__all__ = ["bundle", "rerun"]
+__all__ = ["TRIED_SEEDS", "bundle", "other_input", "rerun"]
 
 _MOST_BYTES = 2**34
 
-_TRIED_SEEDS = 3
+TRIED_SEEDS = 3
+"""Maximum anonymous models that are tried until one fails."""
 
 _TOLD = """\
 A model in OpenVINO IR with inputs, and the outputs that ir_exec computed for them.
@@ -91,10 +92,10 @@ def bundle(
                 raise EvaluationError("the original model does not fail", code=Code.bad_value)
         if anonymously:
             original, original_arrays = model, arrays
-            for tried in range(seed, seed + (_TRIED_SEEDS if fails is not None else 1)):
+            for tried in range(seed, seed + (TRIED_SEEDS if fails is not None else 1)):
                 model = anonymous(original, seed=tried)
                 arrays = [
-                    _other_input(array, np.random.default_rng((tried, at))) for at, array in enumerate(original_arrays)
+                    other_input(array, np.random.default_rng((tried, at))) for at, array in enumerate(original_arrays)
                 ]
                 if fails is None or (answer := _fails(fails, model, arrays, folder_path)):
                     break
@@ -143,7 +144,8 @@ def _fails(fails: Callable[..., bool], model: Model, arrays: Sequence[Array], fo
     return bool(fails(read_model(folder / MODEL), inputs))
 
 
-def _other_input(array: Array, random: np.random.Generator) -> Array:
+def other_input(array: Array, random: np.random.Generator) -> Array:
+    """Return an input with another value of the same distribution; wide integers and booleans remain."""
     element_type = ElementType.of(array)
     stays = element_type in BOOLEAN or (not element_type.is_float and element_type.bits > 8)
     return array if stays else redrawn(array, random)

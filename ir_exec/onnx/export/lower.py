@@ -321,6 +321,7 @@ def lower_model(
     partial: bool = False,
     functions: bool = True,
     finite: bool = False,
+    int8: bool = False,
     sources: bool = True,
     originals: OriginalNodes | None = None,
 ) -> Exported:
@@ -331,6 +332,7 @@ def lower_model(
         partial: Layers that ONNX cannot express become nodes of a custom domain.
         functions: Compositions of many nodes become model-local functions, for the target onnxruntime.
         finite: As for a Writer.
+        int8: As for a Writer.
         sources: Write the line of Python of each layer into the metadata of its nodes.
         originals: Nodes of an ONNX file that replace layers; they determine the opset.
 
@@ -344,7 +346,7 @@ def lower_model(
         opset = originals.opset
     elif not OLDEST_OPSET <= opset <= NEWEST:
         raise UnsupportedError("the opset is", actual=opset, expected=f"{OLDEST_OPSET} to {NEWEST}")
-    writer = Writer(opset, target, finite=finite)
+    writer = Writer(opset, target, finite=finite, int8=int8)
     lowerer = Lowerer(
         writer, file_types(model), model.weights, functions=functions, has_sources=sources, originals=originals
     )
