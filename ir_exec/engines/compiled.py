@@ -68,9 +68,11 @@ class EngineModel(CompiledModel):
         super().__init__(model, **interpreted)
         if not self._network.networks:
             # No model is complete before the first call. It reports invalid options, and its title.
-            self._engine = self._make_engine(chosen_threads(self._options["threads"]), is_wide=True)
+            self._engine = self._make_engine(
+                chosen_threads(self._options["threads"]), is_wide=True, has_variables=False
+            )
 
-    def _make_engine(self, threads: int, *, is_wide: bool) -> Engine:
+    def _make_engine(self, threads: int, *, is_wide: bool, has_variables: bool) -> Engine:
         setting = EngineSetting(
             providers=self._providers,
             options=dict(self._engine_options["options"] or {}),
@@ -78,6 +80,7 @@ class EngineModel(CompiledModel):
             is_wide=is_wide,
             keeps_weights=not self._options["expand_weights"],
             optimize=bool(self._options["optimize"]),
+            has_variables=has_variables,
         )
         return make_engine(self._engine_options["engine"], setting)
 
@@ -85,7 +88,9 @@ class EngineModel(CompiledModel):
         if self._is_closed:
             raise closed_error()
         # Each specialization of a model has another engine.
-        self._engine = self._make_engine(network.threads, is_wide=network.is_wide)
+        self._engine = self._make_engine(
+            network.threads, is_wide=network.is_wide, has_variables=bool(network.variables)
+        )
         split = SplitGraph(network.model, self._engine, network.executor, network.budget, self._options)
         return replace(network, executor=split)
 

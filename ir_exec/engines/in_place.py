@@ -36,7 +36,9 @@ def read_in_place(exported: Exported) -> Exported:
 
 
 def count_copied_bytes(exported: Exported, *, packs: bool) -> int:
-    """Return the bytes of constants in a session that are not those of a file: 16-bit floats that are cast to f32.
+    """Return the bytes of constants in a session that are not those of a file.
+
+    16-bit floats are cast to f32, and compressed weights are packed for their kernels or become f32.
 
     Args:
         packs: Count f32 constants, too, which kernels pack.
@@ -49,7 +51,9 @@ def count_copied_bytes(exported: Exported, *, packs: bool) -> int:
     counted = {name for name in exported.tensors if name in cast}
     if packs:
         counted |= {name for name, tensor in exported.tensors.items() if tensor.code == TensorProto.FLOAT}
-    return sum(4 * math.prod(exported.tensors[name].shape) for name in counted)
+    size = sum(4 * math.prod(exported.tensors[name].shape) for name in counted)
+    packed = [tensor for tensor in exported.tensors.values() if tensor.is_computed and tensor.name not in counted]
+    return size + sum((4 if tensor.code == TensorProto.FLOAT else 1) * math.prod(tensor.shape) for tensor in packed)
 
 
 class _Rewriter:

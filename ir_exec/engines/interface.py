@@ -37,6 +37,7 @@ class EngineSetting:
         is_wide: If true, 16-bit floats are computed in f32, as for `precision="f32"`.
         keeps_weights: If true, memory matters more than speed (`weight_mode="keep"`).
         optimize: If true, the engine may fuse layers.
+        has_variables: If true, the parts belong to a model with variables.
     """
 
     providers: Sequence[str] = ()
@@ -45,6 +46,7 @@ class EngineSetting:
     is_wide: bool = True
     keeps_weights: bool = False
     optimize: bool = True
+    has_variables: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,7 +147,14 @@ class OnnxRuntime:
         holders = dict(_holders(part.model.graph))
         try:
             exported = lower_model(
-                part.model, target="onnxruntime", partial=True, functions=False, finite=True, sources=False
+                part.model,
+                target="onnxruntime",
+                partial=True,
+                functions=False,
+                finite=True,
+                sources=False,
+                expand=not self._setting.keeps_weights,
+                has_variables=self._setting.has_variables,
             )
         except IRError as error:
             layer = error.location.layer_id
@@ -185,6 +192,8 @@ class OnnxRuntime:
             elif is_plain:
                 _declare(exported.proto, tensor, array, _IN_MEMORY, 0)
                 constants.in_memory[tensor.name] = array
+                if tensor.is_computed:
+                    constants.computed.add(tensor.name)
             else:
                 _embed(exported.proto, tensor, array)
         return constants
@@ -198,8 +207,9 @@ class OnnxRuntime:
         if constants.in_memory:
             options.add_external_initializers(list(constants.in_memory), [values[name] for name in constants.in_memory])
         for name, value in values.items():
-            # Without this call the session would copy them.
-            options.add_initializer(name, value)
+            if name not in constants.computed:
+                # Without this call the session would copy them. It releases its copy when a kernel has packed it.
+                options.add_initializer(name, value)
         layers = _LayerNames(model.graph)
         folder = self._start_profile(options)
         try:
@@ -214,7 +224,8 @@ class OnnxRuntime:
             for array in filter(model.weights.maps, (*arrays.values(), *constants.mapped)):
                 # The session has packed the constants that it reads often; the others are read again.
                 model.weights.forget(array)
-        return OnnxRuntimePart(self._module, session, exported.inputs, exported.outputs, layers, values, folder)
+        retained = {name: value for name, value in values.items() if name not in constants.computed}
+        return OnnxRuntimePart(self._module, session, exported.inputs, exported.outputs, layers, retained, folder)
 
     @property
     def _packs(self) -> bool:
@@ -467,12 +478,14 @@ class _Constants:
     Attributes:
         folder: The folder of files with constants; None if sessions cannot read files.
         in_memory: Arrays in memory.
+        computed: The names of those in memory that only the session requires.
         shared: Small arrays of a mapped file, which sessions would map one by one.
         mapped: The arrays of mapped files, including shared ones.
     """
 
     folder: str | None
     in_memory: dict[str, Array] = field(default_factory=dict)
+    computed: set[str] = field(default_factory=set)
     shared: dict[str, Array] = field(default_factory=dict)
     mapped: list[Array] = field(default_factory=list)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -19,14 +20,15 @@ from ir_exec.ir import RtInfo, Weights
 from ir_exec.model import Model, ModelPort
 from ir_exec.onnx.export.compressed import (
     Compressed,
+    emit_expanded,
     emit_gather,
-    emit_matmul,
     emit_weight,
     find_compressed,
     fits_gather,
-    fits_matmul,
+    is_table,
     packed_reader,
 )
+from ir_exec.onnx.export.compressed_products import emit_matmul, fits_matmul
 from ir_exec.onnx.export.fusible import merge_scales, prune_nodes, readers_of, vector_shape
 from ir_exec.onnx.export.graph_lowerer import GraphLowerer
 from ir_exec.onnx.export.levels import emit_levels
@@ -94,7 +96,10 @@ class Lowerer(GraphLowerer):
     functions: bool = True
     has_sources: bool = True
     not_representable: list[tuple[Node, str]] = field(default_factory=list)
+    has_variables: bool = False
+    expands_weights: bool = False
     compressed: dict[Value, Compressed] = field(default_factory=dict)
+    tables: set[Value] = field(default_factory=set)
 
     def nodes(self, graph: Graph) -> None:
         """Lower the nodes of a graph whose Parameters have names."""
@@ -114,11 +119,7 @@ class Lowerer(GraphLowerer):
                 continue
             if node in compressed_weights:
                 compressed = compressed_weights[node]
-                self.compressed[compressed.weight.value] = compressed
-                if not all(
-                    self._reads_compressed(compressed, reader) for reader in readers.get(compressed.weight.value, ())
-                ):
-                    self.names[compressed.weight.value] = emit_weight(self, compressed)
+                self._compressed_weight(compressed, readers.get(compressed.weight.value, ()))
                 continue
             if node in replaced:
                 continue
@@ -131,9 +132,32 @@ class Lowerer(GraphLowerer):
             for value, name in zip(node.outputs, outputs, strict=False):
                 self.names[value] = name
 
+    def _compressed_weight(self, compressed: Compressed, readers: Sequence[Node]) -> None:
+        """Emit a compressed weight for the readers that do not read it themselves."""
+        value = compressed.weight.value
+        self.compressed[value] = compressed
+        if is_table(compressed, readers):
+            self.tables.add(value)
+        if all(self._reads_compressed(compressed, reader) for reader in readers):
+            return
+        is_expanded = self.expands_weights and value not in self.tables and compressed.element_type is ElementType.f32
+        self.names[value] = (emit_expanded if is_expanded else emit_weight)(self, compressed)
+
     def _reads_compressed(self, compressed: Compressed, node: Node) -> bool:
         """Return True if the node itself reads a compressed weight, as an operator of onnxruntime."""
-        return self.writer.target == "onnxruntime" and (fits_matmul(compressed, node) or fits_gather(compressed, node))
+        if self.writer.target != "onnxruntime":
+            return False
+        return self._fits_matmul(compressed, node) or fits_gather(compressed, node)
+
+    def _fits_matmul(self, compressed: Compressed, node: Node) -> bool:
+        shape = self.type_of(node.values_in[0]).shape
+        if not fits_matmul(compressed, node, shape.rank):
+            return False
+        if not self.expands_weights or compressed.weight.constant.element_type.bits < 8:
+            return True
+        # A product of 8 bits is faster than one of f32 for one row, and takes twice the time for many.
+        has_one_row = shape.is_static and math.prod(shape.static[:-1]) == 1
+        return has_one_row or self.has_variables or compressed.weight.value in self.tables
 
     def _constant(self, node: Node, op: Const, shape: tuple[int, ...]) -> None:
         value = node.outputs[0]
@@ -222,8 +246,9 @@ class Lowerer(GraphLowerer):
             compressed = self.compressed.get(value)
             if compressed is None or not self._reads_compressed(compressed, node):
                 continue
-            if fits_matmul(compressed, node):
-                return emit_matmul(self, compressed, inputs[0], node.name)
+            if self._fits_matmul(compressed, node):
+                is_transposed = vars(node.op)["transpose_b"]
+                return emit_matmul(self, compressed, inputs[0], node.name, is_transposed=is_transposed)
             return emit_gather(self, compressed, inputs[1], node.name)
         return None
 
@@ -295,6 +320,8 @@ def lower_model(
     functions: bool = True,
     finite: bool = False,
     sources: bool = True,
+    expand: bool = False,
+    has_variables: bool | None = None,
 ) -> Exported:
     """The ONNX model that computes the same as an IR model.
 
@@ -304,6 +331,8 @@ def lower_model(
         functions: Compositions of many nodes become model-local functions, for the target onnxruntime.
         finite: As for a Writer.
         sources: Write the line of Python of each layer into the metadata of its nodes.
+        expand: Compressed weights may become f32, where that is faster.
+        has_variables: The model is part of one with variables; None to search it for them.
 
     Raises:
         UnsupportedError: Names every layer that ONNX cannot express, with the reason.
@@ -314,8 +343,18 @@ def lower_model(
     if not OLDEST_OPSET <= opset <= NEWEST:
         raise UnsupportedError("the opset is", actual=opset, expected=f"{OLDEST_OPSET} to {NEWEST}")
     writer = Writer(opset, target, finite=finite)
-    lowerer = Lowerer(writer, file_types(model), model.weights, functions=functions, has_sources=sources)
     graph = model.graph
+    if has_variables is None:
+        has_variables = any(isinstance(node.op, ReadsVariable) for node in graph.all_nodes())
+    lowerer = Lowerer(
+        writer,
+        file_types(model),
+        model.weights,
+        functions=functions,
+        has_sources=sources,
+        has_variables=has_variables,
+        expands_weights=expand,
+    )
     if not graph.results and not any(isinstance(node.op, AssignsVariable) for node in graph.nodes):
         raise UnsupportedError("the model has no tensors as outputs, which an ONNX graph requires")
     writer.reserved |= {lowerer.value_name(output) for node in graph.all_nodes() for output in node.outputs}
