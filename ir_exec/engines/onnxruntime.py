@@ -165,7 +165,7 @@ class OnnxRuntime:
         if self._setting.is_wide:
             exported = widen_model(exported)
         if self.is_cpu:
-            exported = read_in_place(exported)
+            exported = read_in_place(exported, self._version)
         require_memory(count_copied_bytes(exported, packs=self._packs))
         constants = self._declare_constants(part.model, exported)
         if exported.proto.ByteSize() > _LARGEST:
