@@ -8,7 +8,8 @@ from functools import cached_property, partial
 from typing import Any, Self
 
 from ir_exec.build.cutting import Cut, below, cut, is_counted, region_at, source
-from ir_exec.engines.interface import Engine, EngineSetting, LayerTime, PartRefused
+from ir_exec.engines.cached import CachedPart, find_part_caches
+from ir_exec.engines.interface import CachingEngine, Engine, EngineSetting, LayerTime, PartRefused
 from ir_exec.engines.partition import GraphPart, Partition, divide
 from ir_exec.engines.parts import EnginePart, Interpreter, PartStep, cut_part
 from ir_exec.engines.registry import make_engine
@@ -295,13 +296,47 @@ class SplitGraph(Executor):
                 self._region, part, self._rejected_constants(part, refused), refused
             )
             try:
-                compiled = self._engine.compile(region_cut)
+                step = self._compile_cached(part, region_cut) or self._compile_plain(part, region_cut)
             except PartRefused as error:
                 inside = {node.id for node in (*part.nodes, *part.constants)}
                 reasons = {id: reason for id, reason in error.layers.items() if id in inside}
                 raise PartRefused(error.reason, reasons or {node.id: error.reason for node in part.nodes}) from error
-            step = done[part.nodes] = EnginePart(part, region_cut, self._graph, self._how, compiled=compiled)
+            done[part.nodes] = step
         return step
+
+    def _compile_plain(self, part: GraphPart, part_cut: Cut) -> EnginePart:
+        compiled = self._engine.compile(part_cut)
+        return EnginePart(part, part_cut, self._graph, self._how, compiled=compiled)
+
+    def _compile_cached(self, part: GraphPart, part_cut: Cut) -> CachedPart | None:
+        """Return the part with caches that grow in place; None for a part without caches."""
+        engine = self._engine
+        if not self._reads or not isinstance(engine, CachingEngine) or not engine.grows_caches:
+            return None
+        assigned: dict[Value, str] = {}
+        for node in self._assigns:
+            assert isinstance(node.op, AssignsVariable)
+            assigned[source(node.values_in[0])] = node.op.variable_id
+        inside = {*part.nodes, *part.constants, *self._assigns}
+        shown = {source(value) for node in self._graph.nodes if node not in inside for value in node.values_in}
+        caches = find_part_caches(part_cut, assigned, shown)
+        if caches is None:
+            return None
+        try:
+            compiled = engine.compile(part_cut, caches)
+        except PartRefused:
+            # The part without caches reports the reason.
+            return None
+        return CachedPart(
+            part,
+            part_cut,
+            self._graph,
+            self._how,
+            compiled=compiled,
+            caches=caches,
+            state=self._state,
+            compile_plain=partial(engine.compile, part_cut),
+        )
 
     def _whole_graph(self, part: GraphPart) -> Cut | None:
         """Return the model itself for a part with all layers, which saves the time of cutting it out."""

@@ -37,6 +37,7 @@ from ir_exec.plan.memory import default_budget
 from ir_exec.types import Array
 
 if TYPE_CHECKING:
+    from ir_exec.onnx.export.caches import Caches
     from ir_exec.onnx.export.lower import Exported
     from ir_exec.onnx.export.writer import StoredTensor
 
@@ -139,7 +140,12 @@ class OnnxRuntime:
                 reasons[node] = "the interpreter is faster: ONNX composes this operator from many others"
         return reasons
 
-    def compile(self, part: Cut) -> OnnxRuntimePart:
+    @property
+    def grows_caches(self) -> bool:
+        """True if parts read memory of caches with room."""
+        return self.is_cpu and self._setting.optimize
+
+    def compile(self, part: Cut, caches: Caches | None = None) -> OnnxRuntimePart:
         from ir_exec.engines.in_place import count_copied_bytes, read_in_place
         from ir_exec.engines.widening import widen_model
         from ir_exec.onnx.export.lower import lower_model
@@ -155,6 +161,7 @@ class OnnxRuntime:
                 sources=False,
                 expand=not self._setting.keeps_weights,
                 has_variables=self._setting.has_variables,
+                caches=caches,
             )
         except IRError as error:
             layer = error.location.layer_id

@@ -12,7 +12,7 @@ from ir_exec.kernels.chunks import convert_by_chunks
 from ir_exec.kernels.limits import current_limits
 from ir_exec.model import Model, ModelPort
 from ir_exec.ops.infrastructure.values import ReadValue, ReadValue3
-from ir_exec.runtime.growing import GrowingArray, copy_elements
+from ir_exec.runtime.growing import GrowingArray, capacity_for, copy_elements
 from ir_exec.types import Array, ElementType
 
 __all__ = ["VARIABLES", "CurrentVariables", "Drawers", "Snapshot", "Variables", "variables_of"]
@@ -104,6 +104,50 @@ class Variables:
         growing.append(value)
         self._growing[variable_id] = growing
         return growing.append(elements)
+
+    def reserve(
+        self, variable_id: str, value: Array, axis: int, capacity: int, *, order: Array | None = None, along: int = 0
+    ) -> GrowingArray | None:
+        """Return memory with a value and room for more elements along an axis, all of which may be read.
+
+        Args:
+            capacity: Minimum elements along the axis. New memory has room.
+            order: The slices of the value along another axis, None for all in their order.
+            along: This axis.
+
+        Returns:
+            None if memory cannot hold the value, or for an index out of range.
+        """
+        growing = self._growing.get(variable_id)
+        is_same = growing is not None and growing.is_cleared and growing.fits(value, axis)
+        if growing is not None and is_same and order is None and growing.capacity >= capacity:
+            return growing
+        shape = value.shape
+        if order is not None:
+            if not all(0 <= index < shape[along] for index in order.tolist()):
+                return None
+            shape = (*shape[:along], len(order), *shape[along + 1 :])
+        if variable_id in self._rounded or not GrowingArray.can_hold(shape, axis, value.dtype):
+            return None
+        growing = GrowingArray(shape, axis, value.dtype, shape[axis], max(capacity, capacity_for(shape[axis])))
+        growing.append(value if order is None else value.take(order, along))
+        self._growing[variable_id] = growing
+        return growing
+
+    def extend(self, variable_id: str, elements: Array, axis: int) -> Array:
+        """Return the reserved value of a variable followed by elements along the axis."""
+        growing = self._growing[variable_id]
+        appended = growing.append(elements)
+        if appended is not None:
+            return appended
+        shape = growing.latest.shape
+        size = shape[axis] + elements.shape[axis]
+        larger = GrowingArray(shape, axis, elements.dtype, size, capacity_for(size))
+        larger.append(growing.latest)
+        self._growing[variable_id] = larger
+        appended = larger.append(elements)
+        assert appended is not None, "there is room for all elements"
+        return appended
 
     def reorder(self, variable_id: str, value: Array, indices: Array, axis: int, growing_axis: int) -> Array | None:
         """Return slices of a value along an axis, in memory with room to append along another one.
@@ -259,6 +303,14 @@ class CurrentVariables:
 
     def reorder(self, variable_id: str, value: Array, indices: Array, axis: int, growing_axis: int) -> Array | None:
         return VARIABLES.get().reorder(variable_id, value, indices, axis, growing_axis)
+
+    def reserve(
+        self, variable_id: str, value: Array, axis: int, capacity: int, *, order: Array | None = None, along: int = 0
+    ) -> GrowingArray | None:
+        return VARIABLES.get().reserve(variable_id, value, axis, capacity, order=order, along=along)
+
+    def extend(self, variable_id: str, elements: Array, axis: int) -> Array:
+        return VARIABLES.get().extend(variable_id, elements, axis)
 
     def draw(self, layer: object, count: int) -> int:
         return VARIABLES.get().draw(layer, count)

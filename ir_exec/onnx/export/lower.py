@@ -18,6 +18,8 @@ from ir_exec.errors import IRError, UnsupportedError, internal_error
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.ir import RtInfo, Weights
 from ir_exec.model import Model, ModelPort
+from ir_exec.onnx.export.cached_attention import CacheLowerer
+from ir_exec.onnx.export.caches import Caches
 from ir_exec.onnx.export.compressed import (
     Compressed,
     emit_expanded,
@@ -100,6 +102,7 @@ class Lowerer(GraphLowerer):
     expands_weights: bool = False
     compressed: dict[Value, Compressed] = field(default_factory=dict)
     tables: set[Value] = field(default_factory=set)
+    caches: CacheLowerer | None = None
 
     def nodes(self, graph: Graph) -> None:
         """Lower the nodes of a graph whose Parameters have names."""
@@ -128,7 +131,7 @@ class Lowerer(GraphLowerer):
                 self._constant(node, op, fused or op.shape.static)
                 continue
             with self.writer.derived_from(node.layer.source_entries if self.has_sources else {}):
-                outputs = self._outputs(node)
+                outputs = (self.caches and self.caches.lower(node)) or self._outputs(node)
             for value, name in zip(node.outputs, outputs, strict=False):
                 self.names[value] = name
 
@@ -322,6 +325,7 @@ def lower_model(
     sources: bool = True,
     expand: bool = False,
     has_variables: bool | None = None,
+    caches: Caches | None = None,
 ) -> Exported:
     """The ONNX model that computes the same as an IR model.
 
@@ -333,6 +337,8 @@ def lower_model(
         sources: Write the line of Python of each layer into the metadata of its nodes.
         expand: Compressed weights may become f32, where that is faster.
         has_variables: The model is part of one with variables; None to search it for them.
+        caches: Inputs that are memory with room for more elements, for the target onnxruntime. The sizes of the memory
+            are the last inputs, and the target shapes to be checked the last outputs.
 
     Raises:
         UnsupportedError: Names every layer that ONNX cannot express, with the reason.
@@ -361,10 +367,15 @@ def lower_model(
     inputs = []
     for node, port in zip(graph.parameters, model.inputs, strict=True):
         inputs.append(lowerer.declare(node.outputs[0], writer.unique(port.name)))
+    if caches is not None:
+        lowerer.caches = CacheLowerer(caches, lowerer)
+        inputs += lowerer.caches.declare()
     output_names = lowerer.name_outputs(graph, model.outputs)
     lowerer.name_states(graph, {port.name for port in model.outputs})
     lowerer.nodes(graph)
     outputs = [lowerer.output(node, name) for node, name in zip(graph.results, output_names, strict=True)]
+    if lowerer.caches is not None:
+        outputs += lowerer.caches.emit_checks()
     if lowerer.not_representable and not partial:
         raise _not_representable(lowerer.not_representable)
     required_names = {output.name for output in (*outputs, *lowerer.state_outputs)} | set(lowerer.initial.values())
