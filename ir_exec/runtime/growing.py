@@ -59,7 +59,7 @@ class GrowingArray:
 
     @property
     def memory(self) -> Array:
-        """All of the memory, read-only: the latest array, and the room behind it."""
+        """All of the memory, read-only: the latest array, followed by room."""
         return self._readable
 
     @property

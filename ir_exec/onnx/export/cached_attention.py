@@ -111,7 +111,7 @@ class CacheLowerer:
         return self._shared[key]
 
     @property
-    def _added(self) -> str:
+    def _new_length(self) -> str:
         """The number of new elements [1]."""
         names = self.lowerer.names
         # Some cache has its new elements already, because a reader of its present elements is lowered.
@@ -121,7 +121,7 @@ class CacheLowerer:
     @property
     def _total(self) -> str:
         """The number of old and new elements [1]."""
-        return self._once("total", "Add", self.inputs[0], self._added)
+        return self._once("total", "Add", self.inputs[0], self._new_length)
 
     def _shape(self, node: Node, cache: Cache, is_present: bool) -> str:
         memory, length = self.lowerer.names[cache.past], self._total if is_present else self.inputs[0]
@@ -172,19 +172,19 @@ class CacheLowerer:
         query = self.lowerer.names[node.values_in[0]]
         if len(node.inputs) < 5:
             return query, float(self._static(node.values_in[0], 3) ** -0.5)
-        known = self.lowerer.type_of(node.values_in[4]).value
-        if known is not None:
-            return query, float(known.reshape(-1)[0])
+        constant = self.lowerer.type_of(node.values_in[4]).value
+        if constant is not None:
+            return query, float(constant.reshape(-1)[0])
         scale = self._emit("Reshape", self.lowerer.names[node.values_in[4]], self._ints(), name=node.name)
         return self._emit("Mul", query, scale, name=node.name), 1.0
 
     @property
     def _score_sizes(self) -> str:
-        return self._once("score sizes", "Concat", self.inputs[1], self._added, axis=0)
+        return self._once("score sizes", "Concat", self.inputs[1], self._new_length, axis=0)
 
     def _scores_shape(self, heads: int) -> str:
         """[B, heads, rows, memory + new elements] for scores of other heads and rows."""
-        columns = self._once("columns", "Add", self.inputs[1], self._added)
+        columns = self._once("columns", "Add", self.inputs[1], self._new_length)
         return self._once(("scores", heads), "Concat", self._ints(0, heads, -1), columns, axis=0)
 
     def _mask(self, node: Node) -> str:
@@ -200,7 +200,7 @@ class CacheLowerer:
             if lowerer.type_of(value).element_type is ElementType.boolean:
                 mask = self._emit("Where", mask, self._number(0), self._number(-np.inf), name=node.name)
         mask = self._emit("Expand", mask, self._total, name=node.name)
-        sizes = self._once("mask sizes", "Concat", self.inputs[0], self._added, axis=0)
+        sizes = self._once("mask sizes", "Concat", self.inputs[0], self._new_length, axis=0)
         old, new = lowerer.writer.emit("Split", [mask, sizes], 2, name=node.name, attributes={"axis": -1})
         padded = self._emit("Pad", old, self.inputs[2], self._number(-np.inf), self._ints(-1), name=node.name)
         self._shared["mask", value] = self._emit("Concat", padded, new, name=node.name, axis=-1)
