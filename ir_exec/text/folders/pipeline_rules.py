@@ -6,9 +6,8 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 from importlib.util import find_spec
-from typing import Any, NamedTuple
+from typing import Any
 
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, Location, Severity
@@ -17,7 +16,8 @@ from ir_exec.hints import closest_names
 from ir_exec.ops.infrastructure.values import AssignsVariable, ReadsVariable
 from ir_exec.text.folders.compression import packed_weights
 from ir_exec.text.folders.folder import PART_FILES, Folder, FolderPart
-from ir_exec.text.folders.vocabularies import embedding_of, entries_of, json_tokens, logits_of, share_of_equal
+from ir_exec.text.folders.vocabularies import embedding_of, json_tokens
+from ir_exec.text.folders.vocabulary_rules import folder_fault, rt_info_location, special_tokens, vocabularies
 from ir_exec.text.generation.templates_child import template_environment
 from ir_exec.types import ElementType
 
@@ -28,18 +28,6 @@ def faults_of(folder: Folder) -> list[IRError]:
     """Return all faults of a folder, including the subfolders of a diffusion pipeline."""
     faults = [fault for rule in RULES for fault in rule(folder)]
     return faults + [fault for subfolder in folder.below for fault in faults_of(subfolder)]
-
-
-def _fault(
-    code: Code,
-    message: str,
-    location: Location,
-    severity: Severity = "error",
-    hint: str | None = None,
-    related: tuple[Location, ...] = (),
-    **parts: Any,
-) -> IRError:
-    return IRError(message, code=code, hint=hint, severity=severity, location=location, related=related, **parts)
 
 
 _NEEDED = {
@@ -75,7 +63,7 @@ def missing_parts(folder: Folder) -> Iterator[IRError]:
         if name not in folder.parts:
             hint = "create it with convert_tokenizer of openvino_tokenizers" if name.endswith("tokenizer") else None
             message = f"{PART_FILES[name]} is missing, but {_article(folder.kind)} requires this file"
-            yield _fault(Code.missing_part, message, folder_location, hint=hint)
+            yield folder_fault(Code.missing_part, message, folder_location, hint=hint)
     for file, severity in _WANTED.items():
         is_generation = file == "generation_config.json"
         if folder.kind in ("diffusion", "tokenizer", "model", "part") or file in folder.settings:
@@ -83,12 +71,12 @@ def missing_parts(folder: Folder) -> Iterator[IRError]:
         if is_generation and folder.kind not in _HAS_TEXT:
             continue
         message = f"{file} is missing, but {_article(folder.kind)} requires this file"
-        yield _fault(Code.missing_part, message, folder_location, severity)
+        yield folder_fault(Code.missing_part, message, folder_location, severity)
     index = folder.settings.get("model_index.json")
     for name, value in (index.data if index is not None else {}).items():
         is_part = isinstance(value, list) and len(value) == 2 and value[0] is not None
         if is_part and not os.path.isdir(os.path.join(folder.path, name)) and name not in ("safety_checker",):
-            yield _fault(
+            yield folder_fault(
                 Code.missing_part, f"the folder {name} is missing", index.location(name) if index else folder_location
             )
 
@@ -108,9 +96,9 @@ def unreadable_settings(folder: Folder) -> Iterator[IRError]:
     for settings in folder.settings.values():
         if settings.error is not None:
             message = f"{os.path.basename(settings.path)} cannot be read: {settings.error}"
-            yield _fault(Code.unreadable_settings, message, settings.location())
+            yield folder_fault(Code.unreadable_settings, message, settings.location())
         for key, message in settings.wrong:
-            yield _fault(Code.unreadable_settings, message, settings.location(key))
+            yield folder_fault(Code.unreadable_settings, message, settings.location(key))
 
 
 def foreign_weights(folder: Folder) -> Iterator[IRError]:
@@ -124,7 +112,7 @@ def foreign_weights(folder: Folder) -> Iterator[IRError]:
             (other for other, candidate in folder.parts.items() if candidate.constants_end() == sizes[name]), None
         )
         if owner is not None and owner != name:
-            yield _fault(
+            yield folder_fault(
                 Code.foreign_part,
                 f"{os.path.basename(part.weights_path)} has",
                 part.location,
@@ -140,164 +128,6 @@ def _size(path: str) -> int:
         return os.path.getsize(path)
     except OSError:
         return -1
-
-
-_SAME = 0.9
-"""Minimum share of equal entries of two vocabularies that are considered the same."""
-
-
-def vocabularies(folder: Folder) -> Iterator[IRError]:
-    """IR803: a vocabulary that differs from other parts, or does not fit the model."""
-    tokenizer, detokenizer = folder.parts.get("tokenizer"), folder.parts.get("detokenizer")
-    written, read = entries_of(tokenizer), entries_of(detokenizer)
-    if written and read and tokenizer and detokenizer:
-        share = share_of_equal(read, written)
-        if share < _SAME or max(written) != max(read):
-            message = (
-                f"the detokenizer has {max(read) + 1} tokens and the tokenizer has {max(written) + 1}; "
-                f"{share:.0%} of the common tokens are equal"
-            )
-            yield _fault(
-                Code.vocabularies_differ,
-                message,
-                detokenizer.location,
-                related=(tokenizer.location,),
-                expected="equal vocabularies",
-            )
-    yield from _against_json(folder, tokenizer, written)
-    yield from _against_network(folder, tokenizer, written or read)
-
-
-def _against_json(
-    folder: Folder, tokenizer: FolderPart | None, written: Mapping[int, bytes] | None
-) -> Iterator[IRError]:
-    tokens = json_tokens(folder)
-    if not tokens or not written or tokenizer is None:
-        return
-    share = share_of_equal(written, tokens)
-    settings = folder.settings["tokenizer.json"]
-    if share < _SAME or abs(max(tokens) - max(written)) > 0:
-        message = (
-            f"tokenizer.json has {max(tokens) + 1} tokens and openvino_tokenizer.xml has {max(written) + 1}; "
-            f"{share:.0%} of the common tokens are equal"
-        )
-        yield _fault(
-            Code.vocabularies_differ,
-            message,
-            tokenizer.location,
-            related=(settings.location("vocab"),),
-            expected="equal vocabularies",
-        )
-
-
-def _against_network(
-    folder: Folder, tokenizer: FolderPart | None, tokens: Mapping[int, bytes] | None
-) -> Iterator[IRError]:
-    part = folder.parts.get("text embeddings") or folder.decoder
-    embedding, logits = embedding_of(part), logits_of(folder.decoder)
-    config = folder.settings.get("config.json")
-    size = folder.setting("config.json", "vocab_size") or folder.setting("config.json", "text_config", "vocab_size")
-    if embedding is None:
-        return
-    node, rows = embedding[:2]
-    fault = partial(
-        _fault, Code.vocabularies_differ, related=(node.location,), expected=rows, reason="the rows of the embedding"
-    )
-    if tokens and tokenizer is not None and not rows // 2 <= max(tokens) + 1 <= rows:
-        severity: Severity = "error" if max(tokens) >= rows else "warning"
-        yield fault("the tokenizer has", tokenizer.location, severity, actual=max(tokens) + 1, detail="tokens")
-    if logits is not None and folder.kind == "language model" and rows != logits[1]:
-        yield fault("the model computes", logits[0].location, actual=logits[1], detail="logits")
-    if isinstance(size, int) and config is not None and size != rows:
-        yield fault("vocab_size is", config.location("vocab_size"), actual=size)
-
-
-_ABSENT = -1
-"""The id of a text that is not in the vocabulary."""
-
-
-class TokenClaim(NamedTuple):
-    """The ids of a special token that a file declares."""
-
-    ids: tuple[int, ...]
-    location: Location
-    source: str
-
-
-def special_tokens(folder: Folder) -> Iterator[IRError]:
-    """IR804: ids of special tokens that differ between files, or are not in the vocabulary."""
-    embedding = embedding_of(folder.parts.get("text embeddings") or folder.decoder)
-    tokens = entries_of(folder.parts.get("tokenizer")) or {}
-    rows = embedding[1] if embedding is not None else max(tokens, default=-1) + 1
-    for token_name in ("bos", "eos", "pad", "unk"):
-        claims = list(_claims(folder, token_name))
-        for claim in claims:
-            outside = [token for token in claim.ids if rows and not 0 <= token < rows and token != _ABSENT]
-            if outside:
-                expected = f"0 to {rows - 1}"
-                text = f"{token_name}_token_id is"
-                yield _fault(Code.special_tokens, text, claim.location, actual=outside[0], expected=expected)
-        yield from _contradictions(token_name, claims)
-
-
-def _claims(folder: Folder, token_name: str) -> Iterator[TokenClaim]:
-    for file in ("config.json", "generation_config.json"):
-        ids = _ids(folder.setting(file, f"{token_name}_token_id"))
-        ids = ids or _ids(folder.setting(file, "text_config", f"{token_name}_token_id"))
-        if ids:
-            yield TokenClaim(ids, folder.settings[file].location(f"{token_name}_token_id"), file)
-    for name in ("tokenizer", "detokenizer"):
-        part = folder.parts.get(name)
-        text = part.rt_info(f"{token_name}_token_id") if part is not None else None
-        if part is not None and text is not None and re.fullmatch(r"-?\d{1,18}", text):
-            yield TokenClaim((int(text),), _rt_place(part, f"{token_name}_token_id"), os.path.basename(part.path))
-    text = folder.setting("tokenizer_config.json", f"{token_name}_token")
-    content = text.get("content") if isinstance(text, Mapping) else text
-    by_text = {entry: token for token, entry in json_tokens(folder).items()}
-    if isinstance(content, str) and by_text:
-        location = folder.settings["tokenizer_config.json"].location(f"{token_name}_token")
-        if content in by_text:
-            yield TokenClaim((by_text[content],), location, "tokenizer_config.json")
-        else:
-            yield TokenClaim((_ABSENT,), location, "tokenizer_config.json")
-
-
-def _ids(value: Any) -> tuple[int, ...]:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return (value,)
-    return tuple([token for token in value if isinstance(token, int)]) if isinstance(value, list) else ()
-
-
-def _rt_place(part: FolderPart, name: str) -> Location:
-    setting = part.loaded.document.rt_info.child(name) if part.loaded is not None else None
-    return Location(path=part.path, line=(setting.line or None) if setting is not None else None)
-
-
-def _contradictions(token_name: str, claims: list[TokenClaim]) -> Iterator[IRError]:
-    """Report claims without the most common id."""
-    counts = Counter(token for claim in claims for token in set(claim.ids))
-    if len(claims) < 2 or not counts:
-        return
-    most, number = counts.most_common(1)[0]
-    odd = [claim for claim in claims if most not in claim.ids]
-    if not odd:
-        return
-    usual = next(claim for claim in claims if most in claim.ids)
-    severity: Severity = "error" if token_name == "eos" or (number > 1 and token_name == "bos") else "warning"
-    for claim in odd:
-        is_absent = claim.ids == (_ABSENT,)
-        yield _fault(
-            Code.special_tokens,
-            f"{token_name}_token is not in the vocabulary"
-            if is_absent
-            else f"{token_name}_token_id in {claim.source} is",
-            claim.location,
-            severity,
-            related=(usual.location,),
-            actual=None if is_absent else ", ".join(map(str, claim.ids)),
-            expected=f"token {most}" if is_absent else most,
-            reason=f" as in {usual.source}",
-        )
 
 
 _LANGUAGE = frozenset({"language model", "language model with vision"})
@@ -344,7 +174,7 @@ def _absent(
         location = ports[near[0]][0].location if near else part.location
         hint = f"rename {near[0]} to {name}" if near else None
         message = f"there is no {what} {name}, which pipelines find by this name"
-        yield _fault(Code.pipeline_ports, message, location, hint=hint)
+        yield folder_fault(Code.pipeline_ports, message, location, hint=hint)
 
 
 def _wrong_types(part: FolderPart, expected: Mapping[str, ElementType]) -> Iterator[IRError]:
@@ -358,7 +188,7 @@ def _wrong_types(part: FolderPart, expected: Mapping[str, ElementType]) -> Itera
             and declared is not element_type
         ):
             name = next(name for name in names if name in expected)
-            yield _fault(
+            yield folder_fault(
                 Code.pipeline_ports, f"the input {name} is", node.location, actual=declared, expected=element_type
             )
 
@@ -378,7 +208,7 @@ def pipeline_state(folder: Folder) -> Iterator[IRError]:
                 if variable in seen:
                     message = f"the variable {variable!r} is {what} by"
                     related = (seen[variable].location,)
-                    yield _fault(
+                    yield folder_fault(
                         Code.pipeline_state,
                         message,
                         node.location,
@@ -397,7 +227,7 @@ def pipeline_state(folder: Folder) -> Iterator[IRError]:
             other = "value" if what == "key" else "key"
             if (stem, other) not in kinds:
                 message = f"the cache has {stem}{what} without {stem}{other}"
-                yield _fault(Code.pipeline_state, message, node.location, expected="both")
+                yield folder_fault(Code.pipeline_state, message, node.location, expected="both")
     decoder = folder.decoder
     layers = folder.setting("config.json", "num_hidden_layers")
     if decoder is None or folder.kind != "language model" or not isinstance(layers, int):
@@ -408,7 +238,7 @@ def pipeline_state(folder: Folder) -> Iterator[IRError]:
     if keys and keys != layers and has_attention_everywhere:
         location = folder.settings["config.json"].location("num_hidden_layers")
         message = f"num_hidden_layers is {layers}, but the model has a cache of {keys} layers"
-        yield _fault(Code.settings_contradict, message, location, related=(decoder.location,))
+        yield folder_fault(Code.settings_contradict, message, location, related=(decoder.location,))
 
 
 _CHAT_MARKS = ("<|im_start|>", "<|start_header_id|>", "<|eot", "<|user|>", "<start_of_turn>", "[INST]", "<|assistant")
@@ -423,18 +253,20 @@ def chat_templates(folder: Folder) -> Iterator[IRError]:
         marks = [mark for mark in _CHAT_MARKS if any(mark in text for text in json_tokens(folder).values())]
         if marks:
             message = f"the chat template is missing, but the vocabulary has {marks[0]}, a token of chat models"
-            yield _fault(Code.chat_template, message, Location(path=folder.path), "warning")
+            yield folder_fault(Code.chat_template, message, Location(path=folder.path), "warning")
         return
     last = templates[-1]
     for name, location, text in templates:
         reason = _refusal(text)
         if reason is not None:
-            yield _fault(Code.chat_template, f"the chat template of {name} cannot be compiled: {reason}", location)
+            yield folder_fault(
+                Code.chat_template, f"the chat template of {name} cannot be compiled: {reason}", location
+            )
         elif text.strip() != last[2].strip():
             message = f"the chat template of {name} differs from the one of {last[0]}, which is used"
-            yield _fault(Code.chat_template, message, location, "warning", related=(last[1],))
+            yield folder_fault(Code.chat_template, message, location, "warning", related=(last[1],))
         elif not text.strip():
-            yield _fault(Code.chat_template, f"the chat template of {name} is empty", location, "warning")
+            yield folder_fault(Code.chat_template, f"the chat template of {name} is empty", location, "warning")
 
 
 def templates_of(folder: Folder) -> Iterator[tuple[str, Location, str]]:
@@ -443,7 +275,7 @@ def templates_of(folder: Folder) -> Iterator[tuple[str, Location, str]]:
         part = folder.parts.get(name)
         text = part.rt_info("chat_template") if part is not None else None
         if part is not None and text:
-            yield os.path.basename(part.path), _rt_place(part, "chat_template"), text
+            yield os.path.basename(part.path), rt_info_location(part, "chat_template"), text
     for file in ("tokenizer_config.json", "processor_config.json", "chat_template.json"):
         text = folder.setting(file, "chat_template")
         if isinstance(text, str):
@@ -487,15 +319,19 @@ def versions(folder: Folder) -> Iterator[IRError]:
         if release != common[0][0]:
             others = next(other for other in releases.values() if other[0] == common[0][0])
             message = f"the {name} was written by OpenVINO {release}, but other parts by {common[0][0]}"
-            yield _fault(Code.part_versions, message, part.location, "warning", related=(others[1].location,))
+            yield folder_fault(Code.part_versions, message, part.location, "warning", related=(others[1].location,))
     tokenizer, detokenizer = folder.parts.get("tokenizer"), folder.parts.get("detokenizer")
     for name in ("openvino_tokenizers_version", "transformers_version", "original_tokenizer_class"):
         first = tokenizer.rt_info(name) if tokenizer is not None else None
         second = detokenizer.rt_info(name) if detokenizer is not None else None
         if first and second and first != second and tokenizer is not None and detokenizer is not None:
             message = f"{name} is {second} in the detokenizer, but {first} in the tokenizer"
-            yield _fault(
-                Code.part_versions, message, _rt_place(detokenizer, name), "warning", related=(tokenizer.location,)
+            yield folder_fault(
+                Code.part_versions,
+                message,
+                rt_info_location(detokenizer, name),
+                "warning",
+                related=(tokenizer.location,),
             )
 
 
@@ -506,7 +342,7 @@ def settings_against_network(folder: Folder) -> Iterator[IRError]:
     size = folder.setting("config.json", "hidden_size") or folder.setting("config.json", "n_embd")
     own = folder.setting("config.json", "embedding_size") or folder.setting("config.json", "word_embed_proj_dim")
     if config is not None and embedding is not None and isinstance(own or size, int) and (own or size) != embedding[2]:
-        yield _fault(
+        yield folder_fault(
             Code.settings_contradict,
             "hidden_size is",
             config.location("hidden_size"),
@@ -523,7 +359,7 @@ def settings_against_network(folder: Folder) -> Iterator[IRError]:
                 continue
             shape = getattr(node.op, "variable_shape", None)
             if shape is not None and shape.rank == 4 and shape[1].is_static and shape[1].size != heads:
-                yield _fault(
+                yield folder_fault(
                     Code.settings_contradict,
                     "num_key_value_heads is",
                     config.location("num_key_value_heads"),
@@ -537,7 +373,7 @@ def settings_against_network(folder: Folder) -> Iterator[IRError]:
     if config is not None and folder.kind == "language model" and architectures:
         has_cache = any(isinstance(node.op, ReadsVariable) for node in decoder.nodes) if decoder is not None else False
         if has_cache and not any(re.search("LM|Generation", class_name) for class_name in architectures):
-            yield _fault(
+            yield folder_fault(
                 Code.settings_contradict,
                 "the architecture is",
                 config.location("architectures"),
@@ -558,7 +394,7 @@ def _weight_format(part: FolderPart) -> Iterator[IRError]:
     if not expected_types & actual_types:
         kinds = ", ".join(sorted(actual_types))
         message = f"rt_info declares {mode} weights, but the constants of the model are {kinds}"
-        yield _fault(Code.settings_contradict, message, part.location, "warning")
+        yield folder_fault(Code.settings_contradict, message, part.location, "warning")
 
 
 RULES: tuple[Callable[[Folder], Iterator[IRError]], ...] = (

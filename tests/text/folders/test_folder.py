@@ -18,7 +18,7 @@ from ir_exec.cli import main
 from ir_exec.codes import Code
 from ir_exec.runtime import compile_model
 from ir_exec.text.folders import folder as folder_module
-from ir_exec.text.folders import pipeline_rules
+from ir_exec.text.folders import vocabulary_rules
 from ir_exec.text.folders.checking import check_folder
 from ir_exec.text.folders.describing import facts_of_folder
 from ir_exec.text.folders.folder import Folder, open_folder
@@ -123,7 +123,9 @@ def test_settings_of_any_type(file: str, folder: Path, monkeypatch: pytest.Monke
     # The models do not change, and reading them takes most of the time.
     monkeypatch.setattr(folder_module, "read_part", lambda name, _: opened.parts[name])
     tokens = {name: entries_of(part) for name, part in opened.parts.items()}
-    monkeypatch.setattr(pipeline_rules, "entries_of", lambda part: tokens.get(part.name) if part is not None else None)
+    monkeypatch.setattr(
+        vocabulary_rules, "entries_of", lambda part: tokens.get(part.name) if part is not None else None
+    )
     for key in KEYS[file]:
         for value in VALUES:
             path.write_text(json.dumps(content | {key: value}), "utf-8")

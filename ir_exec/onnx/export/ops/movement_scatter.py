@@ -13,10 +13,9 @@ from ir_exec.onnx.export.registry import Outputs, export
 from ir_exec.ops.movement.scatter import (
     ScatterElementsUpdate3,
     ScatterElementsUpdate12,
-    ScatterNDUpdate4,
-    ScatterNDUpdate15,
     ScatterUpdate,
 )
+from ir_exec.ops.movement.scatter_nd import ScatterNDUpdate4, ScatterNDUpdate15
 from ir_exec.types import ElementType
 
 _REDUCTIONS = {"sum": "add", "sub": "add", "mean": "add", "prod": "mul", "min": "min", "max": "max"}
