@@ -47,7 +47,7 @@ def find_part_caches(part: Cut, assigned: Mapping[Value, str], shown: Collection
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _CachePositions:
     """A cache by the positions of its values.
 
     Attributes:
@@ -82,7 +82,7 @@ class CachedPart(EnginePart):
         inputs = {node.outputs[0]: position for position, node in enumerate(graph.parameters)}
         outputs = {node.values_in[0]: position for position, node in enumerate(graph.results)}
         self._entries = [
-            _Entry(
+            _CachePositions(
                 cache.variable_id,
                 inputs[cache.past],
                 None if cache.beams is None else inputs[cache.beams],

@@ -38,7 +38,7 @@ class GrowingArray:
         is_cleared: Unwritten elements are 0.
     """
 
-    __slots__ = ("_axis", "_memory", "_readable", "is_cleared", "latest")
+    __slots__ = ("_axis", "_before", "_memory", "_readable", "is_cleared", "latest")
 
     def __init__(
         self, shape: tuple[int, ...], axis: int, dtype: np.dtype[Any], size: int, capacity: int | None = None
@@ -53,6 +53,7 @@ class GrowingArray:
         readable = np.frombuffer(memory, dtype)
         readable.flags.writeable = False
         self._axis = axis
+        self._before = (slice(None),) * axis
         self._memory = memory.view(dtype).reshape(full)
         self._readable = readable.reshape(full)
         self.latest: Array = self._readable[self._between(0, 0)]
@@ -90,19 +91,21 @@ class GrowingArray:
 
     def append(self, elements: Array) -> Array | None:
         """Return the latest array followed by these elements, None without room for them."""
-        size = elements.shape[self._axis]
-        target = self.allocate(size)
-        if target is None:
+        axis, before = self._axis, self._before
+        start = self.latest.shape[axis]
+        stop = start + elements.shape[axis]
+        if stop > self._memory.shape[axis]:
             return None
-        copy_elements(target, elements)
-        return self.extend(size)
+        copy_elements(self._memory[(*before, slice(start, stop))], elements)
+        self.latest = self._readable[(*before, slice(stop))]
+        return self.latest
 
     def fits(self, value: Array, axis: int) -> bool:
         """Return True if elements appended along the axis follow this value: it is the latest array."""
         return value is self.latest and axis == self._axis
 
     def _between(self, start: int, stop: int) -> tuple[slice, ...]:
-        return (*[slice(None)] * self._axis, slice(start, stop))
+        return (*self._before, slice(start, stop))
 
 
 def capacity_for(size: int) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ir_exec.graph import Node, Value
-from ir_exec.onnx.export.caches import Cache, CachedAttention, Caches
+from ir_exec.onnx.export.caches import CachedAttention, Caches, DecoderCache
 from ir_exec.onnx.export.graph_lowerer import GraphLowerer
 from ir_exec.types import ElementType
 
@@ -123,7 +123,7 @@ class CacheLowerer:
         """The number of old and new elements [1]."""
         return self._once("total", "Add", self.inputs[0], self._new_length)
 
-    def _shape(self, node: Node, cache: Cache, is_present: bool) -> str:
+    def _shape(self, node: Node, cache: DecoderCache, is_present: bool) -> str:
         memory, length = self.lowerer.names[cache.past], self._total if is_present else self.inputs[0]
         before = self._emit("Shape", memory, name=node.name, code=self._i64, start=0, end=2)
         after = self._emit("Shape", memory, name=node.name, code=self._i64, start=3)

@@ -16,7 +16,7 @@ from ir_exec.ops.base.registry import canonical
 from ir_exec.ops.infrastructure.values import Parameter
 from ir_exec.types import ElementType, TensorType
 
-__all__ = ["BEAM_AXIS", "GROWING_AXIS", "Cache", "CachedAttention", "Caches", "find_caches"]
+__all__ = ["BEAM_AXIS", "GROWING_AXIS", "CachedAttention", "Caches", "DecoderCache", "find_caches"]
 
 BEAM_AXIS = 0
 GROWING_AXIS = 2
@@ -24,7 +24,7 @@ GROWING_AXIS = 2
 
 
 @dataclass(frozen=True, eq=False)
-class Cache:
+class DecoderCache:
     """A cache of one variable.
 
     Attributes:
@@ -59,8 +59,8 @@ class CachedAttention:
         group: The heads of queries for each head of keys and values.
     """
 
-    key: Cache
-    value: Cache
+    key: DecoderCache
+    value: DecoderCache
     group: int
 
 
@@ -76,9 +76,9 @@ class Caches:
             the caches with their new elements.
     """
 
-    entries: tuple[Cache, ...]
+    entries: tuple[DecoderCache, ...]
     attentions: Mapping[Node, CachedAttention]
-    shapes: Mapping[Node, tuple[Cache, bool]]
+    shapes: Mapping[Node, tuple[DecoderCache, bool]]
     repeated: frozenset[Node]
     checks: tuple[Value, ...]
 
@@ -135,9 +135,9 @@ def find_caches(
     )
 
 
-def _pair(candidates: Mapping[Cache, _Readers]) -> dict[Node, CachedAttention]:
+def _pair(candidates: Mapping[DecoderCache, _Readers]) -> dict[Node, CachedAttention]:
     """The attentions whose keys and values are caches with equal groups of heads."""
-    inputs: dict[Node, dict[int, tuple[Cache, int]]] = {}
+    inputs: dict[Node, dict[int, tuple[DecoderCache, int]]] = {}
     for cache, readers in candidates.items():
         for (node, position), group in readers.group.items():
             inputs.setdefault(node, {})[position] = (cache, group)
@@ -161,7 +161,7 @@ class _Finder:
         self._readers = readers
         self._presents = presents
 
-    def match(self, past: Value, variable_id: str) -> tuple[Cache, _Readers] | None:
+    def match(self, past: Value, variable_id: str) -> tuple[DecoderCache, _Readers] | None:
         """The cache of a variable and its readers; None for other variables."""
         type = self._types[past]
         dims = type.shape.dims
@@ -187,7 +187,7 @@ class _Finder:
                 return None
         if append is None or not self._follow(append.outputs[0], dims[1].lo, readers):
             return None
-        return Cache(variable_id, past, beams, reorder, append), readers
+        return DecoderCache(variable_id, past, beams, reorder, append), readers
 
     def _reorders_beams(self, gather: Node) -> bool:
         """Return True for a Gather of slices along the axis of beams by an input of the graph."""
