@@ -13,7 +13,8 @@ from ir_exec.engines.interface import CachingEngine, Engine, EngineSetting, Laye
 from ir_exec.engines.partition import GraphPart, Partition, divide
 from ir_exec.engines.parts import EnginePart, Interpreter, PartStep, cut_part
 from ir_exec.engines.registry import make_engine
-from ir_exec.engines.report import PartitionReport, make_report
+from ir_exec.engines.report import PartitionReport, RoundedProduct, make_report
+from ir_exec.engines.rounding import RoundingPart
 from ir_exec.errors import EvaluationError
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.kernels.limits import Budget, current_limits
@@ -117,7 +118,7 @@ class EngineModel(CompiledModel):
             hint = "call the model first: its inputs determine its layers"
             raise EvaluationError("the model is not complete yet", expected="a call before its partition", hint=hint)
         split = splits[-1]
-        return make_report(split.graph, self._engine.title, split.partition, split.failures)
+        return make_report(split.graph, self._engine.title, split.partition, split.failures, split.products)
 
     @property
     def _splits(self) -> list[SplitGraph]:
@@ -181,6 +182,17 @@ class SplitGraph(Executor):
     def failures(self) -> list[str]:
         """Messages of runs that failed on the engine and succeeded in the interpreter."""
         return [failure for step in self.steps if isinstance(step, EnginePart) for failure in step.failures]
+
+    @property
+    def products(self) -> list[RoundedProduct]:
+        """The products with compressed weights that a run has measured."""
+        parts = [step.compiled for step in self.steps if isinstance(step, EnginePart)]
+        return [
+            RoundedProduct(name=name, error=error, is_rounded=name in part.small_errors)
+            for part in parts
+            if isinstance(part, RoundingPart)
+            for name, error in part.errors.items()
+        ]
 
     @property
     def constant_bytes(self) -> int:

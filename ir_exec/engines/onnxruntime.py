@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
@@ -24,7 +24,8 @@ import numpy as np
 from ir_exec.build.cutting import Cut
 from ir_exec.codes import Code
 from ir_exec.engines.guards import find_guarded
-from ir_exec.engines.interface import EngineSetting, LayerTime, PartRefused
+from ir_exec.engines.interface import CompiledPart, EngineSetting, LayerTime, PartRefused
+from ir_exec.engines.rounding import RoundingPart
 from ir_exec.errors import EvaluationError, IRError, ResourceError
 from ir_exec.graph import Graph, Node
 from ir_exec.hints import install_hint
@@ -38,6 +39,7 @@ from ir_exec.types import Array
 
 if TYPE_CHECKING:
     from ir_exec.onnx.export.caches import Caches
+    from ir_exec.onnx.export.compressed_products import ProductLevels
     from ir_exec.onnx.export.lower import Exported
     from ir_exec.onnx.export.writer import StoredTensor
 
@@ -63,7 +65,11 @@ _MAPPED_FROM = 2**20
 _LARGEST = 2**31 - 2**16
 """Maximum bytes of a message."""
 
-_OPTIONS = ("profile", "prepack", "spinning")
+_MULTIPLIES_BYTES = (1, 22)
+"""The first release whose MatMulNBits multiplies by weights of 8 bits without decoding them in every run."""
+
+_LEVELS = (1, 4)
+_OPTIONS = ("accuracy_level", "profile", "prepack", "spinning")
 """The options that are not options of sessions."""
 
 
@@ -72,8 +78,9 @@ class OnnxRuntime:
 
     Options: `session.*` and the other configuration entries of onnxruntime's sessions, `inter_op_num_threads`,
     `graph_optimization_level` ("disable", "basic", "extended", "all"), and the additional `profile` (measure every
-    node), `prepack` (False: matrices stay in the mapped file, and are packed again in every product), and `spinning`
-    (False: waiting threads do not keep their cores busy).
+    node), `prepack` (False: matrices stay in the mapped file, and are packed again in every product), `spinning`
+    (False: waiting threads do not keep their cores busy), and `accuracy_level` of products with compressed weights (4:
+    they round activations to 8 bits where the first run shows a small error; 1, the default: they do not).
 
     Raises:
         EvaluationError: IR705 if onnxruntime is not installed, and IR704 for unknown providers and options.
@@ -93,6 +100,7 @@ class OnnxRuntime:
         self._setting = setting
         self._providers = self._chosen(setting.providers)
         self._options()
+        self._level = _read_level(setting)
 
     @property
     def title(self) -> str:
@@ -145,7 +153,12 @@ class OnnxRuntime:
         """True if parts read memory of caches with room."""
         return self.is_cpu and self._setting.optimize
 
-    def compile(self, part: Cut, caches: Caches | None = None) -> OnnxRuntimePart:
+    def compile(self, part: Cut, caches: Caches | None = None) -> CompiledPart:
+        if self._level == 1 or not self.is_cpu:
+            return self._compile(part, caches)
+        return RoundingPart(partial(self._compile, part, caches), has_bytes=self._version >= _MULTIPLIES_BYTES)
+
+    def _compile(self, part: Cut, caches: Caches | None = None, levels: ProductLevels | None = None) -> OnnxRuntimePart:
         from ir_exec.engines.in_place import count_copied_bytes, read_in_place
         from ir_exec.engines.widening import widen_model
         from ir_exec.onnx.export.lower import lower_model
@@ -162,6 +175,7 @@ class OnnxRuntime:
                 expand=not self._setting.keeps_weights,
                 has_variables=self._setting.has_variables,
                 caches=caches,
+                levels=levels,
             )
         except IRError as error:
             layer = error.location.layer_id
@@ -173,7 +187,7 @@ class OnnxRuntime:
             exported = widen_model(exported)
         if self.is_cpu:
             exported = read_in_place(exported, self._version)
-        require_memory(count_copied_bytes(exported, packs=self._packs))
+        require_memory(count_copied_bytes(exported, packs=self._packs(exported)))
         constants = self._declare_constants(part.model, exported)
         if exported.proto.ByteSize() > _LARGEST:
             raise PartRefused("its constants with element types outside NumPy exceed the maximum size of a message")
@@ -206,7 +220,7 @@ class OnnxRuntime:
         return constants
 
     def _session(self, model: Model, exported: Exported, constants: _Constants) -> OnnxRuntimePart:
-        options = self._options()
+        options = self._options(packs=self._packs(exported))
         if constants.folder is not None:
             options.add_session_config_entry(_FOLDER, constants.folder)
         arrays = constants.in_memory | constants.shared
@@ -234,10 +248,13 @@ class OnnxRuntime:
         retained = {name: value for name, value in values.items() if name not in constants.computed}
         return OnnxRuntimePart(self._module, session, exported.inputs, exported.outputs, layers, retained, folder)
 
-    @property
-    def _packs(self) -> bool:
-        """True if kernels pack the constants that they read."""
-        return bool(self._setting.options.get("prepack", not self._setting.keeps_weights))
+    def _packs(self, exported: Exported | None = None) -> bool:
+        """Return True if kernels pack the constants that they read.
+
+        A kernel of compressed weights that packs none decodes all of them in every run.
+        """
+        has_products = exported is not None and any(node.op_type == "MatMulNBits" for node in exported.proto.graph.node)
+        return bool(self._setting.options.get("prepack", not self._setting.keeps_weights or has_products))
 
     def _start_profile(self, options: Any) -> Path | None:
         """Return the folder of a session's profile, with the options set; None without the option `profile`."""
@@ -252,7 +269,7 @@ class OnnxRuntime:
         options.profile_file_prefix = str(folder / "profile")
         return folder
 
-    def _options(self) -> Any:
+    def _options(self, *, packs: bool = True) -> Any:
         """Return the options of a session, without those of its profile."""
         setting, module = self._setting, self._module
         options = module.SessionOptions()
@@ -265,7 +282,8 @@ class OnnxRuntime:
         options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "1")
         entries = dict(setting.options)
         entries.pop("prepack", None)
-        if not self._packs:
+        entries.pop("accuracy_level", None)
+        if not packs:
             options.add_session_config_entry("session.disable_prepacking", "1")
         if not entries.pop("spinning", True):
             options.add_session_config_entry("session.intra_op.allow_spinning", "0")
@@ -293,6 +311,14 @@ class OnnxRuntime:
         except (TypeError, ValueError, RuntimeError) as error:
             message = str(error).splitlines()[0]
             raise EvaluationError(f"the option {name} cannot be {value!r}: {message}") from error
+
+
+def _read_level(setting: EngineSetting) -> int:
+    """Return the lowest accuracy of products with compressed weights, as in MatMulNBits."""
+    level = setting.options.get("accuracy_level", 1)
+    if level not in _LEVELS:
+        raise EvaluationError("the option accuracy_level is", actual=repr(level), expected="1 or 4")
+    return int(level)
 
 
 def _level(value: Any) -> str:

@@ -10,7 +10,7 @@ from ir_exec.graph import Graph
 from ir_exec.report.numbers import format_count
 from ir_exec.report.records import Record
 
-__all__ = ["InterpretedLayer", "PartReport", "PartitionReport", "make_report"]
+__all__ = ["InterpretedLayer", "PartReport", "PartitionReport", "RoundedProduct", "make_report"]
 
 
 class PartReport(Record):
@@ -35,6 +35,20 @@ class InterpretedLayer(Record):
     reason: str
 
 
+class RoundedProduct(Record):
+    """A product with compressed weights for which the engine may round activations to 8 bits.
+
+    Attributes:
+        name: The name of the layer.
+        error: The relative error in the first run.
+        is_rounded: The error is small enough.
+    """
+
+    name: str
+    error: float
+    is_rounded: bool
+
+
 class PartitionReport(Record):
     """The layers that an engine runs.
 
@@ -43,6 +57,7 @@ class PartitionReport(Record):
         on_engine: The number of layers on the engine.
         crossings: The number of values passed between parts in a run.
         failures: Messages of runs that failed on the engine and were then interpreted.
+        products: The products with compressed weights that a run has measured, for the option `accuracy_level`.
     """
 
     engine: str
@@ -52,6 +67,7 @@ class PartitionReport(Record):
     parts: tuple[PartReport, ...]
     interpreted: tuple[InterpretedLayer, ...]
     failures: tuple[str, ...] = ()
+    products: tuple[RoundedProduct, ...] = ()
 
     def __str__(self) -> str:
         parts = len(self.parts)
@@ -67,10 +83,30 @@ class PartitionReport(Record):
             for (operator_type, reason), count in reasons.most_common()
         ]
         lines += [f"  failed on the engine and was interpreted: {failure}" for failure in self.failures]
+        if self.products:
+            lines += self._describe_products()
         return "\n".join(lines)
 
+    def _describe_products(self) -> list[str]:
+        rounded = [product for product in self.products if product.is_rounded]
+        exact = [product for product in self.products if not product.is_rounded]
+        lines = []
+        if rounded:
+            largest = max(product.error for product in rounded)
+            lines.append(
+                f"  {format_count(len(rounded), 'product')} with activations of 8 bits, error at most {largest:.2%}"
+            )
+        lines += [f"  {product.name}: activations of f32, the error would be {product.error:.2%}" for product in exact]
+        return lines
 
-def make_report(graph: Graph, engine: str, partition: Partition, failures: Sequence[str]) -> PartitionReport:
+
+def make_report(
+    graph: Graph,
+    engine: str,
+    partition: Partition,
+    failures: Sequence[str],
+    products: Sequence[RoundedProduct] = (),
+) -> PartitionReport:
     """Return the report of a partition."""
     parts = [
         PartReport(
@@ -96,6 +132,7 @@ def make_report(graph: Graph, engine: str, partition: Partition, failures: Seque
             ]
         ),
         failures=tuple(failures),
+        products=tuple(products),
     )
 
 

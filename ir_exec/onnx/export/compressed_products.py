@@ -7,7 +7,8 @@ bits, since onnxruntime 1.22, rounds the other factor to 8 bits or decodes the w
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from ir_exec.onnx.export.graph_lowerer import GraphLowerer
 from ir_exec.ops.matrix.matmul import MatMul
 from ir_exec.types import Array, ElementType
 
-__all__ = ["emit_matmul", "fits_matmul"]
+__all__ = ["ProductLevels", "emit_matmul", "fits_matmul"]
 
 _LEAST_BLOCK = 16
 _MOST_BLOCK = 256
@@ -26,7 +27,33 @@ _MOST_BLOCK = 256
 _PADDED_BLOCK = 32
 """Elements of a block of rows whose length no block divides."""
 
+_ROUNDED_BLOCK = 32
+"""Maximum elements with one scale of rounded activations: fewer have a smaller error."""
+
 _DOMAIN = "com.microsoft"
+
+
+@dataclass
+class ProductLevels:
+    """The products with compressed weights whose other factor is rounded to 8 bits, with a scale for each block.
+
+    Attributes:
+        rounded: The names of their layers.
+        is_measured: Each product is computed with and without rounding, for the difference between both.
+        has_bytes: The kernel multiplies by weights of 8 bits.
+        errors: For each measured layer, the output [2] with the sums of squares of the difference and of the product.
+    """
+
+    rounded: frozenset[str] = frozenset()
+    is_measured: bool = False
+    has_bytes: bool = True
+    errors: dict[str, str] = field(default_factory=dict)
+
+    def concerns(self, compressed: Compressed, layer_name: str) -> bool:
+        """Return True if the layer's product is rounded or measured."""
+        if not self.has_bytes and compressed.weight.constant.element_type.bits == 8:
+            return False
+        return self.is_measured or layer_name in self.rounded
 
 
 def fits_matmul(compressed: Compressed, node: Node, rank: int | None) -> bool:
@@ -57,6 +84,11 @@ class _Layout:
     repeats: int
     is_padded: bool
 
+    def divide(self, most: int) -> _Layout:
+        """Return blocks of at most this power of two."""
+        size = min(self.size, most)
+        return _Layout(size, self.repeats * (self.size // size), self.is_padded)
+
 
 def _find_layout(compressed: Compressed, *, is_transposed: bool) -> _Layout | None:
     """The blocks of a kernel; None if its scales cannot express those of the weight."""
@@ -80,35 +112,114 @@ def _divide_rows(block: int, columns: int) -> _Layout | None:
 
 @dataclass(frozen=True)
 class _Factor:
-    """Integers of 4 bits in a kernel: (codes - zero) * scale.
+    """Integers of 4 or 8 bits in a kernel: (codes - zero) * scale.
 
     Attributes:
-        pack: Returns the codes as bytes [rows, blocks, size / 2].
+        pack: Returns the codes as bytes [rows, blocks, bytes of a block].
         scale: [rows, blocks].
         zero: [rows, blocks].
+        size: Elements of a block.
     """
 
     pack: Callable[[], Array]
     scale: Array
     zero: Array
+    size: int
+    bits: int = 4
 
 
-def emit_matmul(lowerer: GraphLowerer, compressed: Compressed, a: str, name: str, *, is_transposed: bool) -> str:
+def emit_matmul(
+    lowerer: GraphLowerer, compressed: Compressed, a: str, name: str, *, is_transposed: bool, levels: ProductLevels
+) -> str:
     """Emit MatMulNBits of com.microsoft, and return the name of the product."""
     layout = _find_layout(compressed, is_transposed=is_transposed)
     assert layout is not None, "fits_matmul"
-    columns = compressed.shape[1 if is_transposed else 0]
-    factors = _split(lowerer, compressed, layout, is_transposed=is_transposed)
-    if len(factors) == 1:
-        return _emit_product(lowerer, factors[0], layout.size, columns, a, name)
-    writer = lowerer.writer
-    if not layout.is_padded:
-        # One product of rows of twice the length. Equal concatenations are merged by onnxruntime.
-        (twice,) = writer.emit("Concat", [a, a], 1, name=name, attributes={"axis": -1})
-        return _emit_product(lowerer, _join(factors), layout.size, 2 * columns, twice, name)
-    products = [_emit_product(lowerer, factor, layout.size, columns, a, name) for factor in factors]
-    (total,) = writer.emit("Add", products, 1, name=name, attributes={})
-    return total
+    emitter = _ProductEmitter(lowerer, compressed, layout, is_transposed, a, name)
+    if not levels.concerns(compressed, name):
+        return emitter.emit()
+    if not levels.is_measured:
+        return emitter.emit_rounded()
+    product = emitter.emit()
+    levels.errors[name] = emitter.emit_error(product, emitter.emit_rounded())
+    return product
+
+
+@dataclass(frozen=True)
+class _ProductEmitter:
+    """Emits the product of a layer.
+
+    Attributes:
+        a: The name of the other factor.
+        name: The name of the layer.
+    """
+
+    lowerer: GraphLowerer
+    compressed: Compressed
+    layout: _Layout
+    is_transposed: bool
+    a: str
+    name: str
+
+    @property
+    def _columns(self) -> int:
+        return self.compressed.shape[1 if self.is_transposed else 0]
+
+    def emit(self) -> str:
+        """Emit the product with sums in f32."""
+        factors = _split(self.lowerer, self.compressed, self.layout, is_transposed=self.is_transposed)
+        if len(factors) == 1:
+            return self._emit_factor(factors[0], self.a, self._columns, 1)
+        if not self.layout.is_padded:
+            # One product of rows of twice the length. Equal concatenations are merged by onnxruntime.
+            twice = self._emit("Concat", self.a, self.a, axis=-1)
+            return self._emit_factor(_join(factors), twice, 2 * self._columns, 1)
+        return self._emit("Add", *[self._emit_factor(factor, self.a, self._columns, 1) for factor in factors])
+
+    def emit_rounded(self) -> str:
+        """Emit the product with the other factor rounded to 8 bits."""
+        lowerer, compressed, layout = self.lowerer, self.compressed, self.layout
+        if compressed.weight.constant.element_type.bits < 8:
+            (factor,) = _split(lowerer, compressed, layout, is_transposed=self.is_transposed)
+        else:
+            layout = layout.divide(_ROUNDED_BLOCK)
+            scale = _to_rows(compressed.scale, layout, self.is_transposed).astype(np.float32)
+            zero = _to_rows(_zeros(compressed), layout, self.is_transposed)
+            factor = _Factor(partial(self._pack_bytes, layout.size), scale, zero, layout.size, 8)
+        return self._emit_factor(factor, self.a, self._columns, 4)
+
+    def _pack_bytes(self, size: int) -> Array:
+        codes = _read_codes(self.compressed, self.lowerer, is_transposed=self.is_transposed)
+        return _divide_into_blocks(codes, size)
+
+    def emit_error(self, product: str, rounded: str) -> str:
+        """Emit the sums of squares [2] of the difference and of the product."""
+        shape = self.lowerer.writer.constant(np.array([1], np.int64), f"{self.name}/shape")
+        difference = self._emit("Sub", product, rounded)
+        sums = [self._emit("Reshape", self._emit("ReduceSumSquare", value), shape) for value in (difference, product)]
+        return self._emit("Concat", *sums, axis=0)
+
+    def _emit(self, operator: str, *inputs: str, **attributes: int) -> str:
+        return self.lowerer.writer.emit(operator, inputs, 1, name=self.name, attributes=attributes)[0]
+
+    def _emit_factor(self, factor: _Factor, a: str, columns: int, level: int) -> str:
+        """Emit MatMulNBits: level 1 for sums in f32, 4 if the other factor may be rounded to 8 bits."""
+        writer, name, (rows, blocks) = self.lowerer.writer, self.name, factor.scale.shape
+        shape = (rows, blocks, factor.size * factor.bits // 8)
+        stored = writer.element_constant(f"{name}/B", ElementType.u8, shape, factor.pack, is_computed=True)
+        scales = writer.constant(factor.scale.reshape(-1), f"{name}/scales")
+        zeros = _pack_pairs(factor.zero) if factor.bits == 4 else factor.zero
+        inputs = [a, stored, scales, writer.constant(zeros.reshape(-1), f"{name}/zero_points")]
+        output = writer.fresh(f"{name}/MatMulNBits")
+        attributes = {
+            "K": columns,
+            "N": rows,
+            "bits": factor.bits,
+            "block_size": factor.size,
+            "accuracy_level": level,
+        }
+        writer.node("MatMulNBits", inputs, [output], name=writer.node_name(name), domain=_DOMAIN, attributes=attributes)
+        writer.codes[output] = writer.code(ElementType.f32)
+        return output
 
 
 def _split(lowerer: GraphLowerer, compressed: Compressed, layout: _Layout, *, is_transposed: bool) -> list[_Factor]:
@@ -125,20 +236,20 @@ def _split(lowerer: GraphLowerer, compressed: Compressed, layout: _Layout, *, is
             return _pack_blocks(codes >> np.uint8(shift) & np.uint8(15), size)
 
         return [
-            _Factor(lambda: pack(4), scale * np.float32(16), zero >> 4),
-            _Factor(lambda: pack(0), scale, zero & np.uint8(15)),
+            _Factor(lambda: pack(4), scale * np.float32(16), zero >> 4, size),
+            _Factor(lambda: pack(0), scale, zero & np.uint8(15), size),
         ]
     read_bytes = packed_reader(constant, reader)
     if read_bytes is None or layout.is_padded or not is_transposed:
-        return [
-            _Factor(
-                lambda: _pack_blocks(_read_codes(compressed, lowerer, is_transposed=is_transposed), size), scale, zero
-            )
-        ]
+
+        def pack_codes() -> Array:
+            return _pack_blocks(_read_codes(compressed, lowerer, is_transposed=is_transposed), size)
+
+        return [_Factor(pack_codes, scale, zero, size)]
     # 8 is added to both halves of a byte of signed integers.
     change = np.uint8(0 if constant.element_type is ElementType.u4 else 0x88)
     shape = (compressed.shape[0], -1, size // 2)
-    return [_Factor(lambda: (read_bytes() ^ change if change else read_bytes()).reshape(shape), scale, zero)]
+    return [_Factor(lambda: (read_bytes() ^ change if change else read_bytes()).reshape(shape), scale, zero, size)]
 
 
 def _read_codes(compressed: Compressed, lowerer: GraphLowerer, *, is_transposed: bool) -> Array:
@@ -154,23 +265,8 @@ def _join(factors: Sequence[_Factor]) -> _Factor:
         lambda: np.concatenate([factor.pack() for factor in factors], 1),
         np.concatenate([factor.scale for factor in factors], 1),
         np.concatenate([factor.zero for factor in factors], 1),
+        factors[0].size,
     )
-
-
-def _emit_product(lowerer: GraphLowerer, factor: _Factor, size: int, columns: int, a: str, name: str) -> str:
-    writer, (rows, blocks) = lowerer.writer, factor.scale.shape
-    stored = writer.element_constant(
-        f"{name}/B", ElementType.u8, (rows, blocks, size // 2), factor.pack, is_computed=True
-    )
-    scales = writer.constant(factor.scale.reshape(-1), f"{name}/scales")
-    zeros = writer.constant(_pack_pairs(factor.zero).reshape(-1), f"{name}/zero_points")
-    output = writer.fresh(f"{name}/MatMulNBits")
-    # 1: sums in f32, as for f32 weights; otherwise the other factor may be rounded to 8 bits.
-    attributes = {"K": columns, "N": rows, "bits": 4, "block_size": size, "accuracy_level": 1}
-    inputs = [a, stored, scales, zeros]
-    writer.node("MatMulNBits", inputs, [output], name=writer.node_name(name), domain=_DOMAIN, attributes=attributes)
-    writer.codes[output] = writer.code(ElementType.f32)
-    return output
 
 
 def _to_rows(numbers: Array, layout: _Layout, is_transposed: bool) -> Array:
@@ -198,12 +294,17 @@ def to_unsigned(array: Array) -> Array:
 
 
 def _pack_blocks(codes: Array, size: int) -> Array:
-    """Codes [rows, columns] as bytes [rows, blocks, size / 2]; the last block is padded by zeros."""
+    """Codes [rows, columns] of 4 bits as bytes [rows, blocks, size / 2]."""
+    return _pack_pairs(_divide_into_blocks(codes, size))
+
+
+def _divide_into_blocks(codes: Array, size: int) -> Array:
+    """Codes [rows, columns] as [rows, blocks, size]; the last block is padded by zeros."""
     rows, columns = codes.shape
     blocks = -(-columns // size)
     if blocks * size != columns:
         codes = np.pad(codes, ((0, 0), (0, blocks * size - columns)))
-    return _pack_pairs(codes.reshape(rows, blocks, size))
+    return codes.reshape(rows, blocks, size)
 
 
 def _pack_pairs(numbers: Array) -> Array:

@@ -30,7 +30,7 @@ from ir_exec.onnx.export.compressed import (
     is_table,
     packed_reader,
 )
-from ir_exec.onnx.export.compressed_products import emit_matmul, fits_matmul
+from ir_exec.onnx.export.compressed_products import ProductLevels, emit_matmul, fits_matmul
 from ir_exec.onnx.export.fusible import merge_scales, prune_nodes, readers_of, vector_shape
 from ir_exec.onnx.export.graph_lowerer import GraphLowerer
 from ir_exec.onnx.export.levels import emit_levels
@@ -103,6 +103,7 @@ class Lowerer(GraphLowerer):
     compressed: dict[Value, Compressed] = field(default_factory=dict)
     tables: set[Value] = field(default_factory=set)
     caches: CacheLowerer | None = None
+    levels: ProductLevels = field(default_factory=ProductLevels)
 
     def nodes(self, graph: Graph) -> None:
         """Lower the nodes of a graph whose Parameters have names."""
@@ -159,6 +160,8 @@ class Lowerer(GraphLowerer):
         if not self.expands_weights or compressed.weight.constant.element_type.bits < 8:
             return True
         # A product of 8 bits is faster than one of f32 for one row, and takes twice the time for many.
+        if self.levels.concerns(compressed, node.name):
+            return True
         has_one_row = shape.is_static and math.prod(shape.static[:-1]) == 1
         return has_one_row or self.has_variables or compressed.weight.value in self.tables
 
@@ -251,7 +254,9 @@ class Lowerer(GraphLowerer):
                 continue
             if self._fits_matmul(compressed, node):
                 is_transposed = vars(node.op)["transpose_b"]
-                return emit_matmul(self, compressed, inputs[0], node.name, is_transposed=is_transposed)
+                return emit_matmul(
+                    self, compressed, inputs[0], node.name, is_transposed=is_transposed, levels=self.levels
+                )
             return emit_gather(self, compressed, inputs[1], node.name)
         return None
 
@@ -326,6 +331,7 @@ def lower_model(
     expand: bool = False,
     has_variables: bool | None = None,
     caches: Caches | None = None,
+    levels: ProductLevels | None = None,
 ) -> Exported:
     """The ONNX model that computes the same as an IR model.
 
@@ -339,6 +345,8 @@ def lower_model(
         has_variables: The model is part of one with variables; None to search it for them.
         caches: Inputs that are memory with room for more elements, for the target onnxruntime. The sizes of the memory
             are the last inputs, and the target shapes to be checked the last outputs.
+        levels: The products that round activations, for the target onnxruntime. The errors of measured ones are further
+            outputs.
 
     Raises:
         UnsupportedError: Names every layer that ONNX cannot express, with the reason.
@@ -367,6 +375,7 @@ def lower_model(
     inputs = []
     for node, port in zip(graph.parameters, model.inputs, strict=True):
         inputs.append(lowerer.declare(node.outputs[0], writer.unique(port.name)))
+    lowerer.levels = levels or lowerer.levels
     if caches is not None:
         lowerer.caches = CacheLowerer(caches, lowerer)
         inputs += lowerer.caches.declare()
@@ -376,6 +385,7 @@ def lower_model(
     outputs = [lowerer.output(node, name) for node, name in zip(graph.results, output_names, strict=True)]
     if lowerer.caches is not None:
         outputs += lowerer.caches.emit_checks()
+    outputs += [helper.make_tensor_value_info(name, writer.codes[name], [2]) for name in lowerer.levels.errors.values()]
     if lowerer.not_representable and not partial:
         raise _not_representable(lowerer.not_representable)
     required_names = {output.name for output in (*outputs, *lowerer.state_outputs)} | set(lowerer.initial.values())
