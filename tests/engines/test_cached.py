@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 
 import ir_exec
@@ -150,6 +152,19 @@ def test_every_step_equals_loops(group: int, mask: str, target: str, plain_runs:
         length += count
         np.testing.assert_array_equal(request.query_state()[0].state.data, reference.keys)
     assert not plain_runs
+
+
+@pytest.mark.parametrize("group", [1, 2])
+def test_scores_are_products_without_a_factor(group: int, tmp_path: Path) -> None:
+    """onnxruntime's kernel for one query requires the factor 1; two products of keys, two of values."""
+    path = tmp_path / "optimized.onnx"
+    options = {"optimized_model_filepath": str(path)}
+    ir_exec.compile_model(make_decoder(group=group), engine="onnxruntime", options=options)
+    nodes = onnx.load(str(path)).graph.node
+    products = [node for node in nodes if node.op_type == "FusedMatMul"]
+    assert len(products) == 2
+    assert [attribute.f for node in products for attribute in node.attribute if attribute.name == "alpha"] == [1, 1]
+    assert sum(node.op_type == "MatMul" for node in nodes) == 2
 
 
 @pytest.mark.parametrize("beams", [True, False])

@@ -135,7 +135,7 @@ class CacheLowerer:
 
     def _attend(self, node: Node, attention: CachedAttention) -> str:
         names, name = self.lowerer.names, node.name
-        query, factor = self._scale(node)
+        query = self._scale(node)
         heads = self._static(node.values_in[0], 1)
         key_heads = heads // attention.group
         key, value = attention.key, attention.value
@@ -144,7 +144,7 @@ class CacheLowerer:
                 "Reshape", query, self._ints(0, key_heads, -1, self._static(node.values_in[0], 3)), name=name
             )
         scores = [
-            self._emit("FusedMatMul", query, keys, name=name, domain=_DOMAIN, alpha=factor, transB=1)
+            self._emit("FusedMatMul", query, keys, name=name, domain=_DOMAIN, transB=1)
             for keys in (names[key.past], names[key.new])
         ]
         joined = self._emit("Concat", *scores, name=name, axis=-1)
@@ -167,16 +167,24 @@ class CacheLowerer:
     def _static(self, value: Value, axis: int) -> int:
         return self.lowerer.type_of(value).shape.dims[axis].lo  # type: ignore[index]  # find_caches requires the rank
 
-    def _scale(self, node: Node) -> tuple[str, float]:
-        """The query, multiplied by a scale that is only known at run time, and the factor of the scores."""
-        query = self.lowerer.names[node.values_in[0]]
-        if len(node.inputs) < 5:
-            return query, float(self._static(node.values_in[0], 3) ** -0.5)
-        constant = self.lowerer.type_of(node.values_in[4]).value
-        if constant is not None:
-            return query, float(constant.reshape(-1)[0])
-        scale = self._emit("Reshape", self.lowerer.names[node.values_in[4]], self._ints(), name=node.name)
-        return self._emit("Mul", query, scale, name=node.name), 1.0
+    def _scale(self, node: Node) -> str:
+        """The query multiplied by the scale.
+
+        A constant scale is a vector: onnxruntime merges scalars into the product, which then takes twice the time for
+        one query.
+        """
+        query, size = self.lowerer.names[node.values_in[0]], self._static(node.values_in[0], 3)
+        factor = np.array(size**-0.5, np.float32)
+        if len(node.inputs) > 4:
+            constant = self.lowerer.type_of(node.values_in[4]).value
+            if constant is None:
+                scale = self._emit("Reshape", self.lowerer.names[node.values_in[4]], self._ints(), name=node.name)
+                return self._emit("Mul", query, scale, name=node.name)
+            factor = constant.reshape(-1)[0]
+        if factor == 1:
+            return query
+        vector = self.lowerer.writer.constant(np.full(size, factor, np.float32), "cache")
+        return self._emit("Mul", query, vector, name=node.name)
 
     @property
     def _score_sizes(self) -> str:
