@@ -22,12 +22,15 @@ from ir_exec.types import Array
 __all__ = ["CachedPart", "find_part_caches"]
 
 
-def find_part_caches(part: Cut, assigned: Mapping[Value, str], shown: Collection[Value]) -> Caches | None:
+def find_part_caches(
+    part: Cut, assigned: Mapping[Value, str], shown: Collection[Value], *, is_wide: bool
+) -> Caches | None:
     """Return the caches of a part; None if it has none.
 
     Args:
         assigned: The values that variables are set to, with the ids of the variables.
         shown: The values that others than variables read.
+        is_wide: 16-bit floats are computed in f32.
     """
     parameters = [node.outputs[0] for node in part.model.graph.parameters]
     pasts = {
@@ -43,7 +46,7 @@ def find_part_caches(part: Cut, assigned: Mapping[Value, str], shown: Collection
     }
     if not pasts or not presents:
         return None
-    return find_caches(part.model.graph, file_types(part.model), pasts, presents)
+    return find_caches(part.model.graph, file_types(part.model), pasts, presents, is_wide=is_wide)
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,7 +158,8 @@ class SplitGraph(Executor):
         self._region = region_at(model)
         self._graph = model.graph
         self._engine = engine
-        ops = run_as_f32(model).ops if options["precision"] == "f32" else AS_IN_FILE.ops
+        self._is_wide = options["precision"] == "f32"
+        ops = run_as_f32(model).ops if self._is_wide else AS_IN_FILE.ops
         self._state = CurrentVariables()
         self._how = Interpreter(
             {"weights": model.weights, "state": self._state},
@@ -331,7 +332,7 @@ class SplitGraph(Executor):
             assigned[source(node.values_in[0])] = node.op.variable_id
         inside = {*part.nodes, *part.constants, *self._assigns}
         shown = {source(value) for node in self._graph.nodes if node not in inside for value in node.values_in}
-        caches = find_part_caches(part_cut, assigned, shown)
+        caches = find_part_caches(part_cut, assigned, shown, is_wide=self._is_wide)
         if caches is None:
             return None
         try:

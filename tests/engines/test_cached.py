@@ -14,8 +14,8 @@ from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.engines.cached import CachedPart
 from ir_exec.engines.compiled import EngineModel
-from ir_exec.runtime import growing
-from ir_exec.types import Array
+from ir_exec.runtime import growing, state
+from ir_exec.types import Array, ElementType
 
 KEY_HEADS = 2
 SIZE = 16
@@ -205,11 +205,11 @@ def test_arrays_of_earlier_steps_never_change() -> None:
     states = []
     for length in range(80):
         request.infer(draw(length, 1))
-        state = request.query_state()[1].state.data
-        states.append((state, state.copy()))
-        assert not state.flags.writeable
-    for state, copy in states:
-        np.testing.assert_array_equal(state, copy)
+        value = request.query_state()[1].state.data
+        states.append((value, value.copy()))
+        assert not value.flags.writeable
+    for value, copy in states:
+        np.testing.assert_array_equal(value, copy)
 
 
 def test_states_of_users(plain_runs: list[int]) -> None:
@@ -218,8 +218,8 @@ def test_states_of_users(plain_runs: list[int]) -> None:
     reference.keys, reference.values = (
         RANDOM.standard_normal((1, KEY_HEADS, 30, SIZE)).astype(np.float32) for _ in "kv"
     )
-    for state in request.query_state():
-        state.state = reference.keys if state.name == "key" else reference.values
+    for variable in request.query_state():
+        variable.state = reference.keys if variable.name == "key" else reference.values
     for length in (30, 31):
         feed = draw(length, 1)
         np.testing.assert_allclose(request.infer(feed)["output"], reference.step(feed, 1), rtol=1e-4, atol=1e-5)
@@ -286,15 +286,50 @@ def test_observed_runs_continue_on_the_engine() -> None:
         np.testing.assert_allclose(output, reference.step(feed, 1), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("model", [make_decoder(shown=True), make_decoder(real="f16", mask="boolean")])
-def test_caches_with_other_readers_and_types_are_whole(model: ir_exec.Model) -> None:
-    """A cache that is an output is returned whole, and one of f16 keeps its type."""
-    compiled = compile_on_engine(model)
+def test_caches_that_are_outputs_are_whole() -> None:
+    compiled = compile_on_engine(make_decoder(shown=True))
     assert not cached_parts(compiled)
-    interpreted, session = ir_exec.compile_model(model).session(), compiled.session()
-    real = compiled.inputs[0].element_type.dtype
-    mask = "f32" if real == np.float32 else "boolean"
+    session, reference = compiled.session(), Reference()
     for length in range(3):
-        feed = draw(length, 1, mask=mask)
-        feed |= {name: feed[name].astype(real) for name in ("query", "key", "value")}
-        np.testing.assert_allclose(session(feed)["output"], interpreted(feed)["output"], rtol=2e-3, atol=2e-3)
+        feed = draw(length, 1)
+        results = session(feed)
+        np.testing.assert_allclose(results["output"], reference.step(feed, 1), rtol=1e-4, atol=1e-5)
+        np.testing.assert_array_equal(results["keys"], reference.keys)
+
+
+@pytest.mark.parametrize("real", ["f16", "bf16"])
+@pytest.mark.parametrize("group", [1, 2])
+def test_caches_of_16_bits_are_not_converted_as_a_whole(real: str, group: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = make_decoder(real=real, mask="boolean", group=group)
+    compiled, dtype = compile_on_engine(model), ElementType[real].dtype
+    assert cached_parts(compiled)
+    session, reference = compiled.session(), Reference()
+    converted: list[int] = []
+    convert = state.convert_by_chunks
+    monkeypatch.setattr(
+        state, "convert_by_chunks", lambda value, *to: (converted.append(value.nbytes), convert(value, *to))[1]
+    )
+    for length, count in ((0, 100), (100, 1), (101, 1), (102, 1)):
+        feed = draw(length, count, mask="boolean", group=group)
+        feed |= {name: feed[name].astype(dtype) for name in ("query", "key", "value")}
+        converted.clear()
+        output = session(feed)["output"]
+        wide = {name: array.astype(np.float32) if array.dtype == dtype else array for name, array in feed.items()}
+        expected = reference.step(wide, group)
+        np.testing.assert_allclose(output.astype(np.float64), expected, rtol=1e-2, atol=1e-2)
+        if length:
+            # The new keys and values, to their type and to f32.
+            assert sum(converted) == ROW_BYTES + ROW_BYTES // 2
+    value = session.state["key"]
+    assert value is not None
+    assert value.dtype == dtype
+    np.testing.assert_array_equal(value.astype(np.float32), reference.keys)
+    other = compiled.session()
+    other.restore(session.snapshot())
+    assert all(array.dtype == dtype for array in session.snapshot().values.values())
+    feed |= draw(103, 1, mask="boolean", group=group)
+    feed |= {name: feed[name].astype(dtype) for name in ("query", "key", "value")}
+    np.testing.assert_array_equal(other(feed)["output"], session(feed)["output"])
+    observed = session({**feed, "mask": np.ones((1, 1, 1, 105), bool)}, observe=lambda *_: None)["output"]
+    assert observed.shape == feed["query"].shape
+    assert session.state["key"].shape[2] == 105  # type: ignore[union-attr]  # it has a value

@@ -88,11 +88,22 @@ class CacheLowerer:
         domain: str = "",
         **attributes: Any,
     ) -> str:
-        codes = None if code is None else [code]
-        outputs = self.lowerer.writer.emit(
-            operator, inputs, 1, name=name, domain=domain, codes=codes, attributes=attributes
-        )
-        return outputs[0]
+        """Emit a node without casts: 16-bit floats are f32 in the session."""
+        writer = self.lowerer.writer
+        output = writer.fresh(f"{name}/{operator}")
+        node_name = writer.node_name(f"{name}/{operator}")
+        writer.node(operator, inputs, [output], name=node_name, domain=domain, attributes=attributes)
+        writer.codes[output] = writer.codes[inputs[0]] if code is None else code
+        return output
+
+    def _split(self, value: str, sizes: str, name: str) -> tuple[str, str]:
+        """Split a value in two along the last axis."""
+        writer = self.lowerer.writer
+        first, second = writer.fresh(f"{name}/Split"), writer.fresh(f"{name}/Split")
+        node_name = writer.node_name(f"{name}/Split")
+        writer.node("Split", [value, sizes], [first, second], name=node_name, attributes={"axis": -1})
+        writer.codes[first] = writer.codes[second] = writer.codes[value]
+        return first, second
 
     def _ints(self, *numbers: int) -> str:
         return self.lowerer.writer.constant(np.array(numbers, np.int64), "cache")
@@ -154,7 +165,7 @@ class CacheLowerer:
         shares = self._emit("Softmax", masked, name=name, axis=-1)
         if attention.group > 1:
             shares = self._emit("Reshape", shares, self._scores_shape(key_heads), name=name)
-        old, new = self.lowerer.writer.emit("Split", [shares, self._score_sizes], 2, name=name, attributes={"axis": -1})
+        old, new = self._split(shares, self._score_sizes, name)
         sums = [
             self._emit("MatMul", share, values, name=name)
             for share, values in ((old, names[value.past]), (new, names[value.new]))
@@ -206,10 +217,11 @@ class CacheLowerer:
         else:
             mask = lowerer.names[value]
             if lowerer.type_of(value).element_type is ElementType.boolean:
-                mask = self._emit("Where", mask, self._number(0), self._number(-np.inf), name=node.name)
+                code = lowerer.writer.code(ElementType.f32)
+                mask = self._emit("Where", mask, self._number(0), self._number(-np.inf), name=node.name, code=code)
         mask = self._emit("Expand", mask, self._total, name=node.name)
         sizes = self._once("mask sizes", "Concat", self.inputs[0], self._new_length, axis=0)
-        old, new = lowerer.writer.emit("Split", [mask, sizes], 2, name=node.name, attributes={"axis": -1})
+        old, new = self._split(mask, sizes, node.name)
         padded = self._emit("Pad", old, self.inputs[2], self._number(-np.inf), self._ints(-1), name=node.name)
         self._shared["mask", value] = self._emit("Concat", padded, new, name=node.name, axis=-1)
         return self._shared["mask", value]

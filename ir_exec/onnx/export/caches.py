@@ -23,6 +23,10 @@ GROWING_AXIS = 2
 """The axis of a cache [B, H, S, E] along which elements are appended."""
 
 
+_WIDENED = frozenset({ElementType.f32, ElementType.f16, ElementType.bf16})
+"""The element types that are computed in f32."""
+
+
 @dataclass(frozen=True, eq=False)
 class DecoderCache:
     """A cache of one variable.
@@ -98,15 +102,22 @@ class _Readers:
 
 
 def find_caches(
-    graph: Graph, types: Mapping[Value, TensorType], pasts: Mapping[Value, str], presents: Mapping[Value, str]
+    graph: Graph,
+    types: Mapping[Value, TensorType],
+    pasts: Mapping[Value, str],
+    presents: Mapping[Value, str],
+    *,
+    is_wide: bool,
 ) -> Caches | None:
     """The caches of a graph; None if it has none.
 
     Args:
         pasts: The values of Parameters that are values of variables, with the ids of the variables.
         presents: The values that only variables read outside the graph, with the ids of the variables.
+        is_wide: 16-bit floats are computed in f32.
     """
-    finder = _Finder(types, readers_of(graph), presents)
+    element_types = _WIDENED if is_wide else frozenset({ElementType.f32})
+    finder = _Finder(types, readers_of(graph), presents, element_types)
     candidates = {
         cache: readers for past, id in pasts.items() if (match := finder.match(past, id)) for cache, readers in [match]
     }
@@ -156,7 +167,9 @@ class _Finder:
         types: Mapping[Value, TensorType],
         readers: Mapping[Value, list[Node]],
         presents: Mapping[Value, str],
+        element_types: frozenset[ElementType],
     ) -> None:
+        self._element_types = element_types
         self._types = types
         self._readers = readers
         self._presents = presents
@@ -165,7 +178,7 @@ class _Finder:
         """The cache of a variable and its readers; None for other variables."""
         type = self._types[past]
         dims = type.shape.dims
-        if type.element_type is not ElementType.f32 or dims is None or len(dims) != 4:
+        if type.element_type not in self._element_types or dims is None or len(dims) != 4:
             return None
         if dims[GROWING_AXIS].is_static or not (dims[1].is_static and dims[3].is_static and dims[1].lo and dims[3].lo):
             return None
