@@ -79,15 +79,12 @@ def measure(name: str, path: Path, inputs: list[Array], seconds: float, threads:
     calls: dict[str, Callable[[], object]] = {"interpreter": without_state(interpreter, inputs)}
     engine: Any = None
     if contestant in ("", "engine"):
-        engine = ir_exec.compile_model(path, engine="onnxruntime", threads=threads)
-        partition = engine.partition
-        row.on_engine = f"{partition.on_engine}/{partition.layers} in {len(partition.parts)}"
-        row.faults += _differing("engine", expected, engine(inputs).to_tuple())
-        calls["engine"] = without_state(engine, inputs)
+        engine, calls["engine"] = prepare_engine(path, inputs, threads, row)
+        row.faults += find_differences("engine", expected, engine(inputs).to_tuple())
     if contestant in ("", "openvino"):
         add_openvino(calls, path, inputs, threads, row)
     if contestant in ("", "onnx"):
-        _add_original(calls, path, interpreter, inputs, threads, row)
+        add_original(calls, path, interpreter, inputs, threads, row)
     if contestant:
         calls = {key: call for key, call in calls.items() if key == contestant}
     times = measure_blocks(calls, seconds=seconds * len(calls), least=5)
@@ -95,6 +92,18 @@ def measure(name: str, path: Path, inputs: list[Array], seconds: float, threads:
     if engine is not None:
         engine.close()
     return row
+
+
+def prepare_engine(
+    path: Path, inputs: list[Array], threads: int, row: Row, name: str = "onnxruntime"
+) -> tuple[Any, Callable[[], object]]:
+    """Return the model compiled for the engine, and its call; the row records the layers on the engine."""
+    engine: Any = ir_exec.compile_model(path, engine=name, threads=threads)
+    call = without_state(engine, inputs)
+    call()
+    partition = engine.partition
+    row.on_engine = f"{partition.on_engine}/{partition.layers} in {len(partition.parts)}"
+    return engine, call
 
 
 _APART = """
@@ -144,7 +153,7 @@ def add_openvino(
     calls["openvino"] = without_state_in_openvino(request, inputs)
 
 
-def _add_original(
+def add_original(
     calls: dict[str, Callable[[], object]], path: Path, model: Any, inputs: list[Array], threads: int, row: Row
 ) -> None:
     original = path.with_suffix(".onnx")
@@ -173,7 +182,7 @@ def _inputs_by_name(session: Any, model: Any, inputs: list[Array]) -> dict[str, 
     return {name: by_name.get(name, inputs[position]) for position, name in enumerate(names)}
 
 
-def _differing(who: str, expected: list[Array], actual: tuple[Array, ...]) -> list[str]:
+def find_differences(who: str, expected: list[Array], actual: tuple[Array, ...]) -> list[str]:
     faults = []
     for index, (ours, theirs) in enumerate(zip(expected, actual, strict=True)):
         if ours.dtype != theirs.dtype or ours.shape != theirs.shape:

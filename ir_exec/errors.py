@@ -39,11 +39,13 @@ __all__ = [
     "NoSuchKeyError",
     "NotKnownError",
     "ParseError",
+    "ReferenceTypeError",
     "ReportFault",
     "ResourceError",
     "Severity",
     "ShapeError",
     "SourceLine",
+    "SourceTypeError",
     "UnsupportedError",
     "WeightsError",
     "array_limit_error",
@@ -319,6 +321,12 @@ class ParseError(IRError):
     default_code = Code.not_well_formed
 
 
+class SourceTypeError(ParseError, TypeError):
+    """Raised if an object is not a model; a TypeError as well."""
+
+    default_code = Code.unreadable_path
+
+
 class GraphError(IRError):
     """Raised if layers, ports and edges do not form a graph."""
 
@@ -357,6 +365,12 @@ class EvaluationError(IRError):
 
 class NoSuchKeyError(EvaluationError, KeyError):
     """Raised if a mapping has no such key; a KeyError as well, as for Python's own mappings."""
+
+    default_code = Code.unknown_input
+
+
+class ReferenceTypeError(EvaluationError, TypeError):
+    """Raised if an object is not a reference of a comparison; a TypeError as well."""
 
     default_code = Code.unknown_input
 

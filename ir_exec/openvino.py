@@ -1,4 +1,4 @@
-"""Models of OpenVINO in memory, `openvino.Model`.
+"""Models of OpenVINO in memory: an `openvino.Model`, also inside a model of optimum-intel.
 
 OpenVINO writes the graph as .xml. The weights are not written: each constant of the .xml is a view of the memory of its
 operator, in the order in which OpenVINO lists both.
@@ -7,7 +7,7 @@ operator, in the order in which OpenVINO lists both.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.errors import ParseError, ReportFault, UnsupportedError, WeightsError
+from ir_exec.errors import ParseError, ReportFault, SourceTypeError, UnsupportedError, WeightsError
 from ir_exec.hints import install_hint
 from ir_exec.ir.array_weights import ArrayWeights, reserve_offset, stored_size
 from ir_exec.ir.document import Body, Layer
 from ir_exec.ir.files import ModelFiles
 from ir_exec.ir.reader import read_document
 from ir_exec.ir.writer import serialize_document
+from ir_exec.readers import is_compiled_by_openvino, is_of_optimum
 from ir_exec.types import Array
 
 if TYPE_CHECKING:
@@ -36,7 +37,17 @@ _BODY_GETTERS = {"body": "get_function", "then_body": "get_then_body", "else_bod
 
 
 def read_openvino(model: Any, *, report: ReportFault) -> ModelFiles:
-    """Return the document and the weights of an `openvino.Model`; constants share its memory."""
+    """Return the document and the weights of an `openvino.Model`; constants share its memory.
+
+    Args:
+        model: An `openvino.Model`, or an object of optimum-intel with a single one.
+    """
+    if is_of_optimum(model):
+        try:
+            model = _single_model(model)
+        except SourceTypeError as error:
+            report(error)
+            return ModelFiles()
     try:
         document = read_document(serialize_graph(model), report=report)
         if document is None:
@@ -52,6 +63,39 @@ def read_openvino(model: Any, *, report: ReportFault) -> ModelFiles:
         return ModelFiles()
     weights = ArrayWeights(constants.arrays)
     return ModelFiles(document.model_copy(update={"layers": layers}), weights)
+
+
+def _single_model(source: Any) -> Any:
+    """Return the `openvino.Model` of an object of optimum-intel.
+
+    Raises:
+        SourceTypeError: If it has several, or none that is not compiled.
+    """
+    parts = dict(_parts_of(source))
+    uncompiled = {name: model for name, model in parts.items() if not is_compiled_by_openvino(model)}
+    name = type(source).__name__
+    if not uncompiled:
+        hint = "load it without compile_only=True"
+        raise SourceTypeError(f"{name} has no openvino.Model", expected="one that is not compiled", hint=hint)
+    if len(uncompiled) > 1:
+        hint = f"pass one of them: {', '.join(f'model.{path}' for path in uncompiled)}"
+        raise SourceTypeError(f"{name} has {len(uncompiled)} models", expected="one", hint=hint)
+    return next(iter(uncompiled.values()))
+
+
+def _parts_of(source: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the models of an object of optimum-intel by their attributes, each once."""
+    seen: set[int] = set()
+    models = getattr(source, "ov_models", None) or {"model": getattr(source, "model", None)}
+    for name, model in models.items():
+        if model is not None and id(model) not in seen:
+            seen.add(id(model))
+            yield prefix + name, model
+    for name, part in (getattr(source, "components", None) or {}).items():
+        for path, model in _parts_of(part, f"{prefix}{name}.") if is_of_optimum(part) else ():
+            if id(model) not in seen:
+                seen.add(id(model))
+                yield path, model
 
 
 def to_openvino(model: Model) -> Any:

@@ -20,10 +20,15 @@ __all__ = [
     "OPENVINO_WRITER",
     "SOURCE_TYPES",
     "ModelObject",
+    "OpenVINOCompiled",
     "Reader",
+    "TorchModule",
     "call_writer",
     "class_of_object",
+    "hint_for_object",
     "is_compiled_by_openvino",
+    "is_exported_program",
+    "is_of_optimum",
     "is_readable",
     "reader_of",
 ]
@@ -45,8 +50,35 @@ class _HasOps(Protocol):
     def get_ordered_ops(self) -> Any: ...
 
 
-ModelObject: TypeAlias = _HasGraph | _HasModelProto | _HasOps
-"""A model of another package: an `onnx.ModelProto`, `onnx_ir.Model`, `torch.onnx.ONNXProgram` or `openvino.Model`."""
+class _HasModules(Protocol):
+    def named_modules(self) -> Any: ...
+
+    def register_forward_hook(self, hook: Any) -> Any: ...
+
+
+class _HasGraphModule(Protocol):
+    @property
+    def graph_module(self) -> Any: ...
+
+
+class _HasModels(Protocol):
+    @property
+    def ov_models(self) -> Any: ...
+
+
+ModelObject: TypeAlias = _HasGraph | _HasModelProto | _HasOps | _HasModels
+"""A model of another package: an `onnx.ModelProto`, `onnx_ir.Model`, `torch.onnx.ONNXProgram`, `openvino.Model`, or an
+`OVModel` of optimum-intel with a single `openvino.Model`."""
+
+
+class OpenVINOCompiled(Protocol):
+    """An `openvino.CompiledModel`."""
+
+    def get_runtime_model(self) -> Any: ...
+
+
+TorchModule: TypeAlias = _HasModules | _HasGraphModule
+"""A `torch.nn.Module` or `torch.export.ExportedProgram`."""
 
 
 class Reader(NamedTuple):
@@ -84,12 +116,20 @@ _READERS = (Reader("ONNX", ".onnx", _is_onnx, "onnx", "ir_exec.onnx.reading.file
 OLDER_IR = Reader("IR of versions 2 to 7", ".xml", lambda start: False, "lxml", "ir_exec.older.reading:load_older")
 """The reader of the older layout. `ir_exec.model` selects it by the version in the parsed .xml."""
 
+_OPTIMUM_CLASSES = ("optimum.intel.OVModelHostMixin", "optimum.intel.OVBaseModel")
+"""The base classes of optimum-intel's models with `openvino.Model`s in them; early releases have only the second."""
+
 OPENVINO = Reader(
-    "OpenVINO", "", lambda start: False, "openvino", "ir_exec.openvino:read_openvino", ("openvino.Model",)
+    "OpenVINO",
+    "",
+    lambda start: False,
+    "openvino",
+    "ir_exec.openvino:read_openvino",
+    ("openvino.Model", *_OPTIMUM_CLASSES),
 )
 """The reader of models of OpenVINO in memory. It returns the document and weights of IR."""
 
-SOURCE_TYPES = ", ".join(["a path", "bytes", *_ONNX_CLASSES]) + f" or {OPENVINO.classes[0]}"
+SOURCE_TYPES = ", ".join(["a path", "bytes", *_ONNX_CLASSES, "openvino.Model"]) + " or an OVModel of optimum-intel"
 """The accepted sources of models, for messages."""
 
 ONNX_WRITER = "ir_exec.onnx.export.api:to_proto"
@@ -126,6 +166,25 @@ def class_of_object(source: object) -> str | None:
 def is_compiled_by_openvino(source: object) -> bool:
     """Return True for an `openvino.CompiledModel`, whose execution graph can be shown."""
     return _is_of_class(source, "openvino.CompiledModel")
+
+
+def is_of_optimum(source: object) -> bool:
+    """Return True for a model of optimum-intel, or a part of it, with `openvino.Model`s."""
+    return any(_is_of_class(source, name) for name in _OPTIMUM_CLASSES)
+
+
+def is_exported_program(source: object) -> bool:
+    """Return True for a `torch.export.ExportedProgram`, which may be a reference of a comparison."""
+    return _is_of_class(source, "torch.export.ExportedProgram")
+
+
+def hint_for_object(source: object) -> str | None:
+    """Return a hint for an object that is not a model, if its model is in another object."""
+    if is_exported_program(source) or _is_of_class(source, "torch.nn.Module"):
+        return "export it: torch.onnx.export(module, arguments, dynamo=True), or openvino.convert_model(module)"
+    if is_compiled_by_openvino(source):
+        return "pass the openvino.Model; view and profile accept a compiled model as an additional argument"
+    return None
 
 
 def _is_of_class(source: object, name: str) -> bool:

@@ -24,7 +24,19 @@ from ir_exec.errors import EvaluationError
 from ir_exec.model import Model, Source, WeightsSource
 from ir_exec.runtime.arguments import Inputs
 
-__all__ = ["NothingComparedError", "assert_ir_ok", "assert_same"]
+__all__ = ["FailedCheckError", "NothingComparedError", "assert_ir_ok", "assert_same"]
+
+
+class FailedCheckError(AssertionError):
+    """Raised for a model with errors.
+
+    Attributes:
+        report: The findings.
+    """
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        super().__init__(str(report))
 
 
 def assert_ir_ok(
@@ -48,7 +60,7 @@ def assert_ir_ok(
         strict: Fail for warnings and unchecked layers as well.
 
     Raises:
-        AssertionError: If the report has errors, or with `strict` warnings or unchecked layers.
+        FailedCheckError: If the report has errors, or with `strict` warnings or unchecked layers; an AssertionError.
         ValueError: For a rule that does not exist.
     """
     # With this, pytest shows the line of the caller instead of this function.
@@ -57,7 +69,7 @@ def assert_ir_ok(
     report = check_model(path, weights=weights, shapes=shapes, batch=batch, target=target)
     report = Selection(ignore=ignored).apply(report)
     if not report.ok or (strict and (report.warnings or report.layers_not_checked)):
-        raise AssertionError(str(report))
+        raise FailedCheckError(report)
     return report
 
 

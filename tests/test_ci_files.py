@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import onnx
 import pytest
 import yaml
 from click.testing import CliRunner
@@ -23,6 +24,7 @@ from tests.helpers.published_schemas import published_schema
 ROOT = Path(__file__).parents[1]
 BAD = ROOT / "tests" / "bad"
 CONV = ROOT / "tests" / "networks" / "conv_zoo.xml"
+ONNX = ROOT / "tests" / "networks" / "onnx" / "resnet.onnx"
 PAGE = (ROOT / "docs" / "ci.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 EXAMPLES = [yaml.load(text, yaml.BaseLoader) for text in BLOCKS]
@@ -83,11 +85,22 @@ class TestPreCommit:
         """https://pre-commit.com/#creating-new-hooks."""
         assert {"id", "name", "entry", "language"} <= hook.keys()
         keys = {"id", "name", "entry", "args", "language", "files", "description", "require_serial"}
+        keys.add("additional_dependencies")
         assert hook.keys() <= keys
         assert hook["language"] == "python"
 
     @pytest.mark.parametrize(
-        ("path", "is_meant"), [("models/net.xml", True), ("models/net.bin", True), ("models/net.xml.orig", False)]
+        ("path", "is_meant"),
+        [
+            ("models/net.xml", True),
+            ("models/net.bin", True),
+            ("models/net.xml.orig", False),
+            ("models/net.onnx", True),
+            ("models/net.onnx.data", True),
+            ("models/net.onnx_data", True),
+            ("models/net.data", False),
+            ("models/net.onnx.md", False),
+        ],
     )
     def test_hook_checks_passed_files(self, hook: dict[str, Any], path: str, is_meant: bool) -> None:
         assert bool(re.search(hook["files"], path)) is is_meant
@@ -97,12 +110,20 @@ class TestPreCommit:
         assert command[0] == "ir-exec"
         (tmp_path / "records.bin").write_bytes(bytes(100))
         others = [str(BAD / "IR004-other-xml.xml"), str(tmp_path / "records.bin")]
+        cut_off, weights = tmp_path / "cut_off.onnx", tmp_path / "external.onnx_data"
+        cut_off.write_bytes(ONNX.read_bytes()[:-40])
+        onnx.save(onnx.load(ONNX), tmp_path / "external.onnx", save_as_external_data=True, location=weights.name)
+        weights.write_bytes(weights.read_bytes()[:-4])
         good = [str(CONV), str(CONV.with_suffix(".bin"))]
         for paths, exit_code in (
             (others, 0),
             ([*good, *others], 0),
             ([*good, *others, str(BAD / "IR107-cycle.xml")], 1),
             ([str(BAD / "IR204-constant-size.bin")], 1),
+            ([str(ONNX)], 0),
+            ([str(cut_off)], 1),
+            ([*good, str(weights)], 1),
+            ([str(tmp_path / "none.onnx.data")], 0),
         ):
             assert CliRunner().invoke(main, [*command[1:], *paths]).exit_code == exit_code
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from ir_exec.build.draft import unused_name
 from ir_exec.codes import Code
@@ -94,11 +95,16 @@ def _body(graph: Graph, name: str, body_name: str) -> BodyGraph:
 
 @dataclass(frozen=True)
 class Cut:
-    """A submodel, and the values of the whole model at its inputs and outputs, in their order."""
+    """A submodel, and the values of the whole model at its inputs and outputs, in their order.
+
+    Attributes:
+        original: The ONNX graph that the whole model was lowered from, if engines may run its nodes.
+    """
 
     model: Model
     inputs: tuple[Value, ...]
     outputs: tuple[Value, ...]
+    original: Any = None
 
 
 def source(value: Value) -> Value:

@@ -20,7 +20,7 @@ from ir_exec.hints import suggested
 from ir_exec.infer import infer_types, redeclare
 from ir_exec.ir import NO_RT_INFO, Layer, RtInfo, source_info
 from ir_exec.ir.array_weights import ArrayWeights, reserve_offset, stored_size
-from ir_exec.model import Loaded, Model, ShapeLike, as_shape, numbered
+from ir_exec.model import Loaded, Model, ShapeLike, Source, as_shape, numbered, read_model
 from ir_exec.ops import resolve
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
@@ -30,8 +30,10 @@ __all__ = ["Editor"]
 class Editor:
     """Edits a model; `model()` returns the edited model, and the given model is unchanged.
 
+    The argument is a Model, or an argument of `read_model`.
+
     ```python
-    editor = build.Editor(ir_exec.read_model("model.xml"))
+    editor = build.Editor("model.xml")
     editor.rename("input.1", "image").reshape({"image": [1, 3, 224, 224]})
     editor.insert("logits", lambda logits: build.softmax(logits, axis=1))
     editor.model().save("edited.xml")
@@ -46,7 +48,8 @@ class Editor:
     layer, InvalidAttributeError for unknown attributes, and the errors of building a model.
     """
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model | Source) -> None:
+        model = model if isinstance(model, Model) else read_model(model)
         model.require_complete()
         self._document = model.current_document()
         self._weights = model.weights

@@ -26,6 +26,7 @@ __all__ = [
     "edge",
     "layer_element",
     "model",
+    "model_with_ids",
     "needed_layers",
     "output_port",
     "result",
@@ -60,6 +61,17 @@ def model(
         GraphError: For values of a body, for inputs missing in `parameters`, and for duplicate names of inputs, outputs
             or tensors.
     """
+    return model_with_ids(results, parameters, name=name, sinks=sinks)[0]
+
+
+def model_with_ids(
+    results: Value | Sequence[Value],
+    parameters: Sequence[Value] | None = None,
+    *,
+    name: str = "model",
+    sinks: Sequence[Value] = (),
+) -> tuple[Model, dict[BuiltLayer, str]]:
+    """Return the model as `model` does, and the id of each of its layers."""
     ends = [results] if isinstance(results, Value) else list(results)
     if not ends and not sinks:
         raise GraphError("the model has no Result and would compute nothing", code=Code.no_result)
@@ -83,7 +95,7 @@ def model(
         edges=network.edges,
         rt_info=_rt_info(),
     )
-    return Model(Loaded(document, network.graph, weights, document), network.types)
+    return Model(Loaded(document, network.graph, weights, document), network.types), network.ids
 
 
 def _rt_info() -> RtInfo:
@@ -121,6 +133,7 @@ class BuiltNetwork:
     Attributes:
         types: The types of the values of the graph.
         constants: The constants by offset, bodies included.
+        ids: The ids of the layers.
     """
 
     layers: tuple[Layer, ...]
@@ -128,6 +141,7 @@ class BuiltNetwork:
     graph: Graph
     types: Types
     constants: dict[int, Array] = field(default_factory=dict)
+    ids: dict[BuiltLayer, str] = field(default_factory=dict)
 
 
 def assemble(
@@ -164,7 +178,8 @@ def assemble(
         elements.append(element)
         nodes.append(node)
     graph = Graph(name, nodes, nodes[: len(inputs)], nodes[len(nodes) - len(outputs) :], values, [])
-    return BuiltNetwork(tuple(elements), tuple(edges), graph, types, constants)
+    ids = {layer: str(id) for layer, id in places.items()}
+    return BuiltNetwork(tuple(elements), tuple(edges), graph, types, constants, ids)
 
 
 def layer_element(layer: BuiltLayer, id: int, name: str, tensor_names: Mapping[Value, tuple[str, ...]]) -> Layer:

@@ -22,6 +22,7 @@ from ir_exec.cli.output.terminal import Unusable, echo
 from ir_exec.codes import Code
 from ir_exec.debug.inputs.drawing import Drawer, Drawn, Redraw
 from ir_exec.debug.values.files import NATIVE, RECORDS, read_stored, storable, store_npz
+from ir_exec.debug.values.polygraphy import read_feeds
 from ir_exec.errors import IRError
 from ir_exec.ir.paths import local_path
 from ir_exec.ir.urls import is_url, suffix_of
@@ -36,6 +37,7 @@ __all__ = [
     "input_options",
     "read_array",
     "read_arrays",
+    "read_calls",
     "split_named",
     "statistics",
     "tell_drawn",
@@ -86,11 +88,22 @@ def read_array(path: str, port: ModelPort, pixels: Pixels | None = None) -> Arra
     return _as_element_type(loaded, port)
 
 
-def read_arrays(path: str, ports: Sequence[ModelPort], pixels: Pixels | None = None) -> dict[str, Array]:
+def read_arrays(
+    path: str, ports: Sequence[ModelPort], pixels: Pixels | None = None, *, takes_first: bool = False
+) -> dict[str, Array]:
     """Read the arrays of an .npz by input name; its keys are names of inputs, or in0, in1, ...
 
-    A folder contains `input_*.pb` of ONNX's test data; a file of another format is for the single input.
+    A folder contains `input_*.pb` of ONNX's test data, and a .json contains the inputs of Polygraphy; a file of another
+    format is for the single input.
+
+    Args:
+        takes_first: Return the inputs of the first call of a .json that has several.
     """
+    if suffix_of(path) == ".json":
+        calls = read_calls(path, ports)
+        if len(calls) > 1 and not takes_first:
+            raise Unusable(f"{path} contains the inputs of {len(calls)} calls, expected one")
+        return calls[0]
     if os.path.isdir(path):
         with _readable(path):
             tensors = inputs_of_data_set(path, ports)
@@ -103,6 +116,17 @@ def read_arrays(path: str, ports: Sequence[ModelPort], pixels: Pixels | None = N
     loaded = _load(path)
     if not isinstance(loaded, dict):
         raise Unusable(f"{path} contains one array without a name, expected an .npz: use --input NAME={path}")
+    return _by_port(path, loaded, ports)
+
+
+def read_calls(path: str, ports: Sequence[ModelPort]) -> list[dict[str, Array]]:
+    """Read the inputs of each call of a .json of Polygraphy, by input name."""
+    with _readable(path):
+        feeds = read_feeds(local_path(path))
+    return [_by_port(path, feed, ports) for feed in feeds]
+
+
+def _by_port(path: str, loaded: Mapping[str, Array], ports: Sequence[ModelPort]) -> dict[str, Array]:
     arrays: dict[str, Array] = {}
     for key, array in loaded.items():
         port = port_of_key(key, ports)
@@ -230,8 +254,8 @@ _OPTIONS = (
         "archive",
         metavar="FILE.npz",
         type=click.Path(),
-        help="Arrays named after the inputs, or in0, in1, ...; or a folder of ONNX test data (input_*.pb). `run`, "
-        "`compare` and `quantize-report` also accept many inputs: 'data/*.npz'.",
+        help="Arrays named after the inputs, or in0, in1, ...; a folder of ONNX test data (input_*.pb), or a .json of "
+        "Polygraphy. `run`, `compare` and `quantize-report` also accept many inputs: 'data/*.npz'.",
     ),
     shape_option("Shape of a random input"),
     click.option(
@@ -280,10 +304,16 @@ class Asked:
             raise Unusable(f"inputs {names} are sequences or optionals, expected tensors: use ir_exec.compile_model")
         return network.determine(self.requested_shapes(network.inputs)) if self.shapes else network
 
-    def read_inputs(self, ports: Sequence[ModelPort]) -> dict[str, Array]:
-        """Read the arrays of the files, by input name."""
+    def read_inputs(self, ports: Sequence[ModelPort], *, takes_first: bool = False) -> dict[str, Array]:
+        """Read the arrays of the files, by input name.
+
+        Args:
+            takes_first: As for `read_arrays`.
+        """
         self._require_images(ports)
-        arrays = read_arrays(self.archive, ports, self.pixels) if self.archive is not None else {}
+        arrays: dict[str, Array] = {}
+        if self.archive is not None:
+            arrays = read_arrays(self.archive, ports, self.pixels, takes_first=takes_first)
         for text in self.named:
             port, path = split_named(text, ports, "--input")
             arrays[port.name] = read_array(path, port, self.pixels)
@@ -291,6 +321,12 @@ class Asked:
         if unused := [name for name in requested if name in arrays]:
             raise Unusable(f"--shape and a file are both given for {', '.join(unused)}, expected one of them")
         return arrays
+
+    def read_further_calls(self, ports: Sequence[ModelPort]) -> list[dict[str, Array]]:
+        """Read the inputs of the calls after the first one, of a .json with several."""
+        if self.archive is None or suffix_of(self.archive) != ".json":
+            return []
+        return read_calls(self.archive, ports)[1:]
 
     def _require_images(self, ports: Sequence[ModelPort]) -> None:
         """Raise Unusable for image options without an image."""

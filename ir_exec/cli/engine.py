@@ -19,7 +19,10 @@ def engine_options(command: Command) -> Command:
     """Add --engine, --provider and --engine-option; the argument `engine` contains the keywords of `compile_model`."""
 
     @click.option(
-        "--engine", metavar="NAME", help="Engine for the layers that it supports: onnxruntime.  [default: interpreter]"
+        "--engine",
+        metavar="NAME",
+        help="Engine for the layers that it supports: onnxruntime; auto: onnxruntime or the interpreter, by the times "
+        "of the first calls.  [default: interpreter]",
     )
     @click.option(
         "--provider",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from typing import Any, BinaryIO, cast
 from ir_exec.cli.output.terminal import Unusable, print_report
 from ir_exec.ir.paths import exists
 from ir_exec.ir.storage import reason_of, replacing
-from ir_exec.ir.urls import is_url, replaced_suffix, suffix_of
+from ir_exec.ir.urls import is_url, name_and_rest, suffix_of
 from ir_exec.readers import ENDINGS, reader_of
 
 __all__ = [
@@ -48,28 +49,34 @@ def require_ir_output(model: str, output: str) -> None:
 def files_in(paths: Sequence[str], *, skips_others: bool = False) -> Iterator[tuple[str, bool]]:
     """Yield each file once, in a stable order, with True if it was found in a folder; hidden folders are skipped.
 
-    A .bin is replaced by the .xml next to it, because lists of changed files may contain either.
+    A file of weights is replaced by the model next to it, because lists of changed files may contain either.
 
     Args:
-        skips_others: Skip a .bin without an .xml.
+        skips_others: Skip a file of weights without a model.
     """
     seen: set[str] = set()
     for path in paths:
         below = _below(path)
         is_folder = below is not None
         for file in [_network_of(path)] if below is None else below:
-            if skips_others and not is_folder and file.lower().endswith(".bin"):
+            if skips_others and not is_folder and _WEIGHTS.search(file):
                 continue
             if (real := file if is_url(file) else os.path.realpath(file)) not in seen:
                 seen.add(real)
                 yield file, is_folder
 
 
+_WEIGHTS = re.compile(r"\.bin$|(?<=\.onnx)[._]data$", re.IGNORECASE)
+"""The ends of the names of files of weights: `.bin` of IR, and `.onnx.data` and `.onnx_data` of exporters to ONNX."""
+
+
 def _network_of(path: str) -> str:
-    if suffix_of(path) != ".bin":
+    name, ending = name_and_rest(path)
+    match = _WEIGHTS.search(name)
+    if match is None:
         return path
-    beside = replaced_suffix(path, ".xml")
-    return beside if exists(beside) else path
+    model = name[: match.start()] + (".xml" if match[0].lower() == ".bin" else "") + ending
+    return model if exists(model) else path
 
 
 def _below(path: str) -> Iterable[str] | None:

@@ -37,11 +37,13 @@ from ir_exec.debug.reduction.bisecting import (
     PassEffect as PassEffect,
     bisect_passes as bisect_passes,
 )
+from ir_exec.debug.reduction.optimizers import OptimizerBisection as OptimizerBisection
+from ir_exec.debug.reduction.onnx_optimizers import bisect_optimizers as bisect_optimizers
 from ir_exec.debug.profiles.profile_report import Profile as Profile
 from ir_exec.debug.profiles.profiling import profile as profile
+from ir_exec.debug.reduction.model_reducer import ReductionInterrupted as ReductionInterrupted
 from ir_exec.debug.reduction.reducing import (
     Reduced as Reduced,
-    ReductionInterrupted as ReductionInterrupted,
     reduce as reduce,
 )
 from ir_exec.debug.comparison.report_text import Comparison as Comparison

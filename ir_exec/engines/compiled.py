@@ -9,18 +9,29 @@ from typing import Any, Self
 
 from ir_exec.build.cutting import Cut, below, cut, is_counted, region_at, source
 from ir_exec.engines.cached import CachedPart, find_part_caches
-from ir_exec.engines.interface import CachingEngine, Engine, EngineSetting, LayerTime, PartRefused
+from ir_exec.engines.direct import DirectCall, make_direct_call
+from ir_exec.engines.faster import FasterExecutor
+from ir_exec.engines.interface import (
+    CachingEngine,
+    Engine,
+    EngineSetting,
+    LayerTime,
+    PartForm,
+    PartRefused,
+    original_of,
+)
 from ir_exec.engines.partition import GraphPart, Partition, divide
 from ir_exec.engines.parts import EnginePart, Interpreter, PartStep, cut_part
-from ir_exec.engines.registry import make_engine
-from ir_exec.engines.report import PartitionReport, RoundedProduct, make_report
+from ir_exec.engines.registry import AUTO, make_engine
+from ir_exec.engines.report import EnginePlan, PartitionReport, RoundedProduct, make_report
 from ir_exec.engines.rounding import RoundingPart
 from ir_exec.errors import EvaluationError
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.kernels.limits import Budget, current_limits
-from ir_exec.model import Model
+from ir_exec.model import Model, ShapesByPort
 from ir_exec.ops.base.bodies import Iterations
 from ir_exec.ops.infrastructure.values import AssignsVariable, ReadsVariable
+from ir_exec.plan.explain import PlanReport
 from ir_exec.runtime import CompiledModel
 from ir_exec.runtime.executor import Executor
 from ir_exec.runtime.loop import Observer
@@ -48,7 +59,8 @@ class EngineModel(CompiledModel):
     layer.
 
     Layers that the engine rejects are interpreted: `partition` lists them with the reasons. Each
-    specialization of a model to the inputs of its calls is partitioned.
+    specialization of a model to the inputs of its calls is partitioned. With the engine "auto", the first calls measure
+    the interpreter and onnxruntime, and later calls run on the faster of both.
     """
 
     def __init__(
@@ -94,7 +106,10 @@ class EngineModel(CompiledModel):
             network.threads, is_wide=network.is_wide, has_variables=bool(network.variables)
         )
         split = SplitGraph(network.model, self._engine, network.executor, network.budget, self._options)
-        return replace(network, executor=split)
+        if self._engine_options["engine"] != AUTO:
+            return replace(network, executor=split, direct=split.direct_call(network))
+        is_useful = any(part.on_engine for part in split.partition.parts)
+        return replace(network, executor=FasterExecutor(network.executor, split, is_useful=is_useful))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(type(self), **self._engine_options, **self._options), (self._whole,)
@@ -113,18 +128,40 @@ class EngineModel(CompiledModel):
         Raises:
             EvaluationError: Before the first call of a model that depends on its inputs.
         """
-        splits = self._splits
-        if not splits:
+        executors = self._executors
+        if not executors:
             hint = "call the model first: its inputs determine its layers"
             raise EvaluationError("the model is not complete yet", expected="a call before its partition", hint=hint)
-        split = splits[-1]
-        return make_report(split.graph, self._engine.title, split.partition, split.failures, split.products)
+        executor = executors[-1]
+        choices = executor.choices if isinstance(executor, FasterExecutor) else ()
+        split = split_graph_of(executor)
+        return make_report(
+            split.graph, self._engine.title, split.partition, split.failures, split.forms, choices, split.products
+        )
+
+    def explain(self, shapes: ShapesByPort | None = None) -> PlanReport:
+        """Return the plan of the interpreter and the partition.
+
+        A model that depends on its inputs has no partition before its first call. With the engine "auto" the partition
+        reports what runs inputs of the shapes of the calls so far, and the times.
+
+        Raises:
+            IRError: The errors of planning a call.
+            ShapeError: IR506 for an input whose shape remains dynamic.
+        """
+        plan = super().explain(shapes)
+        return EnginePlan(**dict(plan), partition=self.partition) if self._executors else plan
+
+    @property
+    def _executors(self) -> list[SplitGraph | FasterExecutor]:
+        """The executors of the calls; that of the latest specialization is last."""
+        executors = [network.executor for network in self._network.networks]
+        return [executor for executor in executors if isinstance(executor, SplitGraph | FasterExecutor)]
 
     @property
     def _splits(self) -> list[SplitGraph]:
         """The graphs that the calls run; the latest specialization is last."""
-        executors = [network.executor for network in self._network.networks]
-        return [executor for executor in executors if isinstance(executor, SplitGraph)]
+        return [split_graph_of(executor) for executor in self._executors]
 
     def engine_times(self) -> list[LayerTime]:
         """Return the engine's times of its nodes since the model was compiled, if the option `profile` was set.
@@ -147,6 +184,13 @@ class EngineModel(CompiledModel):
         self.close()
 
 
+def split_graph_of(executor: SplitGraph | FasterExecutor) -> SplitGraph:
+    """Return the graph that is divided between the engine and the interpreter."""
+    split = executor.engine if isinstance(executor, FasterExecutor) else executor
+    assert isinstance(split, SplitGraph), "the engine of EngineModel runs a divided graph"
+    return split
+
+
 class SplitGraph(Executor):
     """Runs a graph by the parts of a partition, in place of the executor; runs with an observer use the executor."""
 
@@ -156,6 +200,7 @@ class SplitGraph(Executor):
         # Plans and folded constants of the whole graph belong to its executor.
         self._whole = interpreter
         self._region = region_at(model)
+        self._original = original_of(model)
         self._graph = model.graph
         self._engine = engine
         self._is_wide = options["precision"] == "f32"
@@ -196,6 +241,11 @@ class SplitGraph(Executor):
         ]
 
     @property
+    def forms(self) -> list[PartForm | None]:
+        """The form in which the engine got each part of an ONNX file; None for others, and for interpreted parts."""
+        return [getattr(step.compiled, "form", None) if isinstance(step, EnginePart) else None for step in self.steps]
+
+    @property
     def constant_bytes(self) -> int:
         return self._whole.constant_bytes
 
@@ -234,6 +284,14 @@ class SplitGraph(Executor):
         outputs = tuple([source(node.values_in[0]) for node in self._graph.results])
         step = self.steps[0]
         return step if (step.inputs, step.outputs) == (inputs, outputs) else None
+
+    def direct_call(self, network: RunnableNetwork) -> DirectCall | None:
+        """Return the calls without preparations, for a model that the engine runs as it is; else None."""
+        step = self._only
+        is_plain = not (network.is_stateful or network.is_wide or network.max_seconds is not None)
+        if not is_plain or not isinstance(step, EnginePart):
+            return None
+        return make_direct_call(step, network.inputs, network.model.weights)
 
     def close(self) -> None:
         """Release the resources of the engine."""
@@ -308,6 +366,7 @@ class SplitGraph(Executor):
             region_cut = self._whole_graph(part) or cut_part(
                 self._region, part, self._rejected_constants(part, refused), refused
             )
+            region_cut = replace(region_cut, original=self._original)
             try:
                 step = self._compile_cached(part, region_cut) or self._compile_plain(part, region_cut)
             except PartRefused as error:
@@ -359,7 +418,8 @@ class SplitGraph(Executor):
             return None
         if len(values) != len(part.outputs):
             return None
-        return Cut(self._region.model, tuple([node.outputs[0] for node in self._graph.parameters]), tuple(values))
+        inputs = tuple([node.outputs[0] for node in self._graph.parameters])
+        return Cut(self._region.model, inputs, tuple(values))
 
     def _blamed_layers(self, error: PartRefused) -> dict[Node, str]:
         return {node: error.layers[node.id] for node in self._graph.nodes if node.id in error.layers}

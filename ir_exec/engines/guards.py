@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Collection, Set
 
 import numpy as np
 
-from ir_exec.graph import Graph, Node, Value
+from ir_exec.graph import BodyGraph, Graph, Node, Value
 from ir_exec.infer import Types
 from ir_exec.kernels.limits import MOST_ITERATIONS
 from ir_exec.model import Model
@@ -28,21 +28,25 @@ def find_guarded(model: Model, *, sees_zeros: bool = False) -> dict[Node, str]:
     shaped = _following_from_shapes(model.graph)
     reasons: dict[Node, str] = {}
     for node in model.graph.nodes:
-        reason = _reason(node, types, shaped, sees_zeros=sees_zeros) or _inside(node, sees_zeros=sees_zeros)
+        reason = _reason(node, types, shaped, sees_zeros=sees_zeros) or _inside(node, shaped, sees_zeros=sees_zeros)
         if reason is not None:
             reasons[node] = reason
     return reasons
 
 
-def _inside(node: Node, *, sees_zeros: bool) -> str | None:
-    """Return the reason of a layer in a body; values that follow from shapes are not considered there."""
+def _inside(node: Node, outer: Set[Value], *, sees_zeros: bool) -> str | None:
+    """Return the reason of a layer in a body.
+
+    Args:
+        outer: The values outside that follow from shapes.
+    """
     for body in node.bodies:
         graph = body.graph
         declared = [value.declared for value in graph.values]
-        shaped = _following_from_shapes(graph)
+        shaped = _following_from_shapes(graph, _shaped_parameters(node, body, outer))
         for inner in graph.nodes:
             reason = _reason(inner, declared, shaped, sees_zeros=sees_zeros)
-            reason = reason or _inside(inner, sees_zeros=sees_zeros)
+            reason = reason or _inside(inner, shaped, sees_zeros=sees_zeros)
             if reason is None and isinstance(inner.op, ReadsVariable | AssignsVariable):
                 reason = "it reads or assigns a variable in a body"
             if reason is not None:
@@ -109,9 +113,20 @@ def _is_bounded(read: list[TensorType]) -> bool:
     return count is not None and bool(np.all((count[1] >= 0) & (count[1] <= MOST_ITERATIONS)))
 
 
-def _following_from_shapes(graph: Graph) -> set[Value]:
-    """Return the values that follow from constants and from the shapes of other values alone."""
-    following: set[Value] = set()
+def _shaped_parameters(node: Node, body: BodyGraph, outer: Set[Value]) -> list[Value]:
+    """Return the inputs of a body with the same value in every iteration that follows from shapes outside."""
+    if body.ties is None:
+        return []
+    return [
+        body.graph.parameters[tie.parameter].outputs[0]
+        for tie in body.ties.inputs
+        if tie.parameter in body.ties.invariant_parameters and node.inputs[tie.position or 0] in outer
+    ]
+
+
+def _following_from_shapes(graph: Graph, shaped: Collection[Value] = ()) -> set[Value]:
+    """Return the values that follow from constants, from shaped values, and from the shapes of other values alone."""
+    following = set(shaped)
     for node in graph.nodes:
         op = node.op
         if op is None or op.evaluate_context - {"weights"} or not op.deterministic:

@@ -16,6 +16,7 @@ from ir_exec.types import Array
 
 if TYPE_CHECKING:
     from ir_exec.onnx.export.caches import Caches
+    from ir_exec.onnx.lowering.original import OriginalGraph
 
 __all__ = [
     "CachingEngine",
@@ -23,7 +24,9 @@ __all__ = [
     "Engine",
     "EngineSetting",
     "LayerTime",
+    "PartForm",
     "PartRefused",
+    "original_of",
 ]
 
 
@@ -77,8 +80,27 @@ class PartRefused(Exception):  # noqa: N818  # it requests another partition, an
         self.layers = dict(layers or {})
 
 
+@dataclass(frozen=True, slots=True)
+class PartForm:
+    """The form in which an engine got a part of a model that was read from an ONNX file.
+
+    Attributes:
+        original_nodes: The number of nodes of the file.
+        lowered: Layers of other nodes, which were lowered, with the reason; one layer for each node.
+        reason: The reason why all nodes were lowered.
+    """
+
+    original_nodes: int = 0
+    lowered: Sequence[tuple[Node, str]] = ()
+    reason: str = ""
+
+
 class CompiledPart(Protocol):
-    """A compiled part of a model. Several threads may run it at once."""
+    """A compiled part of a model. Several threads may run it at once.
+
+    Attributes:
+        form: The form of a part of an ONNX file; None for other parts. An engine need not have the attribute.
+    """
 
     def run(self, arrays: Sequence[Array], limits: Limits) -> list[Array]:
         """Return the outputs of the part for its inputs, in the order of its Parameters and Results.
@@ -95,6 +117,12 @@ class CompiledPart(Protocol):
 
     def close(self) -> None:
         """Release the resources of the part."""
+
+
+def original_of(model: Model) -> OriginalGraph | None:
+    """Return the ONNX graph whose nodes an engine may run in place of layers of a model; None without one."""
+    original: OriginalGraph | None = model.original
+    return original if original is not None and original.fits(model) else None
 
 
 class Engine(Protocol):

@@ -47,13 +47,16 @@ class PartMemory:
     def require(self, arrays: Sequence[Array], limits: Limits, budget: int) -> None:
         """Raise ResourceError if the part exceeds the budget for these inputs, and the errors of inference."""
         size = sum([array.nbytes for array in arrays])
-        if (
+        if not self.is_ample(size, budget):
+            limits.require(self._peak(arrays, size))
+
+    def is_ample(self, size: int, budget: int) -> bool:
+        """Return True if the budget exceeds by far what the part takes for inputs of this many bytes."""
+        return (
             self._looked_at is not None
             and size <= _GROWTH * self._looked_at + _SMALL
             and self._highest * _AMPLE <= budget
-        ):
-            return
-        limits.require(self._peak(arrays, size))
+        )
 
     def _peak(self, arrays: Sequence[Array], size: int) -> int:
         key = tuple([(array.dtype, array.shape) for array in arrays])

@@ -9,7 +9,7 @@ import shutil
 import tempfile
 import weakref
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -24,11 +24,12 @@ import numpy as np
 from ir_exec.build.cutting import Cut
 from ir_exec.codes import Code
 from ir_exec.engines.guards import find_guarded
-from ir_exec.engines.interface import CompiledPart, EngineSetting, LayerTime, PartRefused
+from ir_exec.engines.interface import CompiledPart, EngineSetting, LayerTime, PartForm, PartRefused, original_of
 from ir_exec.engines.rounding import RoundingPart
 from ir_exec.errors import EvaluationError, IRError, ResourceError
 from ir_exec.graph import Graph, Node
 from ir_exec.hints import install_hint
+from ir_exec.infer import Types
 from ir_exec.ir.mapped_file import file_range
 from ir_exec.ir.urls import is_url
 from ir_exec.kernels.limits import Limits
@@ -38,12 +39,15 @@ from ir_exec.plan.memory import default_budget
 from ir_exec.types import Array
 
 if TYPE_CHECKING:
+    from ir_exec.graph import Value
     from ir_exec.onnx.export.caches import Caches
     from ir_exec.onnx.export.compressed_products import ProductLevels
     from ir_exec.onnx.export.lower import Exported
+    from ir_exec.onnx.export.originals import OriginalNodes
     from ir_exec.onnx.export.writer import StoredTensor
+    from ir_exec.onnx.lowering.original import OriginalGraph
 
-__all__ = ["OnnxRuntime", "OnnxRuntimePart"]
+__all__ = ["OLDEST_COMPARED", "OnnxRuntime", "OnnxRuntimePart"]
 
 _CPU = "CPUExecutionProvider"
 _NODE = re.compile(r"(?:[Nn]ame: ?|name )'([^']*)'|[Nn]ode:? ?\(([^)]*)\)")
@@ -52,8 +56,14 @@ _NODE = re.compile(r"(?:[Nn]ame: ?|name )'([^']*)'|[Nn]ode:? ?\(([^)]*)\)")
 _SEES_ZEROS = (1, 32)
 """The first release that fails for integers divided by zero; older ones may end the process."""
 
+OLDEST_COMPARED = (1, 32)
+"""The oldest release whose kernels were compared with lowered layers: older ones do not check all indices."""
+
 _NAMES_FOLDER = (1, 21)
 """The first release with an option for the folder of constants."""
+
+_MOST_REFUSED = 8
+"""Maximum sessions with nodes of a file, each without the nodes that onnxruntime rejected before."""
 
 _FOLDER = "session.model_external_initializers_file_folder_path"
 _IN_MEMORY = "memory"
@@ -137,15 +147,23 @@ class OnnxRuntime:
         from ir_exec.onnx.export.registry import find_lowering, reason_not_representable
 
         reasons = find_guarded(model, sees_zeros=self._version >= _SEES_ZEROS)
+        original = original_of(model) if self._version >= OLDEST_COMPARED else None
+        nodes = [] if original is None else self._select(original, model, refused={}).replacements
+        replaced = {
+            node
+            for replacement in nodes
+            for node in replacement.layers
+            if reasons.keys().isdisjoint(replacement.layers)
+        }
         for node in model.graph.nodes:
-            if node in reasons or node.op is None or node.op.is_parameter or node.op.is_result:
+            if node in reasons or node in replaced or node.op is None or node.op.is_parameter or node.op.is_result:
                 continue
             lowering = find_lowering(type(node.op))
             if lowering is None:
                 if not isinstance(node.op, Const):
                     reasons[node] = reason_not_representable(type(node.op))
-            elif lowering.is_slow:
-                reasons[node] = "the interpreter is faster: ONNX composes this operator from many others"
+            elif lowering.slow_from is not None and _least_elements(node, model.types) >= lowering.slow_from:
+                reasons[node] = "the interpreter is faster for its elements"
         return reasons
 
     @property
@@ -155,10 +173,67 @@ class OnnxRuntime:
 
     def compile(self, part: Cut, caches: Caches | None = None) -> CompiledPart:
         if self._level == 1 or not self.is_cpu:
-            return self._compile(part, caches)
-        return RoundingPart(partial(self._compile, part, caches), has_bytes=self._version >= _MULTIPLIES_BYTES)
+            return self._compile_form(part, caches)
+        return RoundingPart(partial(self._compile_form, part, caches), has_bytes=self._version >= _MULTIPLIES_BYTES)
 
-    def _compile(self, part: Cut, caches: Caches | None = None, levels: ProductLevels | None = None) -> OnnxRuntimePart:
+    def _compile_form(
+        self, part: Cut, caches: Caches | None = None, levels: ProductLevels | None = None
+    ) -> OnnxRuntimePart:
+        """Return a session with the nodes of the file, or of all layers lowered."""
+        if part.original is None:
+            return self._compile(part, None, None, caches, levels)
+        if caches is not None:
+            return self._compile(part, None, PartForm(reason="its caches grow in place"), caches, levels)
+        if self._version < OLDEST_COMPARED:
+            reason = f"the kernels of onnxruntime {self._module.__version__} were not compared with ours"
+            return self._compile(part, None, PartForm(reason=reason), levels=levels)
+        refused: dict[str, str] = {}
+        for _ in range(_MOST_REFUSED):
+            originals = self._select(part.original, part.model, inputs=part.inputs, refused=refused)
+            form = PartForm(len(originals.replacements), tuple(originals.reasons.items()))
+            if not originals.replacements:
+                return self._compile(part, None, form, levels=levels)
+            replaced = {node.id for node in originals.replaced_layers}
+            try:
+                return self._compile(part, originals, form, levels=levels)
+            except PartRefused as error:
+                if not error.layers:
+                    return self._compile(part, None, PartForm(reason=error.reason), levels=levels)
+                blamed = {id: reason for id, reason in error.layers.items() if id in replaced}
+                if not blamed:
+                    raise
+                refused |= blamed
+        form = PartForm(reason=f"onnxruntime rejects {len(refused)} of the nodes or more")
+        return self._compile(part, None, form, levels=levels)
+
+    @staticmethod
+    def _select(
+        original: OriginalGraph, model: Model, *, inputs: Sequence[Value] | None = None, refused: Mapping[str, str]
+    ) -> OriginalNodes:
+        from ir_exec.onnx.export.lower import DEFAULT_OPSET
+        from ir_exec.onnx.export.originals import select_originals
+
+        graph = model.graph
+        values = [node.outputs[0] for node in graph.parameters] if inputs is None else inputs
+        types = dict(zip(graph.values, model.types, strict=True))
+        return select_originals(original, graph, values, types, opset=DEFAULT_OPSET, refused=refused)
+
+    def _compile(
+        self,
+        part: Cut,
+        originals: OriginalNodes | None,
+        form: PartForm | None,
+        caches: Caches | None = None,
+        levels: ProductLevels | None = None,
+    ) -> OnnxRuntimePart:
+        """Return a session.
+
+        Args:
+            originals: The nodes of the file that the session gets; all other layers are lowered.
+            form: Both, for reports.
+            caches: Inputs that are memory with room.
+            levels: The products that round activations.
+        """
         from ir_exec.engines.in_place import count_copied_bytes, read_in_place
         from ir_exec.engines.widening import widen_model
         from ir_exec.onnx.export.lower import lower_model
@@ -176,6 +251,7 @@ class OnnxRuntime:
                 has_variables=self._setting.has_variables,
                 caches=caches,
                 levels=levels,
+                originals=originals,
             )
         except IRError as error:
             layer = error.location.layer_id
@@ -185,13 +261,13 @@ class OnnxRuntime:
             raise PartRefused("lowering", {holders[node].id: reason for node, reason in exported.not_representable})
         if self._setting.is_wide:
             exported = widen_model(exported)
-        if self.is_cpu:
+        if self.is_cpu and (originals is None or not originals.is_complete):
             exported = read_in_place(exported, self._version)
         require_memory(count_copied_bytes(exported, packs=self._packs(exported)))
         constants = self._declare_constants(part.model, exported)
         if exported.proto.ByteSize() > _LARGEST:
             raise PartRefused("its constants with element types outside NumPy exceed the maximum size of a message")
-        return self._session(part.model, exported, constants)
+        return self._session(part.model, exported, constants, form)
 
     def _declare_constants(self, model: Model, exported: Exported) -> _Constants:
         """Declare the constants in the message; only those without another way are stored in it.
@@ -219,7 +295,9 @@ class OnnxRuntime:
                 _embed(exported.proto, tensor, array)
         return constants
 
-    def _session(self, model: Model, exported: Exported, constants: _Constants) -> OnnxRuntimePart:
+    def _session(
+        self, model: Model, exported: Exported, constants: _Constants, form: PartForm | None
+    ) -> OnnxRuntimePart:
         options = self._options(packs=self._packs(exported))
         if constants.folder is not None:
             options.add_session_config_entry(_FOLDER, constants.folder)
@@ -246,7 +324,7 @@ class OnnxRuntime:
                 # The session has packed the constants that it reads often; the others are read again.
                 model.weights.forget(array)
         retained = {name: value for name, value in values.items() if name not in constants.computed}
-        return OnnxRuntimePart(self._module, session, exported.inputs, exported.outputs, layers, retained, folder)
+        return OnnxRuntimePart(self._module, session, exported.inputs, exported.outputs, layers, retained, folder, form)
 
     def _packs(self, exported: Exported | None = None) -> bool:
         """Return True if kernels pack the constants that they read.
@@ -321,6 +399,11 @@ def _read_level(setting: EngineSetting) -> int:
     return int(level)
 
 
+def _least_elements(node: Node, types: Types) -> int:
+    """Return the minimum number of elements of the largest input or output."""
+    return max([types[value.number].shape.size.lo for value in (*node.values_in, *node.outputs)], default=0)
+
+
 def _level(value: Any) -> str:
     return "DISABLE_ALL" if value == "disable" else f"ENABLE_{str(value).upper()}"
 
@@ -337,7 +420,9 @@ class OnnxRuntimePart:
         layers: _LayerNames,
         constants: object,
         folder: Path | None,
+        form: PartForm | None = None,
     ) -> None:
+        self.form = form
         self._module = module
         self._session = session
         self._inputs = list(inputs)
@@ -372,6 +457,24 @@ class OnnxRuntimePart:
             raise
         finally:
             timer.cancel()
+
+    def run_by_name(self, names: Sequence[str]) -> Callable[[dict[str, Array]], list[Array]]:
+        """Return a function of the inputs by these names, in the order of the part, that runs it without limits.
+
+        It raises any exception of onnxruntime.
+        """
+        output_names, read = self._outputs, [name for name in self._inputs if name not in self._not_taken]
+        is_renamed = list(names) != read
+        pairs = [pair for pair in zip(self._inputs, names, strict=True) if pair[0] in read]
+
+        def run(feed: dict[str, Array]) -> list[Array]:
+            self._runs += 1
+            if is_renamed:
+                feed = {name: feed[port] for name, port in pairs}
+            outputs: list[Array] = self._session.run(output_names, feed)
+            return outputs
+
+        return run
 
     def _run(self, feed: dict[str, Array], options: Any) -> list[Array]:
         session = self._session

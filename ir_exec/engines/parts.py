@@ -132,7 +132,7 @@ class EnginePart(PartStep):
         self.memory.require(arrays, limits, self.interpreter.budget.max_memory)
         try:
             outputs = self._run_compiled(arrays, limits)
-            return self._restore_types(outputs) if self._narrow else outputs
+            return self._restore_types(outputs) if self.restored_types else outputs
         except ResourceError:
             raise
         except IRError as error:
@@ -142,7 +142,7 @@ class EnginePart(PartStep):
         return self.compiled.run(arrays, limits)
 
     @cached_property
-    def _narrow(self) -> dict[int, ElementType]:
+    def restored_types(self) -> dict[int, ElementType]:
         """The outputs of one byte an element whose types NumPy itself does not have, by position."""
         kinds = [self.cut.model.types[node.values_in[0].number].element_type for node in self.cut.model.graph.results]
         return {
@@ -153,7 +153,7 @@ class EnginePart(PartStep):
 
     def _restore_types(self, arrays: list[Array]) -> list[Array]:
         """Return the outputs with their types: onnxruntime returns the bytes of some floats of 8 bits."""
-        for position, element_type in self._narrow.items():
+        for position, element_type in self.restored_types.items():
             if arrays[position].dtype == np.uint8:
                 arrays[position] = arrays[position].view(element_type.dtype)
         return arrays

@@ -1,5 +1,6 @@
 """Engines by name: `onnxruntime` is built in, others register through the entry point group `ir_exec.engines`.
 
+`auto` is onnxruntime or the interpreter, whichever is faster in the first calls.
 An entry point is a function that takes an `EngineSetting` and returns an `Engine`.
 """
 
@@ -13,7 +14,10 @@ from ir_exec.engines.interface import Engine, EngineSetting
 from ir_exec.errors import EvaluationError
 from ir_exec.hints import suggested
 
-__all__ = ["GROUP", "engine_names", "make_engine"]
+__all__ = ["AUTO", "GROUP", "engine_names", "make_engine"]
+
+AUTO = "auto"
+"""The name of the engine whose calls are interpreted if that is faster."""
 
 GROUP = "ir_exec.engines"
 """The group of entry points of engines in other packages."""
@@ -23,7 +27,7 @@ EngineFactory: TypeAlias = Callable[[EngineSetting], Engine]
 
 def engine_names() -> list[str]:
     """Return the names of the available engines."""
-    return sorted({"onnxruntime", *(entry.name for entry in registered_engines())})
+    return sorted({AUTO, "onnxruntime", *(entry.name for entry in registered_engines())})
 
 
 def registered_engines() -> EntryPoints:
@@ -34,7 +38,7 @@ def registered_engines() -> EntryPoints:
 
 def make_engine(name: str, setting: EngineSetting) -> Engine:
     """Return the engine of this name; EvaluationError IR704 if there is none, or if it cannot be made."""
-    if name == "onnxruntime":
+    if name in (AUTO, "onnxruntime"):
         from ir_exec.engines.onnxruntime import OnnxRuntime  # slow to import
 
         return OnnxRuntime(setting)

@@ -12,7 +12,7 @@ from threading import Lock
 
 import numpy as np
 
-from ir_exec.engines.interface import CompiledPart, LayerTime
+from ir_exec.engines.interface import CompiledPart, LayerTime, PartForm
 from ir_exec.kernels.limits import Limits
 from ir_exec.onnx.export.compressed_products import ProductLevels
 from ir_exec.types import Array
@@ -43,6 +43,12 @@ class RoundingPart:
         levels = ProductLevels(is_measured=True, has_bytes=has_bytes)
         self._part = compile(levels)
         self._measured = tuple(levels.errors)
+
+    @property
+    def form(self) -> PartForm | None:
+        """The form in which the engine got the part."""
+        form: PartForm | None = getattr(self._part, "form", None)
+        return form
 
     @property
     def small_errors(self) -> Mapping[str, float]:

@@ -9,7 +9,7 @@ Convert; weights of quantized models may have a FakeQuantize of a constant.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
@@ -246,8 +246,14 @@ class CompressedWeight:
         return encoding_name(self.element_type, scale_types, is_symmetric=self.is_symmetric(weights))
 
 
-def find_compressed_weights(graph: Graph) -> dict[Value, CompressedWeight]:
-    """The compressed weights of a graph without its bodies, in the order of their readers."""
+def find_compressed_weights(
+    graph: Graph, is_weight: Callable[[CompressedWeight, Node], bool] | None = None
+) -> dict[Value, CompressedWeight]:
+    """The compressed weights of a graph without its bodies, in the order of their readers.
+
+    Args:
+        is_weight: Returns True for a chain that is a weight of the layer that reads it; by default compressed ones.
+    """
     weights: dict[Value, CompressedWeight] = {}
     inside: set[Node] = set()
     for node in reversed([*graph.nodes, *graph.unreachable]):
@@ -255,7 +261,7 @@ def find_compressed_weights(graph: Graph) -> dict[Value, CompressedWeight]:
             continue
         for value in node.values_in:
             weight = None if value in weights else find_weight(value)
-            if weight is not None and weight.is_compressed:
+            if weight is not None and (weight.is_compressed or (is_weight is not None and is_weight(weight, node))):
                 weights[value] = weight
                 inside.update(weight.nodes)
     return dict(reversed(weights.items()))

@@ -35,7 +35,7 @@ _WIDE_CODES = (ElementType.f8e8m0, ElementType.nf4)
 
 def _is_arithmetic(node: Node) -> bool:
     """Return True for layers that converters write between constants: a notation in files."""
-    return canonical(node.type) in ("Convert", "Multiply", "Subtract", "Reshape")
+    return node.op_class.preserves_order or canonical(node.type) in ("Multiply", "Subtract")
 
 
 def _is_in_chain(node: Node) -> bool:
@@ -111,7 +111,7 @@ def constant_shape(value: Value) -> tuple[int, ...]:
     node = value.node
     if isinstance(node.op, Const):
         return node.op.shape.static
-    if canonical(node.type) == "Reshape":
+    if node.op_class.preserves_order and not node.op_class.is_conversion:
         return value.declared.shape.static if value.declared.shape.is_static else ()
     return np.broadcast_shapes(*(constant_shape(source) for source in node.values_in))
 

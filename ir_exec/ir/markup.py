@@ -18,10 +18,10 @@ import numpy as np
 from lxml import etree
 
 from ir_exec.codes import Code
-from ir_exec.errors import IRError, Location, ParseError, ResourceError
+from ir_exec.errors import IRError, Location, ParseError, ResourceError, SourceTypeError
 from ir_exec.hints import path_hint
 from ir_exec.ir.urls import is_url
-from ir_exec.readers import SOURCE_TYPES
+from ir_exec.readers import SOURCE_TYPES, hint_for_object
 from ir_exec.types import Array
 
 __all__ = [
@@ -95,11 +95,12 @@ def load(source: str | os.PathLike[str] | bytes) -> tuple[str | None, bytes]:
             hint='pass text as bytes: text.encode("utf-8")',
         )
     if not isinstance(source, (str, os.PathLike)):
-        raise ParseError(
+        raise SourceTypeError(
             "the source is of type",
             actual=type(source).__name__,
             expected=SOURCE_TYPES,
             code=Code.unreadable_path,
+            hint=hint_for_object(source),
         )
     try:
         path = os.fsdecode(source)

@@ -4,12 +4,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ir_exec.onnx.editing.editor import NodeText as NodeText
     from ir_exec.onnx.editing.editor import OnnxEditor as OnnxEditor
+    from ir_exec.onnx.editing.nodes import NodeText as NodeText
     from ir_exec.onnx.export.api import write_model as write_model
 
 _MODULES = {
-    "NodeText": "ir_exec.onnx.editing.editor",
+    "NodeText": "ir_exec.onnx.editing.nodes",
     "OnnxEditor": "ir_exec.onnx.editing.editor",
     "write_model": "ir_exec.onnx.export.api",
 }

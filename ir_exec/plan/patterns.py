@@ -11,17 +11,19 @@ A pattern describes the computation of a value. Python's operators combine patte
 a known value of one element. A name that occurs twice matches one value. `where` adds a condition with its text, and
 `perhaps` an optional step.
 
-One step replaces all nodes of a match. Every pattern therefore requires that only the last node's output has other
-readers, and that no input of the step is computed by one of the nodes.
+One step replaces all nodes of a match. `match` therefore requires that only the last node's output has other readers,
+and that no input of the step is computed by one of the nodes. `explain` searches without these requirements, for
+fusions of other runtimes, and follows every input to find the deepest mismatch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from itertools import permutations
 from math import isclose
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
 from ir_exec.graph import Node, Value
 from ir_exec.ops import Op
@@ -35,6 +37,7 @@ __all__ = [
     "NodePattern",
     "anything",
     "constant",
+    "explain",
     "match",
     "near",
     "number",
@@ -89,12 +92,14 @@ class Mismatch(NamedTuple):
         passed: All that matched.
         expected: The expected value.
         found: The actual value.
+        hint: The advice of the failed pattern.
     """
 
     node: Node
     passed: tuple[Node, ...]
     expected: str
     found: str
+    hint: str = ""
 
 
 Condition: TypeAlias = Callable[[Match, Value], bool]
@@ -108,11 +113,13 @@ class NodePattern:
         expected: A description of the value, used in reasons.
         kinds: The kinds of nodes whose output may match; empty for patterns that match other values too.
         needs_known: Only values known before the run match.
+        hint: An advice for a mismatch of this pattern.
     """
 
     expected: str
     kinds: frozenset[str] = frozenset()
     needs_known = False
+    hint = ""
 
     def walk(self, search: _Search, value: Value, found: Match) -> Iterator[Match]:
         """Yield every match of the value that extends `found`."""
@@ -131,9 +138,19 @@ class NodePattern:
         """Return the pattern with a name for the value; further occurrences of the name match only this value."""
         return _Named(self, name)
 
-    def where(self, expected: str, test: Condition) -> NodePattern:
-        """Return the pattern with a condition and its text."""
-        return _Where(self, expected, test)
+    def where(self, expected: str, test: Condition, actual: Callable[[Match, Value], str] | None = None) -> NodePattern:
+        """Return the pattern with a condition and its text.
+
+        Args:
+            actual: Describes a value that does not meet the condition; by default its layer and type.
+        """
+        return _Where(self, expected, test, actual)
+
+    def with_hint(self, hint: str) -> Self:
+        """Return the pattern with an advice for a mismatch at its own step."""
+        pattern = copy(self)
+        pattern.hint = hint
+        return pattern
 
     def of_rank(self, name: str) -> NodePattern:
         """Return the pattern for as many axes as a named value: a known number may have more than the other operand."""
@@ -215,16 +232,17 @@ def one_of(*patterns: NodePattern) -> NodePattern:
 _COMMUTATIVE = frozenset({"Add", "Multiply", "Maximum", "Minimum", "SquaredDifference"})
 
 
-def op(kinds: str | type[Op], *inputs: NodePattern | float) -> NodePattern:
+def op(kinds: str | type[Op], *inputs: NodePattern | float, more_inputs: bool = False) -> NodePattern:
     """The output of an operator of this library.
 
     Args:
         kinds: Its type, `A|B` for one of two, or the class of an operator of a plan.
         *inputs: All of its inputs; without patterns any inputs match.
+        more_inputs: Further inputs match any value.
     """
     names = kinds.split("|") if isinstance(kinds, str) else [PlanGraph.plan_kind(kinds)]
     patterns = tuple(input if isinstance(input, NodePattern) else _exactly(input) for input in inputs)
-    return _NodeOf(frozenset(names), patterns, _COMMUTATIVE.issuperset(names))
+    return _NodeOf(frozenset(names), patterns, _COMMUTATIVE.issuperset(names), more_inputs)
 
 
 def _exactly(expected: float) -> NodePattern:
@@ -256,7 +274,7 @@ class _Known(NodePattern):
         if array is not None and self._test(array):
             yield found
         else:
-            search.miss(found, value, self.expected)
+            search.miss(found, value, self.expected, hint=self.hint)
 
 
 class _WrappedPattern(NodePattern):
@@ -280,7 +298,7 @@ class _Named(_WrappedPattern):
             if known is value:
                 yield found
             else:
-                search.miss(found, value, f'"{known.name}" again, which is {self.name}')
+                search.miss(found, value, f'"{known.name}" again, which is {self.name}', hint=self.hint)
             return
         for one in self.pattern.walk(search, value, found):
             inputs = one.inputs if self.kinds else (*one.inputs, value)
@@ -288,17 +306,25 @@ class _Named(_WrappedPattern):
 
 
 class _Where(_WrappedPattern):
-    def __init__(self, pattern: NodePattern, condition: str, test: Condition) -> None:
+    def __init__(
+        self,
+        pattern: NodePattern,
+        condition: str,
+        test: Condition,
+        describe: Callable[[Match, Value], str] | None = None,
+    ) -> None:
         super().__init__(pattern)
         self._condition = condition
         self._test = test
+        self._describe = describe
 
     def walk(self, search: _Search, value: Value, found: Match) -> Iterator[Match]:
         for one in self.pattern.walk(search, value, found):
             if self._test(one, value):
                 yield one
             else:
-                search.miss(one, value, self._condition)
+                actual = None if self._describe is None else self._describe(one, value)
+                search.miss(one, value, self._condition, hint=self.hint, actual=actual)
 
 
 class _OneOf(NodePattern):
@@ -315,35 +341,38 @@ class _OneOf(NodePattern):
 
 
 class _NodeOf(NodePattern):
-    def __init__(self, kinds: frozenset[str], inputs: tuple[NodePattern, ...], is_commutative: bool) -> None:
+    def __init__(
+        self, kinds: frozenset[str], inputs: tuple[NodePattern, ...], is_commutative: bool, more_inputs: bool
+    ) -> None:
         self.kinds = kinds
         self.expected = " or ".join(sorted(kinds))
         self._inputs = inputs
         self._is_commutative = is_commutative
+        self._more_inputs = more_inputs
 
     def walk(self, search: _Search, value: Value, found: Match) -> Iterator[Match]:
         graph = search.graph
         node = graph.producer(value)
         if node is None or graph.kind(node) not in self.kinds:
-            search.miss(found, value, self.expected)
+            search.miss(found, value, self.expected, hint=self.hint)
             return
         if node not in found.nodes:
             found = found._replace(nodes=(*found.nodes, node))
-        given = node.values_in
+        given = node.values_in[: len(self._inputs)] if self._more_inputs else node.values_in
         if not self._inputs:
             yield found
         elif len(given) != len(self._inputs):
-            search.miss(found, value, f"{self.expected} of {len(self._inputs)} inputs")
+            search.miss(found, value, f"{self.expected} of {len(self._inputs)} inputs", hint=self.hint)
         else:
             for ordered in permutations(given) if self._is_commutative else [given]:
-                if self._may_read(search, ordered, found):
+                if search.follows_all_inputs or self._may_read(search, ordered, found):
                     yield from self._read(search, ordered, 0, found)
 
     def _may_read(self, search: _Search, given: Sequence[Value], found: Match) -> bool:
         """Return False if one of the inputs is of another kind, for any others."""
         for pattern, value in zip(self._inputs, given, strict=True):
             if not pattern.may_match(search.graph, value):
-                search.miss(found, value, pattern.expected)
+                search.miss(found, value, pattern.expected, hint=pattern.hint)
                 return False
         return True
 
@@ -356,26 +385,45 @@ class _NodeOf(NodePattern):
 
 
 class _Search:
-    """A search for one match, which records its progress."""
+    """A search for one match, which records its progress.
 
-    def __init__(self, graph: PlanGraph) -> None:
+    Attributes:
+        follows_all_inputs: The inputs before one that cannot match are followed, for the deepest mismatch.
+    """
+
+    def __init__(self, graph: PlanGraph, *, follows_all_inputs: bool = False) -> None:
         self.graph = graph
+        self.follows_all_inputs = follows_all_inputs
         self._passed: tuple[Node, ...] = ()
         self._value: Value | None = None
         self._expected: list[str] = []
         self._seen: str | None = None
+        self._hints: list[str] = []
+        self._actual: str | None = None
 
-    def miss(self, found: Match, value: Value, expected: str, seen: str | None = None) -> None:
+    def miss(
+        self,
+        found: Match,
+        value: Value,
+        expected: str,
+        seen: str | None = None,
+        *,
+        hint: str = "",
+        actual: str | None = None,
+    ) -> None:
         """Record the expectation for a value. The record with the most matched nodes becomes the reason.
 
         Args:
             seen: The reader of the value, if all nodes match; such a record takes precedence.
+            actual: The description of the value; by default its layer and type.
         """
         is_whole = seen is not None and self._seen is None
         if len(found.nodes) > len(self._passed) or (is_whole and len(found.nodes) == len(self._passed)):
             self._passed, self._value, self._expected, self._seen = found.nodes, value, [expected], seen
+            self._hints, self._actual = [hint], actual
         elif value is self._value and self._seen is None and len(found.nodes) == len(self._passed):
             self._expected.append(expected)
+            self._hints.append(hint)
 
     def is_closed(self, found: Match) -> bool:
         """Return True if only the nodes of a match read their outputs, and its inputs are computed by others."""
@@ -399,7 +447,9 @@ class _Search:
         if node is None or node not in self._passed:
             node = next(one for one in reversed(self._passed) if self._value in one.values_in)
         expected = " or ".join(dict.fromkeys(self._expected))
-        return Mismatch(node, self._passed, expected, self._seen or self.graph.described(self._value))
+        hint = next(filter(None, self._hints), "")
+        actual = self._seen or self._actual or self.graph.described(self._value)
+        return Mismatch(node, self._passed, expected, actual, hint)
 
 
 def match(pattern: NodePattern, graph: PlanGraph, node: Node) -> Match | Mismatch | None:
@@ -409,3 +459,13 @@ def match(pattern: NodePattern, graph: PlanGraph, node: Node) -> Match | Mismatc
         if search.is_closed(found):
             return found
     return search.reason()
+
+
+def explain(pattern: NodePattern, graph: PlanGraph, node: Node, output: int = 0) -> Match | Mismatch | None:
+    """The first match that ends in an output of a node, whose other nodes may have further readers.
+
+    Returns:
+        A reason if its first nodes match, the deepest of all; None if none does.
+    """
+    search = _Search(graph, follows_all_inputs=True)
+    return next(pattern.walk(search, node.outputs[output], Match(graph)), None) or search.reason()

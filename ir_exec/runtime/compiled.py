@@ -347,8 +347,10 @@ def compile_model(
             one alone, to find the one that changes a result. None: all. `explain` shows the effect of each of them.
         engine: "onnxruntime", or one registered by another package, runs the layers that it can run with the same
             meaning; the others are interpreted. Calls with an observer are interpreted. The attribute `partition` of
-            the model reports the layers that the engine runs, and the reasons for the others. None: everything is
-            interpreted.
+            the model reports the layers that the engine runs, and the reasons for the others. "auto" measures the
+            interpreter and onnxruntime in the first eight calls with inputs of similar shapes (dims are equal after
+            rounding up to powers of two), and runs later ones on the faster; `explain` shows the times. None:
+            everything is interpreted.
         providers: The execution providers of the engine, best first, for instance ["CUDAExecutionProvider"]; None: the
             CPU.
         options: Settings of the engine by name.

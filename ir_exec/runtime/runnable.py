@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -38,6 +39,8 @@ class RunnableNetwork:
         drawers: Layers that may keep sequences of random numbers; a run depends on the previous one if `is_stateful`.
         is_wide: If true, f16 and bf16 are computed in f32.
         rounded: The variables that keep such values.
+        direct: Runs a call without the preparations of others, and returns its outputs in memory owned by the caller;
+            it returns None for inputs that need these, and None after a failure.
     """
 
     model: Model
@@ -52,6 +55,7 @@ class RunnableNetwork:
     max_seconds: float | None
     is_wide: bool
     rounded: Mapping[str, ElementType]
+    direct: Callable[[Any], list[Array] | None] | None = None
 
     def select(self, inputs: Inputs | None) -> tuple[RunnableNetwork, Inputs | None]:
         """Return the model for these inputs, and the inputs. This model accepts all inputs."""

@@ -72,6 +72,11 @@ class Specializing:
             return dict(self._drawers)
 
     @property
+    def direct(self) -> Callable[[Any], list[Array] | None] | None:
+        """The calls without preparations of the general model, while there is no other model."""
+        return None if self._general is None or self._kept else self._general.direct
+
+    @property
     def specializations(self) -> list[dict[str, str]]:
         """For each model that is kept, the aspects of the inputs that it depends on; the latest model is last."""
         with self._lock:

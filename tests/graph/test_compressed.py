@@ -176,3 +176,22 @@ def test_zero_points_that_cannot_be_read() -> None:
     weight = weight_of(build.multiply(build.subtract(floats(CODES), floats(ZEROS)), SCALES))
     assert isinstance(weight, CompressedWeight)
     assert weight.zero_point(None) == "other"
+
+
+def test_scales_and_zero_points_that_get_an_axis() -> None:
+    """The layers of a DequantizeLinear along the first axis, which adds an axis to the scales."""
+    random = np.random.default_rng(0)
+    codes, zero = random.integers(0, 255, (6, 8), np.uint8), random.integers(0, 255, 6, np.uint8)
+    scale = random.random(6, np.float32)
+    shifted = build.subtract(
+        build.convert(build.constant(codes), "f32"),
+        build.unsqueeze(build.convert(build.constant(zero), "f32"), build.constant(np.array([1]))),
+    )
+    table = build.multiply(shifted, build.unsqueeze(build.constant(scale), build.constant(np.array([1]))))
+    model = build.model(build.gather(table, build.parameter([2], "i64", name="ids"), 0))
+    weights = model.weights
+    assert weights is not None
+    weight = only_weight(model)
+    assert (weight.format(weights), weight.stored_shape) == ("int8_asym", (6, 8))
+    expected = [[(float(codes[i, j]) - float(zero[i])) * float(scale[i]) for j in range(8)] for i in range(6)]
+    np.testing.assert_allclose(decode_weight(weight, weights), expected, rtol=1e-6)

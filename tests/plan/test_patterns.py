@@ -18,7 +18,19 @@ from ir_exec.ops.infrastructure.values import Const, Parameter, Result
 from ir_exec.plan.fusing import FusionRule, fuse
 from ir_exec.plan.graph import PlanGraph
 from ir_exec.plan.passes.fuse_activation import ACTIVATIONS
-from ir_exec.plan.patterns import Match, Mismatch, NodePattern, anything, constant, match, near, number, one_of, op
+from ir_exec.plan.patterns import (
+    Match,
+    Mismatch,
+    NodePattern,
+    anything,
+    constant,
+    explain,
+    match,
+    near,
+    number,
+    one_of,
+    op,
+)
 
 X, Y = anything("x"), anything("y")
 
@@ -309,3 +321,39 @@ def orders(tree: Any) -> list[Any]:
     operator_type, first, second = tree
     forms = [(operator_type, *pair) for pair in itertools.product(orders(first), orders(second))]
     return forms + ([(operator_type, right, left) for _, left, right in forms] if operator_type != "Subtract" else [])
+
+
+def test_explain_allows_further_readers_of_inner_nodes() -> None:
+    x = image()
+    square = build.multiply(x, x)
+    plan = plan_of(build.relu(build.sqrt(square)), build.tanh(square))
+    root = next(node for node in plan.nodes if node.type == "ReLU")
+    pattern = op("ReLU", op("Sqrt", X * X))
+    assert isinstance(match(pattern, plan, root), Mismatch)
+    assert isinstance(explain(pattern, plan, root), Match)
+
+
+def test_explain_follows_inputs_before_one_that_cannot_match() -> None:
+    x, factor = image(), build.parameter([3], "f32", name="factor")
+    plan = plan_of(build.multiply(build.relu(build.sqrt(x)), factor))
+    reason = explain(op("Multiply", op("ReLU", op("Sqrt", X)), constant("factor")), plan, plan.nodes[-1])
+    assert isinstance(reason, Mismatch)
+    assert [node.type for node in reason.passed] == ["Multiply", "ReLU", "Sqrt"]
+    assert "factor" in reason.found
+
+
+def test_mismatch_has_the_hint_and_the_actual_value_of_its_pattern() -> None:
+    plan = plan_of(build.relu(image()))
+    pattern = op("ReLU", X.where("two axes", lambda partial, value: False, lambda partial, value: "of rank 2"))
+    reason = explain(pattern, plan, plan.nodes[-1])
+    assert isinstance(reason, Mismatch)
+    assert (reason.expected, reason.found, reason.hint) == ("two axes", "of rank 2", "")
+    reason = explain(op("ReLU", number("n").with_hint("store it")), plan, plan.nodes[-1])
+    assert isinstance(reason, Mismatch)
+    assert reason.hint == "store it"
+
+
+def test_more_inputs_match_any_value() -> None:
+    plan = plan_of(build.select(build.parameter([2, 3], "boolean", name="condition"), image(), np.float32(0)))
+    assert isinstance(explain(op("Select", X, more_inputs=True), plan, plan.nodes[-1]), Match)
+    assert isinstance(explain(op("Select", X), plan, plan.nodes[-1]), Mismatch)

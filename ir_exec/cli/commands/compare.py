@@ -18,9 +18,10 @@ from ir_exec.cli.commands.run_batch import Many, is_many
 from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.files import is_onnx_file, write_text
 from ir_exec.cli.options import (
-    MODEL,
+    MODEL_OR_PIPELINE,
     MOST_RUNS,
     REFERENCE,
+    CommaSeparated,
     ToleranceType,
     format_option,
     hint_option,
@@ -41,16 +42,19 @@ from ir_exec.cli.output.terminal import (
     show_verdict,
     terminal_width,
 )
-from ir_exec.cli.output.writing import output_option, report_output
+from ir_exec.cli.output.writing import output_option, report_output, text_output
 from ir_exec.cli.parallel import Bar, pool_for, worker_options
 from ir_exec.debug import Comparison, compare
 from ir_exec.debug.comparison.by_module import add_source_modules
 from ir_exec.debug.comparison.items_report import ComparedItem, Comparisons, junit
 from ir_exec.debug.comparison.metrics import COLUMNS, Difference
-from ir_exec.debug.comparison.records import ComparedModule
+from ir_exec.debug.comparison.records import ComparedLayer, ComparedModule
+from ir_exec.debug.comparison.references.repeating import VARIED, Vary
 from ir_exec.debug.comparison.report_text import beyond, counts, details, headline, shown_layers
+from ir_exec.debug.comparison.variation import variation_lines
 from ir_exec.debug.device.records import isolation_lines
 from ir_exec.debug.precision.simulation import lower_precision
+from ir_exec.debug.values.polygraphy import RecordedCalls
 from ir_exec.model import Model, read_model
 from ir_exec.printable import printable, printable_lines
 from ir_exec.report.numbers import format_number
@@ -132,14 +136,14 @@ _WIDE = 120
 
 
 @click.command("compare")
-@click.argument("model", metavar="MODEL", type=MODEL)
+@click.argument("model", metavar="MODEL", type=MODEL_OR_PIPELINE)
 @click.argument("other", metavar="[REFERENCE]", required=False, type=REFERENCE)
 @click.option(
     "--with",
     "reference",
     metavar="REFERENCE",
     type=REFERENCE,
-    help="Reference: openvino, onnxruntime, an .xml, an .onnx, an .npz or a folder.",
+    help="Reference: openvino, onnxruntime, an .xml, an .onnx, an .npz, a .json of Polygraphy or a folder.",
 )
 @input_options
 @click.option(
@@ -190,7 +194,12 @@ _WIDE = 120
 @click.option(
     "--metric", "metrics", multiple=True, metavar="NAME", help="Show this column, or module:function; repeatable."
 )
-@click.option("--device", default="CPU", show_default=True, help="For openvino: device that runs the model.")
+@click.option(
+    "--device",
+    default="CPU",
+    show_default=True,
+    help="For openvino: device that runs the model. For onnxruntime: execution provider (CUDA, TensorRT).",
+)
 @hint_option("accuracy")
 @click.option(
     "--probe",
@@ -203,6 +212,20 @@ _WIDE = 120
     "--lowered",
     is_flag=True,
     help="For openvino and onnxruntime: run an .onnx file as ir_exec lowers it, not the file itself.",
+)
+@click.option(
+    "--repeat",
+    type=click.IntRange(2, MOST_RUNS),
+    metavar="N",
+    help="For openvino and onnxruntime: run the reference N times, to find layers whose values vary between its runs.",
+)
+@click.option(
+    "--vary",
+    type=CommaSeparated(VARIED),
+    default=(),
+    metavar="SETTING,...",
+    help="With --repeat: also N times with other threads, with the other hint, or compiled for each run "
+    "(threads,hint,compile).",
 )
 @click.option("--isolate", is_flag=True, help="Also run each layer alone on openvino or onnxruntime.")
 @click.option(
@@ -226,6 +249,20 @@ _WIDE = 120
 )
 @format_option("json", "csv", "html", "junit", help="Format of the report. schemas/compare.schema.json describes json.")
 @output_option("-o", "--output", outputs=report_output, metavar="FILE", help="Write the report to this file.")
+@output_option(
+    "--save-outputs",
+    "saved_outputs",
+    outputs=text_output,
+    metavar="FILE.json",
+    help="Write the outputs of both sides in the format of Polygraphy, for its --load-outputs and for --with.",
+)
+@output_option(
+    "--save-inputs",
+    "saved_inputs",
+    outputs=text_output,
+    metavar="FILE.json",
+    help="Write the inputs in the format of Polygraphy, for its --load-inputs and for --inputs.",
+)
 @worker_options
 @click.option(
     "--by",
@@ -267,6 +304,8 @@ def command(
     hint: str,
     probe: str,
     lowered: bool,
+    repeat: int | None,
+    vary: tuple[Vary, ...],
     isolate: bool,
     block: str | None,
     timeout: float,
@@ -274,6 +313,8 @@ def command(
     checkpoint: str | None,
     output_format: str,
     output: str | None,
+    saved_outputs: str | None,
+    saved_inputs: str | None,
     jobs: int | None,
     scheduler: str | None,
     by: str,
@@ -305,8 +346,12 @@ def command(
     --isolate runs each layer alone on the device, with its inputs in the run of ir_exec. This excludes fusions, and the
     report names layers that are right alone and wrong in the complete model.
 
-    If MODEL is a folder with a language model, its tokens are compared with openvino, genai, transformers or a .json
-    (`ids`). The report has the first token that differs, its margin, and the setting of the runtime that explains it.
+    --repeat runs the reference several times. A layer whose values vary between its runs by more than the tolerance is
+    not counted as a fault of MODEL; the first line names the first such layer, its spread and the setting.
+
+    If MODEL is a folder with a language model, its tokens are compared with openvino, genai, transformers, another
+    folder (an int4 export with an f16 export) or a .json (`ids`). The report has the first token that differs, its
+    margin, and the setting of the runtime or the layer that explains it.
 
     Exit code: 0 if the outputs are equal and no layer has a gross error, 1 if one differs (with --fail-on layers, also
     for a small error of a layer), 2 if nothing could be compared, for example because all elements are NaN or infinite
@@ -328,6 +373,10 @@ def command(
         raise Unusable("expected either --with REFERENCE, or --precision f16 or bf16")
     if block is not None and not isolate:
         raise Unusable("--block requires --isolate")
+    if vary and repeat is None:
+        raise Unusable("--vary requires --repeat")
+    if repeat is not None and (isolate or reference is None):
+        raise Unusable("--repeat requires --with openvino or --with onnxruntime, without --isolate")
     if lowered and reference not in ("openvino", "onnxruntime"):
         raise Unusable("--lowered requires --with openvino or --with onnxruntime")
     if isolate and reference is None:
@@ -340,9 +389,11 @@ def command(
         raise Unusable(
             f"no layer of {model} has a module, expected an export of PyTorch or TensorFlow with --by module"
         )
+    recorded = RecordedCalls() if saved_outputs or saved_inputs else None
     if is_many(asked.archive) or jobs or scheduler:
-        if reference is None or then or calls or by == "module":
-            what = f"--precision {precision}" if reference is None else "--then, --calls and --by module"
+        if reference is None or then or calls or by == "module" or recorded:
+            options_of_one = "--then, --calls, --save-outputs, --save-inputs and --by module"
+            what = f"--precision {precision}" if reference is None else options_of_one
             raise Unusable(f"{what} cannot be combined with many inputs, expected one set of inputs")
         settings: dict[str, Any] = {
             "isolate": block or isolate,
@@ -356,15 +407,19 @@ def command(
             "timeout": timeout,
             "precision": precision,
             "lowered": lowered,
+            "repeat": repeat,
+            "vary": vary,
             "fail_on": fail_on,
         }
         settings["metrics"] = [name for name in metrics if ":" in name]
         many = Many(asked.named, asked.archive, None, jobs, scheduler, extensions, asked.pixels)
         question = CompareItem(model, weights, reference, settings)
         compare_many(network, question, many, output_format, output)
-    if is_rounded and (then or calls):
-        raise Unusable(f"--precision {precision} cannot be combined with --then and --calls, expected one call")
-    file_inputs = asked.read_inputs(network.inputs)
+    if is_rounded and (then or calls or recorded):
+        what = "--then, --calls, --save-outputs and --save-inputs"
+        raise Unusable(f"--precision {precision} cannot be combined with {what}, expected one call")
+    file_inputs = asked.read_inputs(network.inputs, takes_first=not is_rounded)
+    further = [*asked.read_further_calls(network.inputs), *(read_arrays(path, network.inputs) for path in then)]
     inputs = asked.complete_inputs(network, file_inputs) if file_inputs else None
     options: dict[str, Any] = {"rtol": rtol, "atol": atol, "shapes": asked.requested_shapes(network.inputs)}
     # Recordings and traces contain inputs.
@@ -383,7 +438,7 @@ def command(
             reference,
             inputs,
             asked.seed,
-            then=[read_arrays(path, network.inputs) for path in then],
+            then=further,
             calls=calls,
             nan_equal=nan_equal,
             pairs=_pairs(pairs),
@@ -395,16 +450,30 @@ def command(
             precision=precision,  # type: ignore[arg-type]  # f16 and bf16 were handled above
             isolate=block or isolate,
             lowered=lowered,
+            repeat=repeat,
+            vary=vary,
             fail_on=fail_on,  # type: ignore[arg-type]  # checked by click
             progress=progress,
+            on_call=recorded,
             **options,
         )
+    if recorded is not None:
+        with errors_as_messages(exit_code=UNUSABLE):
+            if saved_outputs is not None:
+                recorded.write_outputs(saved_outputs, report.reference_title)
+            if saved_inputs is not None:
+                recorded.write_inputs(saved_inputs)
     if by == "module":
         report = add_source_modules(report)
+    if is_onnx_file(model):
+        from ir_exec.cli.output.onnx_ends import operators_of  # imported for ONNX files only
+        from ir_exec.debug.comparison.by_node import add_nodes
+
+        report = add_nodes(report, operators_of(model))
     if checkpoint is not None:
         report = _add_weights(report, network, checkpoint)
     if output_format == "text" and output is None:
-        _show(report, metrics, every, model, by_module=by == "module")
+        _show(report, metrics, every, by_module=by == "module")
     else:
         write_text(_render(report, output_format, model, weights), output)
         if output is not None:
@@ -444,7 +513,7 @@ def _show_headline(report: Comparison) -> None:
     show_verdict(headline(report), is_good=not is_bad)
 
 
-def _show(report: Comparison, metrics: tuple[str, ...], every: bool, model: str, *, by_module: bool = False) -> None:
+def _show(report: Comparison, metrics: tuple[str, ...], every: bool, *, by_module: bool = False) -> None:
     if report.drawn is not None:
         tell_drawn(report.drawn)
     _show_headline(report)
@@ -454,7 +523,8 @@ def _show(report: Comparison, metrics: tuple[str, ...], every: bool, model: str,
         return
     if report.equal and not (every or by_module):
         parts = () if report.isolation is None else isolation_lines(report.isolation)
-        for line in (*parts, *beyond(report)):
+        varied = () if report.variation is None else variation_lines(report.variation)
+        for line in (*parts, *varied, *beyond(report)):
             echo(printable(line))
         return
     shown: list[Table | str] = [_outputs(report)]
@@ -462,12 +532,6 @@ def _show(report: Comparison, metrics: tuple[str, ...], every: bool, model: str,
     if lines:
         shown.append("\n".join(map(printable, lines)))
     layers = shown_layers(report, every)
-    if is_onnx_file(model):
-        from ir_exec.cli.output.onnx_ends import operators_of, type_of_node  # imported for ONNX files only
-
-        operators = operators_of(model)
-        types = [type_of_node(layer.path, layer.type, operators) for layer in layers]
-        layers = [layer.model_copy(update={"type": type}) for layer, type in zip(layers, types, strict=True)]
     is_wide = (terminal_width() or _WIDE) >= _WIDE
     columns = [name.rpartition(":")[2] for name in metrics] or list(_SHOWN if is_wide else _SHOWN[:1])
     if by_module:
@@ -519,8 +583,15 @@ def _table(report: Comparison, layers: list[Any], columns: list[str]) -> Table:
         cells = [str(layer.call)] if report.calls > 1 else []
         cells += [layer.alone or "-"] if report.isolation is not None else []
         cells += [_cell(difference, name) for difference in (layer.own, layer.carried) for name in columns]
-        shown.add_row(layer.layer_id, layer.path, layer.type, value_type, layer.status, *cells)
+        shown.add_row(layer.layer_id, layer.path, _type_text(layer), value_type, layer.status, *cells)
     return shown
+
+
+def _type_text(layer: ComparedLayer) -> str:
+    """Return the type of a layer, or the operator of its ONNX node: `Gemm`, `MatMul of Gemm` for a further layer."""
+    if layer.operator is None:
+        return layer.type
+    return layer.operator if layer.path == layer.node else f"{layer.type} of {layer.operator}"
 
 
 def _module_table(modules: Sequence[ComparedModule]) -> Table:

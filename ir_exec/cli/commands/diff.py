@@ -12,7 +12,7 @@ import click
 from ir_exec.cli.extensions import extension_options, load_extensions
 from ir_exec.cli.files import is_onnx_file, write_text
 from ir_exec.cli.options import MODEL, format_option, left_out, listed_rows, rows_of, top_option
-from ir_exec.cli.output.progress import Steps
+from ir_exec.cli.output.progress import LayerBar
 from ir_exec.cli.output.terminal import UNUSABLE, Unusable, echo, errors_as_messages, show_verdict, style_text
 from ir_exec.cli.output.writing import output_option, report_output
 from ir_exec.debug import NetworkDiff, diff
@@ -135,8 +135,8 @@ def _diff_weights(
     from ir_exec.cli.output.weights_text import render_weights, show_weights  # imported for checkpoints only
     from ir_exec.debug import diff_weights
 
-    with errors_as_messages(exit_code=UNUSABLE), Steps() as steps:
-        report = diff_weights(model, checkpoint, weights=weights, adapter=adapter, progress=steps.tell)
+    with errors_as_messages(exit_code=UNUSABLE), LayerBar(None) as bar:
+        report = diff_weights(model, checkpoint, weights=weights, adapter=adapter, progress=bar.advance)
     if output_format == "text" and output is None:
         show_weights(report, most, every=every)
     else:

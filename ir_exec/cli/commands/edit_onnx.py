@@ -9,7 +9,8 @@ from ir_exec.cli.layer_texts import LayerText
 from ir_exec.cli.output.onnx_ends import ends_of_proto
 from ir_exec.cli.output.terminal import UNUSABLE, Unusable, check_hint, errors_as_messages, show
 from ir_exec.debug.values.files import read_npy
-from ir_exec.onnx.editing.editor import NodeText, OnnxEditor
+from ir_exec.onnx.editing.editor import OnnxEditor
+from ir_exec.onnx.editing.nodes import NodeText
 from ir_exec.onnx.editing.sources import OnnxSource
 from ir_exec.onnx.editing.storage import ExternalData, write_edited
 from ir_exec.onnx.editing.types import parse_dims, parse_shapes

@@ -11,16 +11,18 @@ from pydantic import TypeAdapter
 
 from ir_exec.cli.extensions import extension_options, load_extensions
 from ir_exec.cli.options import (
-    MODEL,
+    MODEL_OR_PIPELINE,
     left_out,
     listed_rows,
     rows_of,
     shape_option,
     shapes_by_input,
+    timeout_option,
     top_option,
     weights_option,
 )
 from ir_exec.cli.output.folder_text import show_folder
+from ir_exec.cli.output.fusions_text import fusions_json, show_fusions
 from ir_exec.cli.output.model_facts import (
     ConstantFacts,
     LayerFacts,
@@ -43,6 +45,7 @@ from ir_exec.cli.output.source_text import describe_source
 from ir_exec.cli.output.terminal import Unusable, check_hint, echo, errors_as_messages, show, show_json
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, NotKnownError, raise_error
+from ir_exec.fusions import FUSION_TARGETS, FusionTarget, list_fusions
 from ir_exec.graph import Node
 from ir_exec.hints import suggested
 from ir_exec.ir import read_document
@@ -58,7 +61,7 @@ if TYPE_CHECKING:
 
 
 @click.command("inspect")
-@click.argument("model", metavar="MODEL", type=MODEL)
+@click.argument("model", metavar="MODEL", type=MODEL_OR_PIPELINE)
 @weights_option
 @shape_option("Shape of an input for the inferred types")
 @click.option("--layers", "all_layers", is_flag=True, help="List the layers with inferred types.")
@@ -80,6 +83,13 @@ if TYPE_CHECKING:
 @top_option
 @click.option("--all", "every", is_flag=True, help="In text, list every layer.  [default: 100 in a terminal]")
 @click.option("--summary", is_flag=True, help="In json, write the summary instead of the document.")
+@click.option(
+    "--fusions",
+    type=click.Choice(FUSION_TARGETS),
+    help="List the fused operators that OpenVINO makes for a device, or for pipelines of GenAI, and near misses.",
+)
+@click.option("--with", "reference", type=click.Choice(["openvino"]), help="With --fusions: add OpenVINO's own counts.")
+@timeout_option(600.0)
 @extension_options
 def command(
     model: str,
@@ -91,6 +101,9 @@ def command(
     top: int | None,
     every: bool,
     summary: bool,
+    fusions: FusionTarget | None,
+    reference: Literal["openvino"] | None,
+    timeout: float,
     extensions: tuple[str, ...],
 ) -> None:
     """Show a summary of a model: inputs, outputs, operators, weights and multiply-adds.
@@ -100,13 +113,22 @@ def command(
 
     For an ONNX file: opsets, producer, nodes and initializers, then the IR that they were lowered to.
 
+    With --fusions: the patterns that transformations of OpenVINO fuse, and for each near miss the layer, the expected
+    and the actual value (schemas/fusions.schema.json). "unknown" marks what no source settles.
+
     Multiply-adds are those of matrix products, convolutions, recurrent cells and attention. Open dims count with their
     minimum, at least 1; --shape sets them. schemas/document.schema.json describes the JSON of the document,
     schemas/summary.schema.json that of the summary.
 
     Exit code: 0 on success, 1 if the model cannot be read, 2 for an invalid argument.
     """
+    if reference is not None and fusions is None:
+        raise Unusable("--with adds to --fusions, expected --fusions with it")
+    if fusions is not None and (all_layers or names or summary):
+        raise Unusable("--fusions is a view of its own, expected no --layers, --layer or --summary with it")
     if os.path.isdir(model):
+        if fusions is not None:
+            raise Unusable("--fusions inspects one model, expected a file")
         show_folder(model, is_json=format_name == "json")
         return
     most = rows_of(top, every, listed_rows())
@@ -115,6 +137,9 @@ def command(
     if is_json and (summary + all_layers + bool(names)) > 1:
         raise Unusable("--format json shows one view, expected --summary, --layers or --layer")
     with errors_as_messages(hint=None if shapes else check_hint(model)):
+        if fusions is not None:
+            _show_fusions(model, weights, shapes, fusions, reference, timeout, is_json=is_json, most=most)
+            return
         if is_json and not (summary or all_layers or names):
             if shapes:
                 raise Unusable("--shape does not change the document, expected --summary, --layers or --layer with it")
@@ -156,6 +181,34 @@ def command(
             show(*shown_content(facts.onnx), *nodes, _in_ir(facts), _totals(facts), _operators(facts), *listed)
             return
         show(*_summary(loaded, facts, most), *listed)
+
+
+def _show_fusions(
+    path: str,
+    weights: str | None,
+    shapes: tuple[str, ...],
+    target: FusionTarget,
+    reference: Literal["openvino"] | None,
+    timeout: float,
+    *,
+    is_json: bool,
+    most: int | None,
+) -> None:
+    """Show the fusions of a model, and those of OpenVINO if requested."""
+    loaded = load(path, weights, report=_raise_unless_without_weights)
+    assert loaded is not None, "the reader raises for unreadable files"
+    network = Model(loaded)
+    if shapes:
+        network.reshape(shapes_by_input(shapes, network.inputs))
+    report = list_fusions(network, target)
+    if reference is not None:
+        from ir_exec.debug.device.fused_operators import with_openvino  # for this option only
+
+        report = with_openvino(report, network, timeout=timeout)
+    if is_json:
+        show_json(fusions_json(report))
+    else:
+        show_fusions(report, most)
 
 
 def _content_of(path: str) -> Listing | None:

@@ -24,7 +24,7 @@ from ir_exec.cli.options import (
     weight_mode_option,
 )
 from ir_exec.cli.output.onnx_ends import operators_of
-from ir_exec.cli.output.plan_text import EnginePlan, show_partition, show_plan
+from ir_exec.cli.output.plan_text import show_partition, show_plan
 from ir_exec.cli.output.progress import Steps
 from ir_exec.cli.output.rendering import render
 from ir_exec.cli.output.terminal import Unusable, check_hint, echo, errors_as_messages, show
@@ -41,13 +41,15 @@ from ir_exec.debug.profiles.profile_report import (
     type_text,
 )
 from ir_exec.debug.profiles.profiling import grouped_by_node, profile
-from ir_exec.engines.report import PartitionReport
+from ir_exec.engines.faster import TRIAL_CALLS
+from ir_exec.engines.registry import AUTO
+from ir_exec.engines.report import EnginePlan
 from ir_exec.model import Model
 from ir_exec.printable import printable
 from ir_exec.report.numbers import format_bytes, format_seconds
 from ir_exec.report.records import to_json
 from ir_exec.report.tables import Table, table
-from ir_exec.runtime import CompiledModel, compile_model
+from ir_exec.runtime import compile_model
 from ir_exec.runtime.calls import bind_calls
 from ir_exec.runtime.precision import Precision
 from ir_exec.runtime.weight_modes import WeightMode, weight_mode_of_one_run
@@ -132,7 +134,7 @@ def command(
     and the alternatives, then the layers without a step, and the fusions that nearly matched.
 
     --engine adds the times of the engine, the layers that it runs, and the reasons for the others. With --plan it shows
-    the partition of the model.
+    the partition of the model; --engine auto then runs the model, and shows the faster of interpreter and engine.
 
     Exit code: 0 on success, 1 if the model cannot be read or run, 2 for an unreadable path or an invalid argument.
     """
@@ -153,11 +155,12 @@ def command(
             compiled = compile_model(
                 complete, threads=threads, precision=precision, passes=passes, weight_mode=mode, **engine
             )
+            for _ in range(TRIAL_CALLS if engine.get("engine") == AUTO else 0):
+                compiled.reset_state()
+                compiled(list(arrays))
             shapes = {port.name: array.shape for port, array in zip(compiled.inputs, arrays, strict=True)}
             plan = compiled.explain(shapes)
-        partition = _partition(compiled) if engine else None
-        if partition is not None:
-            plan = EnginePlan(**dict(plan), partition=partition)
+        partition = plan.partition if isinstance(plan, EnginePlan) else None
         if output_format == "json" or output is not None:
             write_text(to_json(plan) + "\n", output)
         elif partition is not None:
@@ -191,14 +194,6 @@ def command(
             echo(f"\none run written to {printable(trace_events)}, for ui.perfetto.dev or chrome://tracing")
         return
     write_text(_render(report, output_format, model, weights), output)
-
-
-def _partition(compiled: CompiledModel) -> PartitionReport:
-    """Return the partition of a model that was compiled for an engine."""
-    from ir_exec.engines.compiled import EngineModel  # imported for --engine only
-
-    assert isinstance(compiled, EngineModel), "the model is compiled for an engine"
-    return compiled.partition
 
 
 def _render(report: Profile, output_format: str, model: str, weights: str | None) -> str:

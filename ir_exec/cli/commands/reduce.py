@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-import signal
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ir_exec.build.cutting import is_counted
 from ir_exec.cli.arrays import Asked, input_options
+from ir_exec.cli.commands.reduce_optimizers import reduce_by_optimizers_of_runtime
 from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.files import is_onnx_file, require_ir_output
 from ir_exec.cli.options import MODEL, MOST_SECONDS, FiniteRange, format_option
 from ir_exec.cli.output.pass_text import reduce_passes
-from ir_exec.cli.output.progress import LayerBar
-from ir_exec.cli.output.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages
+from ir_exec.cli.output.reduction_text import Progress, describe_ir, describe_onnx, run_reduction, show_reduction
+from ir_exec.cli.output.terminal import UNUSABLE, Unusable, check_hint, errors_as_messages
 from ir_exec.cli.output.writing import OutputFile, output_option, part_output
-from ir_exec.debug import Command, Reduced, ReductionInterrupted, reduce
+from ir_exec.debug import Command, Reduced, reduce
 from ir_exec.debug.reduction.minimizing import Outcome
-from ir_exec.ops.infrastructure.values import Const, Parameter, Result
-from ir_exec.printable import printable
-from ir_exec.report.numbers import format_count
-from ir_exec.report.text import format_remainder
+from ir_exec.model import Model
 from ir_exec.types import Array
 
-__all__ = ["command", "outcomes", "timeout_option"]
+if TYPE_CHECKING:
+    from ir_exec.debug.reduction.onnx_reducing import ReducedOnnx
 
-_MOST_SHOWN = 10
+__all__ = ["command", "outcomes", "timeout_option"]
 
 
 class _ExitCode(click.ParamType):  # type: ignore[type-arg]  # click before 8.2 has no argument here
@@ -76,9 +71,23 @@ def _default_output(model: str) -> str:
 @click.argument("model", metavar="MODEL", type=MODEL)
 @click.option("--until", metavar="COMMAND", help='Command that fails: "COMMAND {model}" or "COMMAND {model} {inputs}".')
 @click.option("--passes", "asks_passes", is_flag=True, help="Find the compiler passes that change the outputs.")
-@click.option("--rtol", type=FiniteRange(min=0), metavar="X", help="With --passes: relative tolerance.")
-@click.option("--atol", type=FiniteRange(min=0), metavar="X", help="With --passes: absolute tolerance.")
-@format_option("json", help="With --passes: format of the report. schemas/passes.schema.json describes json.")
+@click.option(
+    "--optimizers",
+    "asks_optimizers",
+    is_flag=True,
+    help="Find the graph optimizers of onnxruntime that change the outputs, and the smallest part that they change.",
+)
+@click.option(
+    "--rtol", type=FiniteRange(min=0), metavar="X", help="With --passes and --optimizers: relative tolerance."
+)
+@click.option(
+    "--atol", type=FiniteRange(min=0), metavar="X", help="With --passes and --optimizers: absolute tolerance."
+)
+@format_option(
+    "json",
+    help="With --passes and --optimizers: format of the report. schemas/passes.schema.json and "
+    "schemas/optimizers.schema.json describe json.",
+)
 @outcomes
 @timeout_option
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Run the command at most N times.")
@@ -94,6 +103,7 @@ def command(
     model: str,
     until: str | None,
     asks_passes: bool,
+    asks_optimizers: bool,
     rtol: float | None,
     atol: float | None,
     output_format: str,
@@ -118,22 +128,31 @@ def command(
 
     Ctrl-C stops the search, and the smallest part found so far is written.
 
+    --optimizers needs no command: it runs MODEL in onnxruntime with and without graph optimizers, and if the outputs
+    differ or onnxruntime refuses the optimized model, it finds the optimizers to disable in at most 12 sessions, and
+    then the smallest part. IR is exported to ONNX first.
+
     --passes keeps the complete model. It finds the compiler passes that change the outputs compared with a run without
     passes, and reports the layers that each pass fused, with their own errors.
 
     Exit code: 0 if the part was written, 2 if COMMAND does not fail on MODEL or cannot run, 130 on Ctrl-C. With
-    --passes: 0 if the changes are rounding errors, 1 if a pass changes more, 2 if MODEL cannot run.
+    --passes and --optimizers: 0 if the changes are rounding errors, 1 if a pass or an optimizer changes more, 2 if
+    MODEL cannot run.
     """
-    if asks_passes == (until is not None):
-        raise Unusable("expected either --until COMMAND or --passes")
+    if (until is not None) + asks_passes + asks_optimizers != 1:
+        raise Unusable("expected either --until COMMAND, --passes or --optimizers")
     if asks_passes:
         load_extensions(extensions)
         with errors_as_messages(hint=check_hint(model), exit_code=UNUSABLE):
             complete_model = asked.network(model, weights)
             drawn = asked.complete_inputs(complete_model, asked.read_inputs(complete_model.inputs))
         reduce_passes(complete_model, drawn, rtol=rtol, atol=atol, output_format=output_format)
+    if asks_optimizers:
+        load_extensions(extensions)
+        settings = {"rtol": rtol, "atol": atol, "timeout": timeout}
+        reduce_by_optimizers_of_runtime(model, output or "reduced.onnx", asked, weights, settings, limit, output_format)
     if output_format != "text" or rtol is not None or atol is not None:
-        raise Unusable("--rtol, --atol and --format require --passes")
+        raise Unusable("--rtol, --atol and --format require --passes or --optimizers")
     assert until is not None, "one of the two is given"
     output = output or _default_output(model)
     is_onnx = output.lower().endswith(".onnx") and is_onnx_file(model)
@@ -145,37 +164,19 @@ def command(
     if is_onnx:
         _reduce_onnx(model, output, asked_command, asked, limit)
         return
-    hint = check_hint(model)
-    with errors_as_messages(hint=hint, exit_code=UNUSABLE):
+    with errors_as_messages(hint=check_hint(model), exit_code=UNUSABLE):
         network = asked.network(model, weights)
-    file_inputs = asked.read_inputs(network.inputs)
-    arrays: dict[str, Array] | None = None
-    with errors_as_messages(exit_code=UNUSABLE):
-        if asked_command.takes_inputs or file_inputs:
-            arrays = asked.complete_inputs(network, file_inputs)
-        is_interrupted = False
-        try:
-            with _terminated_as_interrupted(), LayerBar(None) as bar:
-                reduced = reduce(
-                    network,
-                    asked_command,
-                    arrays,
-                    limit=limit,
-                    progress=bar.advance if bar.is_wanted else None,
-                )
-        except ReductionInterrupted as interrupt:
-            reduced, is_interrupted = interrupt.found, True
-        written = reduced.save(output)
-    if is_interrupted:
-        echo("interrupted: a smaller part may also fail", to_stderr=True)
-    _show(reduced, list(map(str, written)))
-    if is_interrupted:
-        raise KeyboardInterrupt
+    arrays = _inputs(network, asked, asked_command)
+
+    def reduce_ir(progress: Progress) -> Reduced:
+        return reduce(network, asked_command, arrays, limit=limit, progress=progress)
+
+    show_reduction(run_reduction(reduce_ir, output), describe_ir)
 
 
 def _reduce_onnx(path: str, output: str, asked_command: Command, options: Asked, limit: int | None) -> None:
     """Reduce an ONNX file to an ONNX file, and show a summary."""
-    from ir_exec.debug.reduction.onnx_reducing import OnnxReductionInterrupted, reduce_onnx
+    from ir_exec.debug.reduction.onnx_reducing import reduce_onnx
     from ir_exec.onnx.editing.sources import OnnxSource  # imported for ONNX files only
 
     arrays: dict[str, Array] | None = None
@@ -184,50 +185,18 @@ def _reduce_onnx(path: str, output: str, asked_command: Command, options: Asked,
         has_inputs = bool(asked_command.takes_inputs or options.named or options.archive)
         network = options.network(path) if has_inputs else None
     if network is not None:
-        file_inputs = options.read_inputs(network.inputs)
-        with errors_as_messages(exit_code=UNUSABLE):
-            arrays = options.complete_inputs(network, file_inputs)
-    is_interrupted = False
+        arrays = _inputs(network, options, asked_command)
+
+    def reduce_file(progress: Progress) -> ReducedOnnx:
+        return reduce_onnx(source, asked_command.fails_on, arrays, limit=limit, progress=progress)
+
+    show_reduction(run_reduction(reduce_file, output), describe_onnx)
+
+
+def _inputs(network: Model, options: Asked, asked_command: Command) -> dict[str, Array] | None:
+    """Return the inputs of the complete model; None for a reduction without inputs."""
+    file_inputs = options.read_inputs(network.inputs)
+    if not asked_command.takes_inputs and not file_inputs:
+        return None
     with errors_as_messages(exit_code=UNUSABLE):
-        try:
-            with _terminated_as_interrupted(), LayerBar(None) as bar:
-                progress = bar.advance if bar.is_wanted else None
-                reduced = reduce_onnx(source, asked_command, arrays, limit=limit, progress=progress)
-        except OnnxReductionInterrupted as interrupt:
-            reduced, is_interrupted = interrupt.found, True
-        written = reduced.save(output)
-    if is_interrupted:
-        echo("interrupted: a smaller part may also fail", to_stderr=True)
-    runs = format_count(reduced.runs, "run")
-    echo(f"{format_count(reduced.before, 'node')} reduced to {reduced.nodes} in {runs}")
-    nodes = [node for node in reduced.part.proto.graph.node if node.op_type != "Constant"]
-    for node in nodes[:_MOST_SHOWN]:
-        echo(printable(f'  node "{node.name or next(filter(None, node.output), "")}" ({node.op_type})'))
-    for line in format_remainder(len(nodes), _MOST_SHOWN, indent="  "):
-        echo(line)
-    echo(f"written to {', '.join(map(str, written))}")
-    if is_interrupted:
-        raise KeyboardInterrupt
-
-
-@contextmanager
-def _terminated_as_interrupted() -> Iterator[None]:
-    """Handle SIGTERM like Ctrl-C, to write the part that was found."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def _show(reduced: Reduced, written: list[str]) -> None:
-    nodes = [node for node in reduced.model.graph.nodes if is_counted(node)]
-    others = Counter(type(node.op) for node in reduced.model.graph.nodes if not is_counted(node))
-    beside = ", ".join(format_count(others[cls], cls.type_name) for cls in (Parameter, Const, Result) if others[cls])
-    runs = format_count(reduced.runs, "run")
-    echo(f"{format_count(reduced.before, 'layer')} reduced to {reduced.layers} (and {beside}) in {runs}")
-    for node in nodes[:_MOST_SHOWN]:
-        echo(printable(f'  layer {node.id} "{node.name}" ({node.type})'))
-    for line in format_remainder(len(nodes), _MOST_SHOWN, indent="  "):
-        echo(line)
-    echo(f"written to {', '.join(written)}")
+        return options.complete_inputs(network, file_inputs)

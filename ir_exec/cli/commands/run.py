@@ -211,7 +211,10 @@ def command(
         shown += printed_values(outputs_by_name) if printed == "values" else ()
         shown += printed_top(outputs_by_name, names) if printed == "top5" else ()
         if partition is not None:
-            echo(f"{printable(str(partition).splitlines()[0])}\n")
+            echo(printable(str(partition).splitlines()[0]))
+            for choice in partition.choices:
+                echo(printable(f"inputs {choice}"))
+            echo("")
         show(*shown, times_text(times) + (f", outputs written to {output}" if output else ""))
         if specialized is not None:
             echo(f"specialized for {printable(', '.join(f'{name}: {what}' for name, what in specialized.items()))}")

@@ -11,7 +11,7 @@ from ir_exec.check import Reports
 from ir_exec.cli.output.model_facts import NetworkFacts
 from ir_exec.cli.output.plan_text import PlanOutput
 from ir_exec.cli.output.terminal import write
-from ir_exec.debug import Bundle, Comparison, NetworkDiff, PassBisection, TraceIndex, WeightsDiff
+from ir_exec.debug import Bundle, Comparison, NetworkDiff, OptimizerBisection, PassBisection, TraceIndex, WeightsDiff
 from ir_exec.debug.comparison.items_report import Comparisons
 from ir_exec.debug.device.tables.report import Conformance
 from ir_exec.debug.inputs.shaping import ShapesReport
@@ -19,6 +19,7 @@ from ir_exec.debug.precision.effects import QuantizationReport
 from ir_exec.debug.precision.simulation import PrecisionReport
 from ir_exec.debug.profiles.profile_report import Profile
 from ir_exec.debug.traces.run_report import RunReport
+from ir_exec.fusions import FusionReport
 from ir_exec.ir import Document
 from ir_exec.report.records import schema_of
 from ir_exec.text.folders.describing import FolderFacts
@@ -39,11 +40,13 @@ MODELS: dict[str, type[BaseModel]] = {
     "profile": Profile,
     "plan": PlanOutput,
     "passes": PassBisection,
+    "optimizers": OptimizerBisection,
     "quantization": QuantizationReport,
     "shapes": ShapesReport,
     "run": RunReport,
     "folder": FolderFacts,
     "conformance": Conformance,
+    "fusions": FusionReport,
 }
 
 

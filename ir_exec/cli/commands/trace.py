@@ -91,16 +91,20 @@ def command(
 def _rows_of_nodes(rows: Sequence[tuple[str, TracedValue]], path: str) -> list[tuple[str, TracedValue]]:
     """Return the values of the nodes of an ONNX file, with the operators as types.
 
-    Values of further layers of a node are omitted, unless they have NaN or infinities.
+    Values of further layers of a node are omitted, unless they have NaN or infinities. The last layer of a call of a
+    function is its value.
     """
     from ir_exec.cli.output.onnx_ends import operators_of
     from ir_exec.onnx.lowering.layer_names import node_of_layer  # imported for ONNX files only
 
     operators = operators_of(path)
     shown: list[tuple[str, TracedValue]] = []
+    nodes = {name: node_of_layer(value.layer_name, operators) for name, value in rows}
+    named = {value.layer_name for _, value in rows}
+    last_of_node = {node: name for name, node in nodes.items() if node is not None and node not in named}
     for name, value in rows:
-        node = node_of_layer(value.layer_name, operators)
-        if node == value.layer_name:
+        node = nodes[name]
+        if node is not None and (node == value.layer_name or last_of_node.get(node) == name):
             shown.append((name, value.model_copy(update={"type": operators[node]})))
         elif node is None or value.facts.nans or value.facts.infinities:
             shown.append((name, value))

@@ -56,7 +56,7 @@ def compare_folder(
 ) -> NoReturn:
     """Compare the tokens of a folder with those of a reference, and exit with 0 if they are equal, else 1."""
     if reference is None:
-        raise Unusable("expected --with openvino, genai, transformers or FILE.json")
+        raise Unusable("expected --with openvino, genai, transformers, FOLDER or FILE.json")
     if output_format not in ("text", "json"):
         raise Unusable(f"--format is {output_format}, expected text or json for a folder")
     is_stored = reference.lower().endswith(".json")
@@ -91,7 +91,10 @@ def compare_folder(
 def _describe(comparison: TokenComparison, pipeline: Pipeline) -> str:
     """Return the verdict, the first token that differs, and the explanation."""
     if comparison.first is None:
-        return style_text("message", f"equal: all {len(comparison.ours)} tokens of {comparison.reference}")
+        verdict = style_text(
+            "message", f"equal: all {len(comparison.ours)} tokens of {printable(comparison.reference)}"
+        )
+        return "\n".join([verdict, *(f"  note: {note}" for note in comparison.notes)])
     first = comparison.first
     lines = [f"different from {comparison.reference} at token {first.position + 1} of {len(comparison.theirs)}"]
     if first.is_tie:
@@ -100,11 +103,16 @@ def _describe(comparison: TokenComparison, pipeline: Pipeline) -> str:
     for name, token in (("ours", first.ours), ("theirs", first.theirs)):
         lines.append(f"  {name:6}   {token}" + (f"   {printable(pipeline.decode([token]))!r}" if has_text else ""))
     lines.append(f"  our logit is {first.margin:.3g} above that of their token, {first.gap:.3g} above the second best")
+    if first.their_margin is not None:
+        lines.append(f"  their logit of their token is {first.their_margin:.3g} above that of ours")
+    lines += [f"  note: {note}" for note in comparison.notes]
     for trial in comparison.trials:
         result = trial.error or ("equal" if trial.position is None else f"different at token {trial.position + 1}")
         lines.append(f"  {trial.name}: {printable(result)}")
     if comparison.explanation is not None:
         lines.append(f"explained by: {comparison.explanation}")
+    elif comparison.layer is not None and comparison.layer_note is not None:
+        lines.append(f"explained by: layer {printable(comparison.layer)} ({printable(comparison.layer_note)})")
     elif comparison.layer is not None:
         lines.append(
             f"no setting explains it; first layer with a different result in OpenVINO: {printable(comparison.layer)}"

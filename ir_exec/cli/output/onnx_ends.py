@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ir_exec.onnx.lowering.layer_names import node_of_layer
 from ir_exec.onnx.reading.files import read_proto
 from ir_exec.onnx.reading.listing import Listing, type_text
 from ir_exec.report.tables import Table, table
@@ -13,7 +11,7 @@ from ir_exec.report.tables import Table, table
 if TYPE_CHECKING:
     from onnx import ModelProto
 
-__all__ = ["ends_of_proto", "operators_of", "type_of_node"]
+__all__ = ["ends_of_proto", "operators_of"]
 
 
 def ends_of_proto(title: str, proto: ModelProto) -> Table:
@@ -30,11 +28,3 @@ def ends_of_proto(title: str, proto: ModelProto) -> Table:
 def operators_of(path: str) -> dict[str, str]:
     """Return the operators of the nodes of an ONNX file by the names of the nodes, or by those of their outputs."""
     return {node.name: node.operator for node in reversed(Listing(read_proto(path)[0], path).nodes) if node.name}
-
-
-def type_of_node(layer: str, layer_type: str, operators: Mapping[str, str]) -> str:
-    """Return the operator of the node of a layer: `Gemm`, or `MatMul of Gemm` for a further layer of the node."""
-    node = node_of_layer(layer, operators)
-    if node is None:
-        return layer_type
-    return operators[node] if node == layer else f"{layer_type} of {operators[node]}"

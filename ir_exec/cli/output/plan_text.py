@@ -9,18 +9,12 @@ from pydantic import RootModel
 
 from ir_exec.cli.options import left_out
 from ir_exec.cli.output.terminal import echo, show
-from ir_exec.engines.report import PartitionReport
+from ir_exec.engines.report import EnginePlan, PartitionReport
 from ir_exec.plan.explain import LayerPlan, NearMatch, PlanReport
 from ir_exec.printable import printable
 from ir_exec.report.tables import Table, table
 
-__all__ = ["EnginePlan", "PlanOutput", "show_partition", "show_plan"]
-
-
-class EnginePlan(PlanReport):
-    """The plan of the interpreter, and the partition of the model with an engine."""
-
-    partition: PartitionReport
+__all__ = ["PlanOutput", "show_partition", "show_plan"]
 
 
 class PlanOutput(RootModel[EnginePlan | PlanReport]):
@@ -44,6 +38,8 @@ def show_partition(report: PartitionReport, types: Mapping[str, str], most: int 
     show(headline, _parts(report), *why, shown.without_empty_columns(), *left_out(len(rows), most))
     for failure in report.failures:
         echo(printable(f"failed in the engine, now interpreted: {failure}"))
+    for choice in report.choices:
+        echo(printable(f"inputs {choice}"))
 
 
 def _parts(report: PartitionReport) -> Table:

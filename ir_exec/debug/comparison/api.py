@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -11,27 +12,34 @@ from typing import Any, Literal, TypeAlias
 
 from ir_exec.codes import Code
 from ir_exec.debug.comparison.comparing import compare_with
-from ir_exec.debug.comparison.metrics import Metric, Settings, Tolerance, load_metric
+from ir_exec.debug.comparison.metrics import CallObserver, Metric, Settings, Tolerance, load_metric
 from ir_exec.debug.comparison.pairing.ends import require_same_ports
 from ir_exec.debug.comparison.records import FailOn
 from ir_exec.debug.comparison.references.modules import RecordingReference, is_recording
 from ir_exec.debug.comparison.references.reference import (
     ArraysReference,
     IRReference,
+    IterationsReference,
     Reference,
     TraceReference,
     arrays_in,
     kinds_of,
 )
+from ir_exec.debug.comparison.references.repeating import VARIED, RunSetting, Vary, plan_runs
+from ir_exec.debug.comparison.references.torch_hooks import Recording
+from ir_exec.debug.comparison.references.torch_module import is_torch_module, record_module
 from ir_exec.debug.comparison.report_text import Comparison
 from ir_exec.debug.inputs.drawing import Drawn, checked_inputs, drawn_inputs
 from ir_exec.debug.traces.tracing import INDEX, Trace
 from ir_exec.debug.values.entries import Key, entries_of
-from ir_exec.errors import EvaluationError, IRError
+from ir_exec.debug.values.polygraphy import read_runs
+from ir_exec.errors import EvaluationError, IRError, ReferenceTypeError
 from ir_exec.hints import path_hint, suggested
+from ir_exec.hub_cache import resolve_model
 from ir_exec.model import Model, ShapeLike, Source, read_model
 from ir_exec.ops.infrastructure.values import ReadsVariable
-from ir_exec.readers import SOURCE_TYPES, ModelObject, class_of_object
+from ir_exec.readers import SOURCE_TYPES, ModelObject, TorchModule, class_of_object
+from ir_exec.report.numbers import format_count
 from ir_exec.runtime.arguments import Inputs, bind_inputs
 from ir_exec.runtime.calls import BoundCalls, bind_calls
 from ir_exec.runtime.precision import Precision, run_as_f32
@@ -44,17 +52,22 @@ ONNX_REFERENCE = "onnx-reference:"
 
 Probe: TypeAlias = Literal["all", "bisect", "outputs"]
 
-ReferenceLike: TypeAlias = Model | Trace | Mapping[str, Array] | str | os.PathLike[str] | ModelObject
-"""A model, also one of another package in memory, the result of `trace`, arrays by name, "openvino", "onnxruntime",
-"onnx-reference:FILE.onnx", or a path: an .xml, an .onnx, an .npz, or a folder with a trace or .npy files."""
+ReferenceLike: TypeAlias = (
+    Model | Trace | Recording | Mapping[str, Array] | str | os.PathLike[str] | ModelObject | TorchModule
+)
+"""A model, also one of another package in memory, a module or exported program of PyTorch, the result of `trace` or of
+`torch_recorder`, arrays by name, "openvino", "onnxruntime",
+"onnx-reference:FILE.onnx", or a path: an .xml, an .onnx, an .npz, a .json of Polygraphy (`FILE.json:RUNNER` for one of
+several runners), or a folder with a trace or .npy files."""
 
 
 def compare(
     model: Model | Source,
-    reference: ReferenceLike,
+    reference: ReferenceLike | None = None,
     inputs: Inputs | None = None,
     seed: int = 0,
     *,
+    with_: ReferenceLike | None = None,
     then: Sequence[Inputs] = (),
     calls: int | None = None,
     shapes: Mapping[str, ShapeLike] | None = None,
@@ -71,14 +84,20 @@ def compare(
     precision: Precision = "f32",
     isolate: bool | str = False,
     lowered: bool = False,
+    repeat: int | None = None,
+    vary: Collection[Vary] = (),
     fail_on: FailOn = "outputs",
     progress: Callable[[str], None] | None = None,
+    on_call: CallObserver | None = None,
 ) -> Comparison:
     """Compare each value of a model with a reference, and find the wrong layers.
 
     Args:
+        reference: A reference of any kind. A module of PyTorch is called once with the inputs, in evaluation mode, and
+            recorded as by `torch_recorder`.
         inputs: As for a call of a compiled model. By default, the inputs of the reference if it is a trace that
             contains them; else inputs are drawn from `seed`, with `shapes`. For open dims, suitable sizes are chosen.
+        with_: Another name of `reference`.
         then: The inputs of further calls. In each call, both sides continue from their own variables.
         calls: The total number of calls, if larger: given inputs are repeated, others drawn anew. Without it and
             without inputs, the model is called up to 4 times, until every body has run.
@@ -93,7 +112,8 @@ def compare(
         metrics: Functions of the model's value and the reference's, or `module:function`, evaluated for each layer.
         probe: For "openvino". The intermediate values to read as outputs: all at once, a few in each of several runs
             that narrow down the first wrong value ("bisect"), or none ("outputs").
-        device: For "openvino".
+        device: For "openvino" and "onnxruntime": CPU, GPU, or an execution provider of onnxruntime (CUDA, TensorRT), on
+            which only the outputs are read. With `isolate`, its layers run in blocks.
         hint: For "openvino". Compute in the types of the file ("accuracy"), or allow shorter ones ("performance").
         timeout: For "openvino". Seconds per run.
         threads: As for `compile_model`; they also apply to a reference that is an IR file.
@@ -104,28 +124,31 @@ def compare(
             that are wrong without any fusion, and those that are wrong only in combination.
         lowered: For "openvino" and "onnxruntime" with an .onnx file: run the model as ir_exec lowers it. By default
             they run the file itself.
+        repeat: For "openvino" and "onnxruntime": run the reference this often, at least twice, to find layers whose
+            values vary between its runs. The report's `variation` lists them; they are not counted as faults of the
+            model.
+        vary: Repeat it also with other settings: "threads", "compile" (compiled for each run) and, for "openvino",
+            "hint".
         fail_on: The differences that count for the verdict. "outputs": outputs beyond their tolerance and layers with
             gross errors. "layers": also all other layers beyond their tolerance.
         progress: Called with each layer's path, in bodies once per iteration whose layers are examined.
+        on_call: Called after each call with its inputs, the outputs of the model, and the outputs of the reference, by
+            the names of the model; outputs that the reference does not have are missing.
 
     Raises:
         IRError: What reading and running the models raises.
         EvaluationError: IR705 if nothing can be compared, or for several calls with a reference that is a file of
             values.
+        ReferenceTypeError: For a reference of another type; a TypeError as well.
     """
     model = model if isinstance(model, Model) else read_model(model)
-    if class_of_object(reference) is not None:
-        reference = read_model(reference)  # type: ignore[arg-type]  # an object of another package
-    elif not isinstance(reference, (Model, Trace, Mapping, str, os.PathLike)):
-        raise EvaluationError(
-            "the reference is of type",
-            actual=type(reference).__name__,
-            expected=f"a trace, arrays by name, {SOURCE_TYPES}",
-            code=Code.unknown_input,
-        )
+    reference = _checked_reference(reference, with_)
     if lowered and (model.lowered_from is None or not _is_runtime(reference)):
         message = f"lowered requires an .onnx file, and expected the reference {' or '.join(_RUNTIMES)}"
         raise EvaluationError(message, code=Code.unknown_input)
+    plan = _plan_repetition(repeat, vary, hint)
+    if isolate and plan:
+        raise EvaluationError("repeat cannot be combined with isolate", expected="one of them", code=Code.unknown_input)
     if isolate:
         from ir_exec.debug.device.isolating import compare_isolated  # it imports the records of comparisons
 
@@ -140,6 +163,7 @@ def compare(
         again: dict[str, Any] = {"rtol": rtol, "atol": atol, "nan_equal": nan_equal, "pairs": pairs, "metrics": metrics}
         again |= {"probe": probe, "device": device, "hint": hint, "timeout": timeout, "threads": threads}
         again |= {"precision": precision, "lowered": lowered, "fail_on": fail_on, "progress": progress}
+        again |= {"on_call": on_call}
         return compare_isolated(
             model,
             reference,
@@ -158,10 +182,13 @@ def compare(
     options: dict[str, Any] = {"threads": threads, "precision": precision}
     record: Drawn | None = None
     notes: list[str] = []
-    if inputs is not None or model.is_partial:
+    is_module = is_torch_module(reference)
+    if inputs is not None or model.is_partial or is_module:
         called, record = _complete_calls(model, reference, inputs, then, seed, shapes, options)
         model, (inputs, *then), _ = called
         notes = [called.summary] if called.summary else []
+    if is_module and inputs is not None:
+        reference = record_module(reference, model, bind_inputs(inputs, model.inputs))
     if isinstance(reference, Model) and inputs is not None:
         reference = reference.specialize_for(_for_reference(reference, model, inputs))
     settings_of_runtime: dict[str, Any] = {"device": device, "hint": hint, "timeout": timeout, "lowered": lowered}
@@ -185,12 +212,14 @@ def compare(
         draws_again = drawn and not then
         while len(rows) < (calls or 1):
             rows.append(drawn_again(len(rows)) if draws_again else rows[-1])
-        if len(rows) > 1 and isinstance(opened, (TraceReference, ArraysReference)):
+        if opened.stored_calls is not None and len(rows) > opened.stored_calls:
             raise EvaluationError(
-                f"{opened.title} has the values of one call",
+                f"{opened.title} has the values of {format_count(opened.stored_calls, 'call')}",
                 expected=f"values of {len(rows)} calls",
                 code=Code.unknown_input,
             )
+        if opened.stored_calls is not None and len(rows) < opened.stored_calls:
+            opened.notes.append(f"{opened.title} has {opened.stored_calls} calls: the first {len(rows)} are compared")
         named = {_name_of(metric): load_metric(metric) if isinstance(metric, str) else metric for metric in metrics}
         settings = Settings(
             rtol=_general(rtol),
@@ -202,11 +231,14 @@ def compare(
             threads=threads,
             precision=precision,
             fail_on=fail_on,
+            on_call=on_call,
         )
         name = model.graph.path or model.lowered_from or model.name
         has_state = any(isinstance(node.op, ReadsVariable) for node in model.graph.all_nodes())
         further = drawn_again if draws_again and calls is None and not has_state and len(stored_inputs) == 0 else None
-        compared = partial(compare_with, model, opened, settings=settings, further=further, asked=pairs, name=name)
+        compared = partial(
+            compare_with, model, opened, settings=settings, further=further, asked=pairs, repeat=plan, name=name
+        )
         try:
             report = _with_precision_note(compared(rows, drawn=record), model, precision)
             return opened.add_modules(report) if isinstance(opened, RecordingReference) else report
@@ -220,6 +252,44 @@ def compare(
                 return compared([bind_inputs(inputs, model.inputs)], drawn=record)
             except IRError:
                 raise _explained_by_ports(error, model, opened) from None
+
+
+def _checked_reference(reference: ReferenceLike | None, with_: ReferenceLike | None) -> ReferenceLike:
+    """Return the reference of the two arguments; a model of another package is read.
+
+    Raises:
+        ReferenceTypeError: For both, for neither, and for an object that is no reference.
+    """
+    if with_ is not None and reference is not None:
+        message = "there are two references, the second argument and with_, expected one"
+        raise ReferenceTypeError(message, code=Code.unknown_input)
+    reference = with_ if reference is None else reference
+    reference = resolve_model(reference)  # type: ignore[assignment]  # a path, or the reference itself
+    if class_of_object(reference) is not None:
+        return read_model(reference)  # type: ignore[arg-type]  # an object of another package
+    if not isinstance(reference, (Model, Trace, Recording, Mapping, str, os.PathLike)) and not is_torch_module(
+        reference
+    ):
+        raise ReferenceTypeError(
+            "the reference is of type",
+            actual=type(reference).__name__,
+            expected=f"a trace, a recording, arrays by name, a module or exported program of PyTorch, {SOURCE_TYPES}",
+            code=Code.unknown_input,
+        )
+    return reference  # type: ignore[return-value]  # checked above
+
+
+def _plan_repetition(repeat: int | None, vary: Collection[Vary], hint: str) -> list[RunSetting]:
+    """Return the settings of repeated runs; raises EvaluationError for invalid arguments."""
+    unknown = [name for name in vary if name not in VARIED]
+    if unknown:
+        message = f"vary contains {unknown[0]!r}"
+        raise EvaluationError(message, expected=", ".join(VARIED), code=Code.unknown_input)
+    if repeat is None and vary:
+        raise EvaluationError("vary requires repeat", expected="a number of runs", code=Code.unknown_input)
+    if repeat is not None and repeat < 2:
+        raise EvaluationError("repeat is", actual=str(repeat), expected="at least 2", code=Code.bad_value)
+    return [] if repeat is None else plan_runs(repeat, vary, hint)
 
 
 _F16_NOTE = "ir_exec computes the 16-bit floats of the file in f32, onnxruntime in 16 bits: try --precision file"
@@ -331,7 +401,7 @@ def _is_runtime(reference: ReferenceLike) -> bool:
 
 
 def _by_onnxruntime(
-    model: Model, own: Path | None, lowered: bool, *, timeout: float, precision: Precision
+    model: Model, own: Path | None, lowered: bool, *, timeout: float, precision: Precision, device: str
 ) -> Reference:
     """Open onnxruntime's run of the model.
 
@@ -341,11 +411,12 @@ def _by_onnxruntime(
     if own is not None and not lowered:
         from ir_exec.debug.comparison.references.onnx_reference import ONNXReference
 
-        return ONNXReference(own, timeout=timeout, engine="only onnxruntime", title="onnxruntime", model=model)
+        options: dict[str, Any] = {"engine": "only onnxruntime", "title": "onnxruntime", "model": model}
+        return ONNXReference(own, timeout=timeout, device=device, **options)
     from ir_exec.debug.comparison.references.onnx_reference import ExportedReference
 
     title = "onnxruntime (exported)" if own is None else "onnxruntime (lowered by ir_exec)"
-    return ExportedReference(model, timeout=timeout, precision=precision, title=title)
+    return ExportedReference(model, timeout=timeout, precision=precision, title=title, device=device)
 
 
 def _by_openvino(model: Model, own: Path | None, lowered: bool, **options: Any) -> Reference:
@@ -362,6 +433,34 @@ def _by_openvino(model: Model, own: Path | None, lowered: bool, **options: Any) 
     from ir_exec.debug.comparison.references.openvino import OpenVINOReference
 
     return OpenVINOReference(model, is_lowered=own is not None, **options)
+
+
+def _polygraphy_path(name: str) -> tuple[str, str | None] | None:
+    """Return the path of a .json and the name of a runner, `FILE.json:RUNNER`; None for other references."""
+    if name.lower().endswith(".json"):
+        return name, None
+    match = re.fullmatch(r"(.+?\.json):(.+)", name, re.IGNORECASE)
+    return None if match is None or os.path.exists(name) else (match[1], match[2])
+
+
+def _of_polygraphy(
+    path: str, runner: str | None, outputs: Sequence[str], kinds: Mapping[str, str | None]
+) -> IterationsReference:
+    """Open the outputs of a runner, by default of the first."""
+    runs = read_runs(path)
+    if runner is not None and runner not in runs:
+        raise EvaluationError(
+            f"{path} has no runner {runner!r}",
+            expected=f"one of: {', '.join(runs)}",
+            code=Code.unknown_input,
+            hint=suggested(runner, runs),
+        )
+    name = next(iter(runs)) if runner is None else runner
+    opened = IterationsReference(runs[name], f"{path} ({name})", outputs, kinds)
+    if runner is None and len(runs) > 1:
+        others = ", ".join(f"{path}:{other}" for other in list(runs)[1:])
+        opened.notes.append(f"{path} has {len(runs)} runners, and the first is compared: see also {others}")
+    return opened
 
 
 def _reference(
@@ -381,7 +480,8 @@ def _reference(
         options: Threads and precision of runs by ir_exec.
     """
     opened: Reference
-    name = "" if isinstance(reference, (Model, Trace, Mapping)) else os.fspath(reference)  # type: ignore[arg-type]
+    is_path = isinstance(reference, (str, os.PathLike))
+    name = os.fspath(reference) if is_path else ""  # type: ignore[arg-type]
     path = Path(name.removeprefix(ONNX_REFERENCE))
     own = None if model.lowered_from is None else Path(model.lowered_from)
     outputs = [port.name for port in model.outputs]
@@ -389,18 +489,22 @@ def _reference(
         opened = IRReference(reference, reference.graph.path or reference.lowered_from or reference.name, **options)
     elif isinstance(reference, Trace):
         opened = TraceReference(reference)
+    elif isinstance(reference, Recording):
+        opened = RecordingReference(model, reference.arrays, reference.title)
     elif isinstance(reference, Mapping):
         opened = ArraysReference(reference, "the given arrays", outputs, kinds_of(entries_of(model)))
     elif name == "openvino":
         opened = _by_openvino(model, own, lowered, probe=probe, device=device, hint=hint, timeout=timeout, **options)
     elif name == "onnxruntime" and not path.exists():
-        opened = _by_onnxruntime(model, own, lowered, timeout=timeout, precision=options["precision"])
+        opened = _by_onnxruntime(model, own, lowered, timeout=timeout, precision=options["precision"], device=device)
     elif name.startswith(ONNX_REFERENCE) or path.suffix.lower() == ".onnx":
         from ir_exec.debug.comparison.references.onnx_reference import ONNXReference
 
         engine: Any = "reference" if name.startswith(ONNX_REFERENCE) else "onnxruntime"
         is_own = own is not None and own.exists() and path.exists() and own.samefile(path)
         opened = ONNXReference(path, timeout=timeout, engine=engine, model=model if is_own else None)
+    elif (results := _polygraphy_path(name)) is not None:
+        opened = _of_polygraphy(*results, outputs, kinds_of(entries_of(model)))
     elif (path / INDEX).exists():
         opened = TraceReference(path)
     elif path.is_dir() or path.suffix.lower() == ".npz":
@@ -414,10 +518,8 @@ def _reference(
     elif path.suffix.lower() == ".xml" or path.exists():
         opened = IRReference(read_model(path), os.fspath(path), **options)
     else:
-        choices = (
-            "openvino, onnxruntime, an .xml, an .onnx, onnx-reference:FILE.onnx, an .npz, or a folder with a trace"
-        )
-        message = f"{name!r} is not a reference, expected {choices} or .npy files"
+        files = "an .xml, an .onnx, onnx-reference:FILE.onnx, an .npz, a .json, or a folder with a trace or .npy files"
+        message = f"{name!r} is not a reference, expected openvino, onnxruntime, {files}"
         near = suggested(name, _RUNTIMES) or path_hint(name)
         raise EvaluationError(message, code=Code.unknown_input, hint=near)
     return opened

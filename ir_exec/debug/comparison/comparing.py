@@ -37,14 +37,16 @@ from ir_exec.debug.comparison.discontinuities import (
     on_steps,
     reached_by_rounding,
 )
-from ir_exec.debug.comparison.metrics import Settings, Tolerance
+from ir_exec.debug.comparison.metrics import CallObserver, Settings, Tolerance
 from ir_exec.debug.comparison.pairing.partners import given_by_key, partners_of
 from ir_exec.debug.comparison.records import CONTRADICTION, MOST_INCLUDED, ComparedLayer
 from ir_exec.debug.comparison.references.reference import Adviser, IRReference, Reference, TraceReference
+from ir_exec.debug.comparison.references.repeating import RunSetting
 from ir_exec.debug.comparison.report_text import Comparison
 from ir_exec.debug.comparison.reporting import FindingsReporter, moves_values
 from ir_exec.debug.comparison.rounded import same_storage
 from ir_exec.debug.comparison.value_comparer import advice_of, floor_of
+from ir_exec.debug.comparison.variation import measure_variation, require_repeatable
 from ir_exec.debug.inputs.drawing import Drawn
 from ir_exec.debug.precision.partners import FoldedWeights
 from ir_exec.debug.traces.walk import Visit, Walker, Where
@@ -70,6 +72,7 @@ def compare_with(
     *,
     further: Callable[[int], Sequence[Array]] | None = None,
     asked: Mapping[str, str] | None = None,
+    repeat: Sequence[RunSetting] = (),
     drawn: Drawn | None = None,
     name: str | None = None,
 ) -> Comparison:
@@ -82,11 +85,14 @@ def compare_with(
         calls: The inputs of consecutive calls; in each call, both sides continue from their own variables.
         further: Returns the inputs of a call for its number, used for additional calls while no call has run some
             bodies.
+        repeat: The settings of further runs of the reference, to find values that vary between its runs.
         drawn: A record of the drawn inputs of the first call.
 
     Raises:
         IRError: What a run raises.
+        EvaluationError: For `repeat`, if the reference cannot run again or does not have a setting.
     """
+    repeatable = require_repeatable(reference, {run.varies for run in repeat if run.varies}) if repeat else None
     ours = list(entries_of(model))
     theirs = reference.entries()
     folded = FoldedWeights(model, ours, reference)
@@ -119,6 +125,10 @@ def compare_with(
         if not pending and further is not None and comparing.calls < _MOST_CALLS and comparing.not_run():
             pending.append(further(comparing.calls))
     comparing.compare_bodies_not_run()
+    if repeatable is not None and reference.failure is None:
+        entries = {entry.key: entry for entry in ours}
+        varied = measure_variation(repeatable, repeat, theirs, partners, entries, comparing.values.settings)
+        comparing.clear_varying(varied)
     shapes = {port.name: array.shape for port, array in zip(model.inputs, calls[0], strict=True)}
     theirs = [entry for entry in theirs if entry.key not in conversions and entry.key not in folded.other_parts]
     seed = None if drawn is None else drawn.seed
@@ -165,6 +175,21 @@ class _Comparing(FindingsReporter):
         # If the outputs agree, a value may have another meaning in the reference: before a scale that was moved.
         if self._fuses or not self.values.differs(self.calls):
             self._clear_contradicted(arrays, outputs)
+        if self.values.settings.on_call is not None:
+            self._report_call(self.values.settings.on_call, arrays, outputs)
+
+    def _report_call(self, on_call: CallObserver, arrays: Sequence[Array], outputs: Sequence[Array]) -> None:
+        """Pass the inputs and the outputs of both sides to a function, by the names of the model."""
+        inputs = {port.name: array for port, array in zip(self._model.inputs, arrays, strict=True)}
+        ours = {port.name: array for port, array in zip(self._model.outputs, outputs, strict=True)}
+        theirs: dict[str, Array] = {}
+        for port, result in zip(self._model.outputs, self._model.graph.results, strict=True):
+            value = result.values_in[0]
+            partner = self._partners.get(((), value.node.id, value.position))
+            array = None if partner is None else self._reference.output(partner.key)
+            if array is not None:
+                theirs[port.name] = array
+        on_call(inputs, ours, theirs)
 
     def _clear_contradicted(self, arrays: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Clear wrong layers of this call whose values in the reference cannot be those that it has used."""

@@ -23,6 +23,7 @@ from ir_exec.debug.comparison.references.reference import Reference
 from ir_exec.debug.comparison.report_text import Comparison, first_line
 from ir_exec.debug.comparison.tolerances import least_error, relative_step
 from ir_exec.debug.comparison.value_comparer import ValueComparer
+from ir_exec.debug.comparison.variation import Variation
 from ir_exec.debug.traces.walk import Where
 from ir_exec.debug.values.entries import Entry, Key
 from ir_exec.graph import Node, Value
@@ -48,6 +49,7 @@ def judged_outputs(
     partners: Mapping[Key, Entry],
     values: ValueComparer,
     on_steps: Collection[tuple[Where, str, int]],
+    spread: Mapping[str, Difference],
 ) -> list[ComparedOutput]:
     """Return each output of a model with its worst call.
 
@@ -55,6 +57,7 @@ def judged_outputs(
         partners: The reference's values, by the model's values.
         values: The errors of the outputs, after the last call.
         on_steps: Layers that differ only on steps and in ties.
+        spread: As in Reference.
     """
     judged = []
     for result, port in zip(model.graph.results, model.outputs, strict=True):
@@ -85,6 +88,7 @@ def judged_outputs(
                 status=status,
                 error=error,
                 visible=values.visible_errors.get((key, -negative)),
+                spread=spread.get(port.name),
                 is_explained=(key, -negative) in values.explained,
                 call=-negative,
             )
@@ -135,6 +139,7 @@ def verdict_of(
     reference: Reference,
     is_on_steps: Callable[[ComparedLayer], bool],
     fail_on: FailOn,
+    variation: Variation | None = None,
 ) -> Verdict:
     """Return the verdict: the first of these cases that applies. If the reference has no outputs, its values decide.
 
@@ -142,6 +147,7 @@ def verdict_of(
         faults: The wrong layers. Those with a gross error count even if no output differs.
         not_compared: The number of elements of outputs that are not finite on either side; 0 if these count as
             compared.
+        variation: The values that vary between the reference's runs, if it was repeated.
     """
     matched = [output for output in outputs if output.status != "unmatched"]
     has_values_only = not matched and reference.is_filtered
@@ -150,8 +156,12 @@ def verdict_of(
     are_blind = any(error.elements for error in errors) and not any(error.compared for error in errors)
     agree = not faults and all(layer.is_within or is_on_steps(layer) for layer in partnered)
     differ = [output for output in matched if output.status == "different"]
-    is_its_own = all(output.visible is not None and output.visible.is_within for output in differ)
+    is_its_own = all(
+        output.is_within_spread or (output.visible is not None and output.visible.is_within) for output in differ
+    )
     is_its_own = is_its_own or any(layer.status == "reference" for layer in layers)
+    if variation is not None:
+        is_its_own = is_its_own or all(variation.find_layer(output.path) is not None for output in differ)
     # A fault before which the reference has no values may be where the reference contradicts itself.
     is_its_own = is_its_own and not any(fault.is_certain for fault in faults)
     elements = sum(output.error.elements for output in matched if output.error is not None)
@@ -163,6 +173,7 @@ def verdict_of(
         (len(matched) < len(outputs) and not reference.is_filtered, "different"),
         (bool(differ), "reference" if is_its_own else "different"),
         (bool(_failing(faults, "different in a layer", fail_on)), "different in a layer"),
+        (variation is not None and variation.verdict == "varies", "reference"),
         (is_blind or 0 < elements <= not_compared, "not compared"),
     )
     return next((verdict for applies, verdict in cases if applies), "equal")

@@ -29,6 +29,7 @@ from ir_exec.types import STRING, Array, ElementType
 
 __all__ = [
     "COLUMNS",
+    "CallObserver",
     "Difference",
     "Metric",
     "Settings",
@@ -44,6 +45,9 @@ __all__ = [
 
 Metric: TypeAlias = Callable[[Array, Array], float]
 """A custom metric: returns a number for the model's value and the reference's, which have the same shape."""
+
+CallObserver: TypeAlias = Callable[[Mapping[str, Array], Mapping[str, Array], Mapping[str, Array]], None]
+"""A function of the inputs, the outputs of the model and the outputs of the reference of a call, by name."""
 
 COLUMNS = ("max_abs", "mean_abs", "max_rel", "rmse", "cosine", "sqnr_db", "max_ulp", "beyond")
 """The metrics of every difference."""
@@ -375,6 +379,7 @@ class Settings:
         floor: For two files that ir_exec runs, the maximum error relative to the root mean square of a value; None if
             their precisions differ.
         fail_on: The differences that count.
+        on_call: Called after each call.
     """
 
     rtol: float | None = None
@@ -390,6 +395,7 @@ class Settings:
     is_same_engine: bool = False
     floor: float | None = None
     fail_on: Literal["outputs", "layers"] = "outputs"
+    on_call: CallObserver | None = None
 
     @property
     def user_tolerance(self) -> Tolerance | None:

@@ -11,6 +11,7 @@ from ir_exec.debug.comparison.discontinuities import Jump, Untested
 from ir_exec.debug.comparison.metrics import COLUMNS, Difference
 from ir_exec.debug.comparison.pairing.ends import Pairing
 from ir_exec.debug.comparison.rounded import WeightsNote
+from ir_exec.debug.comparison.variation import Variation
 from ir_exec.debug.device.records import Isolation, PartStatus
 from ir_exec.debug.inputs.drawing import Drawn
 from ir_exec.debug.precision.activations import QuantizedRange
@@ -39,8 +40,9 @@ Verdict = Literal["equal", "different", "different in a layer", "reference", "no
 """equal: every output is within its tolerance, and no layer has a gross error. different: an output is not within its
 tolerance. different in a layer: no output shows it, but a layer or constant differs by more than rounding explains.
 reference: an output is beyond its tolerance, but the reference contradicts itself: a second answer agrees with this
-model, or its inner values do not lead to its outputs. not compared: an output has no finite element on either side,
-which would hide any fault, or the runtime refuses the file. failed: the reference produced no results, or only some of
+model, its inner values do not lead to its outputs, or repeated runs of it differ by more than the tolerance.
+not compared: an output has no finite element on either side, which would hide any fault, or the runtime refuses the
+file. failed: the reference produced no results, or only some of
 them."""
 
 FailOn = Literal["outputs", "layers"]
@@ -62,13 +64,17 @@ it. not compared: no element is finite on either side. unmatched: the reference 
 CONTRADICTION = "the reference's value does not lead to its own outputs"
 """Note of a layer whose value in the reference contradicts the outputs of the reference."""
 
+LIKE = 2
+"""Maximum error relative to the differences between the reference's own answers that is of their size."""
+
 MOST_INCLUDED = 20
 """Maximum number of layers without partners that are listed for a layer."""
 
 Status = Literal["equal", "close", "carried", "step", "reference", "wrong", "failed", "unmatched", "skipped"]
 """equal: bit-identical. close: within the tolerance. carried: beyond it because of errors in the inputs. step: differs
 only in ties or on steps, for the same inputs or for inputs that differ within the tolerance. reference: beyond the
-tolerance, but the reference differs from itself: its second answer for the layer agrees with this model.
+tolerance, but the reference differs from itself: its second answer for the layer agrees with this model, or its value
+varies between its runs.
 wrong: the own error is beyond the tolerance. failed: the layer fails on the reference's inputs. unmatched: the
 reference has no value for it. skipped: inside a fusion of the reference, where its values differ from those of the
 layers, or inside a compressed weight that is compared as a whole."""
@@ -126,6 +132,8 @@ class ComparedLayer(Record):
         alone_error: The result of the layer alone on the device, if the comparison isolates layers.
         note: Further remarks.
         source: The line of Python that it was exported from.
+        node: The node of the ONNX file that it was made from.
+        operator: The operator of this node.
     """
 
     layer_id: str
@@ -149,6 +157,8 @@ class ComparedLayer(Record):
     alone_error: Difference | None = None
     note: str | None = None
     source: SourceLine | None = None
+    node: str | None = None
+    operator: str | None = None
 
     @property
     def is_within(self) -> bool:
@@ -178,6 +188,8 @@ class LayerFault(Record):
         is_certain: True if the layer itself is wrong; False if the fault may be in a layer before it.
         unseen: The number of layers before it that have no value in the reference, if the fault may be in one of them.
         source: The line of Python that it was exported from.
+        node: The node of the ONNX file that it was made from.
+        operator: The operator of this node.
     """
 
     layer_id: str
@@ -194,6 +206,8 @@ class LayerFault(Record):
     unseen: int = 0
     note: str | None = None
     source: SourceLine | None = None
+    node: str | None = None
+    operator: str | None = None
 
 
 class ComparedOutput(Record):
@@ -205,6 +219,7 @@ class ComparedOutput(Record):
         partner: The path of the reference's value.
         error: The difference from the reference's output, with the tolerance; None if the reference has no such output.
             Of several calls it is the worst one; `call` is its number, counted from 1.
+        spread: The largest difference between the reference's own answers for the same inputs; None if they agree.
         is_explained: True if only the compression of the weights of one side explains the error.
     """
 
@@ -216,8 +231,16 @@ class ComparedOutput(Record):
     status: OutputStatus
     error: Difference | None = None
     visible: Difference | None = None
+    spread: Difference | None = None
     is_explained: bool = False
     call: int = 1
+
+    @property
+    def is_within_spread(self) -> bool:
+        """True if the error is of the size of the differences between the reference's own answers."""
+        if self.error is None or self.spread is None or self.error.problem is not None:
+            return False
+        return self.error.max_abs <= LIKE * self.spread.max_abs and self.error.rmse <= LIKE * self.spread.rmse
 
 
 class ComparedModule(Record):
@@ -291,6 +314,7 @@ class ComparisonRecord(TableRecord):
         modules: The modules of a recording, in its order.
         first_module: The innermost module with the first wrong layer.
         isolation: The results of each part alone on the device, if requested.
+        variation: The values that vary between runs of the reference, if it was repeated.
     """
 
     format: Literal[1] = 1
@@ -326,6 +350,7 @@ class ComparisonRecord(TableRecord):
     modules: tuple[ComparedModule, ...] = ()
     first_module: str | None = None
     isolation: Isolation | None = None
+    variation: Variation | None = None
 
     @model_validator(mode="before")
     @classmethod

@@ -8,12 +8,15 @@ from math import inf
 
 from ir_exec.debug.comparison.metrics import Difference, difference_text
 from ir_exec.debug.comparison.records import CONTRADICTION, ComparedLayer, ComparisonRecord, LayerFault
+from ir_exec.debug.comparison.report_html import comparison_html
+from ir_exec.debug.comparison.variation import variation_lines, variation_text
 from ir_exec.debug.device.records import isolation_lines
 from ir_exec.debug.precision.activations import range_line
 from ir_exec.debug.precision.weights import summary_of, weight_line
 from ir_exec.debug.values.entries import class_of_type
 from ir_exec.ir.sources import module_order
 from ir_exec.ops.infrastructure.values import Const
+from ir_exec.printable import printable_lines
 from ir_exec.report.numbers import format_count, format_number, pluralize
 from ir_exec.report.text import format_remainder, join_counts, list_names
 
@@ -74,6 +77,8 @@ def first_line(report: ComparisonRecord) -> str:
             limits = "".join(f"; {limit}" for limit in _limits(report))
             line = f"equal: {_agreement(report)}{calls}{paired}{weights}{_not_compared(report)}"
             line += f"{_count_untested(report)}{limits}"
+        case "reference" if report.variation is not None and report.variation.verdict == "varies":
+            line = f"the reference differs from itself: {variation_text(report.variation)}"
         case "reference":
             line = f"the reference differs from itself: {_differing(report)}{calls}{_second_opinion(report)}"
             line += _not_compared(report)
@@ -133,7 +138,16 @@ def _second_opinion(report: ComparisonRecord) -> str:
         return f"; {_layer_title(layer)}: {layer.note}"
     if report.settings:
         return f"; it agrees without {' and '.join(report.settings)}"
+    if any(output.is_within_spread for output in report.output_results if output.status == "different"):
+        return f"; {_describe_spread(report)}"
     return "; it agrees if its intermediate values are outputs, so a fusion of the reference changes its result"
+
+
+def _describe_spread(report: ComparisonRecord) -> str:
+    """Describe the difference between the reference's own answers for the first output that differs."""
+    output = next(output for output in report.output_results if output.status == "different")
+    assert output.spread is not None, "the verdict rests on it"
+    return f"its own answers differ as much ({_brief(output.spread)}) if intermediate values are outputs"
 
 
 def _cause(report: ComparisonRecord) -> str:
@@ -154,7 +168,22 @@ def _cause(report: ComparisonRecord) -> str:
         return ""
     if first.status == "step":
         return f"; no single layer is wrong: {_layer_title(first)} has a step that amplifies small errors"
+    rounding = _rounding_before(report, first)
+    if rounding is not None:
+        return f"; {_layer_title(rounding)} rounds to other values, beyond the tolerance from {first.path} on"
     return f"; no single layer is wrong: the carried error first exceeds the tolerance at {first.path}"
+
+
+def _rounding_before(report: ComparisonRecord, first: ComparedLayer) -> ComparedLayer | None:
+    """Return the layer that only rounds, within the tolerance of its own type, to the values that a later layer shows.
+
+    One step of a short type is beyond the tolerance of layers that read it in a longer type.
+    """
+    before = report.layers[: report.layers.index(first)]
+    closest = next((layer for layer in reversed(before) if layer.own is not None and layer.own.max_abs), None)
+    if closest is None or closest.own is None or first.carried is None or not class_of_type(closest.type).rounds:
+        return None
+    return closest if closest.own.max_abs >= first.carried.max_abs else None
 
 
 def _may_have_other_inputs(report: ComparisonRecord) -> bool:
@@ -271,6 +300,8 @@ def details(report: ComparisonRecord) -> Iterator[str]:
     """Yield the lines that explain the verdict: faults, steps and ties, layers without a partner, and notes."""
     if report.isolation is not None:
         yield from isolation_lines(report.isolation)
+    if report.variation is not None:
+        yield from variation_lines(report.variation)
     if report.verdict == "equal":
         yield from beyond(report)
     for fault in () if report.verdict == "equal" else report.faults[:_MOST_LISTED]:
@@ -291,18 +322,20 @@ def details(report: ComparisonRecord) -> Iterator[str]:
         yield from format_remainder(len(report.faults), _MOST_LISTED, indent="  ")
     yield from _modules(report)
     for layer in [layer for layer in report.layers if layer.status == "reference"][:_MOST_LISTED]:
-        yield f"  the reference differs from itself: {layer.path} ({layer.type}): {layer.note}"
+        yield f"  the reference differs from itself: {_short_title(layer)}: {layer.note}"
     yield from _quantized_lines(report)
     steps = [layer for layer in report.layers if layer.status == "step"]
     for layer in steps[:_MOST_LISTED]:
-        yield f"  no fault: {layer.path} ({layer.type}): {layer.note}"
+        yield f"  no fault: {_short_title(layer)}: {layer.note}"
     failed = [layer for layer in report.layers if layer.status == "failed"]
     for layer in failed[:_MOST_LISTED]:
-        yield f"  not judged: {layer.path} ({layer.type}): {layer.note}"
+        yield f"  not judged: {_short_title(layer)}: {layer.note}"
     for pairing in report.pairings:
         yield f"  paired: {pairing.end} {pairing.model} with {pairing.reference}: {_HOW[pairing.how]}"
+    # Further layers of an ONNX node are no values of the file.
+    inner = {layer.path for layer in report.layers if layer.node not in (None, layer.path)}
     for side, title in (("model", "without a partner"), ("reference", "only in the reference")):
-        listed = [pairing for pairing in report.unmatched if pairing.side == side]
+        listed = [pairing for pairing in report.unmatched if pairing.side == side and pairing.path not in inner]
         if listed:
             names = [f"{pairing.path} ({pairing.type})" if pairing.type else pairing.path for pairing in listed]
             yield f"  {title}: {len(listed)}: {list_names(names, _FEW)}"
@@ -379,7 +412,15 @@ def shown_layers(report: ComparisonRecord, every: bool = False) -> list[Compared
 
 def _layer_title(layer: ComparedLayer | LayerFault) -> str:
     source = "" if layer.source is None else layer.source.describe(layer.path)
-    return ", ".join(filter(None, (f'layer {layer.layer_id} "{layer.path}" ({layer.type})', source)))
+    title = f'layer {layer.layer_id} "{layer.path}" ({layer.type})'
+    if layer.node is not None:
+        inner = "" if layer.path == layer.node else f' in its layer "{layer.path}" ({layer.type})'
+        title = f'node "{layer.node}" ({layer.operator}){inner}'
+    return ", ".join(filter(None, (title, source)))
+
+
+def _short_title(layer: ComparedLayer) -> str:
+    return f"{layer.path} ({layer.operator if layer.path == layer.node else layer.type})"
 
 
 class Comparison(ComparisonRecord):
@@ -388,3 +429,11 @@ class Comparison(ComparisonRecord):
     def __str__(self) -> str:
         """Return the report as text, as printed by the command line."""
         return "\n".join(_render(self))
+
+    def __repr__(self) -> str:
+        """Return the report as text, which Python shows at its prompt."""
+        return printable_lines(str(self))
+
+    def _repr_html_(self) -> str:
+        """Return the report for notebooks: the verdict, the outputs, the explanation and the layers that differ."""
+        return comparison_html(self, headline(self), details(self), shown_layers(self), counts(self))

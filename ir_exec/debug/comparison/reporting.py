@@ -12,6 +12,7 @@ from ir_exec.debug.comparison.records import ComparedLayer, LayerFault
 from ir_exec.debug.comparison.references.reference import IRReference, Reference
 from ir_exec.debug.comparison.report_text import Comparison
 from ir_exec.debug.comparison.value_comparer import ValueComparer
+from ir_exec.debug.comparison.variation import Variation
 from ir_exec.debug.precision.partners import FoldedWeights
 from ir_exec.debug.traces.walk import Where
 from ir_exec.debug.values.entries import Entry, Key, holder_names
@@ -185,6 +186,17 @@ class FindingsReporter:
         self._confirmed: set[Place] = set()
         self._compensated: set[Place] = set()
         self._not_run: set[Place] = set()
+        self._variation: Variation | None = None
+
+    def clear_varying(self, variation: Variation) -> None:
+        """Clear wrong layers whose values vary between the reference's runs."""
+        self._variation = variation
+        for findings in self._found.values():
+            layer = findings.layer
+            varying = variation.find_layer(layer.path)
+            if varying is not None and layer.status in ("wrong", "failed"):
+                note = "; ".join(filter(None, (varying.text, layer.note)))
+                findings.layer = layer.model_copy(update={"status": "reference", "note": note})
 
     def report(
         self, ours: Sequence[Entry], theirs: Sequence[Entry], name: str | None, more: Mapping[str, Any]
@@ -205,10 +217,12 @@ class FindingsReporter:
             if inside.isdisjoint((*layer_key[0], name) for name in holder_names(layer.layer_name, layer.layer_id))
         ]
         faults.sort(key=lambda fault: fault.call)
-        outputs = judged_outputs(self._model, self._partners, self.values, self._on_steps)
+        outputs = judged_outputs(self._model, self._partners, self.values, self._on_steps, self._reference.spread)
         not_compared = 0 if self.values.settings.nan_equal else elements_not_compared(self._model, outputs, layers)
         fail_on = self.values.settings.fail_on
-        verdict = verdict_of(outputs, layers, faults, not_compared, self._reference, self._is_on_steps, fail_on)
+        verdict = verdict_of(
+            outputs, layers, faults, not_compared, self._reference, self._is_on_steps, fail_on, self._variation
+        )
         beyond = [
             layer
             for layer in layers
@@ -244,6 +258,7 @@ class FindingsReporter:
             rounds=self._reference.rounds,
             failure=self._reference.failure,
             computes_in=None if computes_in is None else computes_in.name,
+            variation=self._variation,
             **more,
         )
         return decide(report, verdict, fail_on)

@@ -122,6 +122,9 @@ _EPSILON = {"f64": 2.0**-52, "f32": 2.0**-23, "f16": 2.0**-10, "bf16": 2.0**-7, 
 _CARRIED = {"f64": 1e-9, "f32": 1e-3, "f16": 2e-2, "bf16": 1e-1}
 """Difference of outputs of models without faults, relative to the largest element, by experience."""
 
+_ROUNDED_ONCE = 2
+"""Maximum steps between two values that are the same number rounded."""
+
 _SMALLEST_NORMAL = 2.0**-126
 """Smallest normal number of f32 and bf16, the error of processors that flush subnormal numbers to zero."""
 
@@ -130,12 +133,15 @@ def own_tolerance(node: Node, inputs: Sequence[Array], kinds: Sequence[ElementTy
     """Return the tolerance for two implementations of a layer with the same inputs.
 
     It grows with the step of the coarsest element type, the square root of the length of the layer's sums, and the
-    operator's `accuracy`. Integers, booleans and strings must be equal.
+    operator's `accuracy`. Values of an operator that only rounds differ by two steps at most: some implementations
+    truncate, and some round twice. Integers, booleans and strings must be equal.
     """
     if not relative_step(kinds):
         return Tolerance()
     # The other implementation may have kept inputs of a short type in a longer one.
     step = relative_step([*kinds, *(ElementType.of(array) for array in inputs)])
+    if node.op_class.rounds:
+        return Tolerance(rtol=_ROUNDED_ONCE * step, atol=_flush_subnormal(step))
     length = math.sqrt(count_terms(node, inputs))
     accuracy = _get_accuracy(node)
     positions = accuracy.positions * (_count_positions(node, inputs) if accuracy.positions else 0)

@@ -15,13 +15,14 @@ from typing import Literal, Protocol
 
 from ir_exec.codes import Code
 from ir_exec.debug.comparison.references.child import (
+    CPU_PROVIDER,
     Child,
     ChildCrashed,
     ChildRefused,
-    absent_device,
     load_stored,
     require_device,
     require_openvino,
+    require_provider,
     settings_of,
     store_arrays,
 )
@@ -55,12 +56,15 @@ class Device(Protocol):
         version: The version of the engine.
         computes_in: The element type that the device computes in, if coarser than that of the values; set by a run.
         narrows_integers: True if the device computes i64 in i32.
+        prefers_blocks: True if a model of single layers is slow to compile or takes much memory, as on GPUs by
+            onnxruntime: layers then run in blocks, and those of wrong blocks alone.
     """
 
     title: str
     version: str
     computes_in: ElementType | None
     narrows_integers: bool
+    prefers_blocks: bool
 
     def run(self, path: Path, inputs: Sequence[Array], *, is_static: bool = False, fuses: bool = False) -> list[Array]:
         """Return the outputs of the model at `path`.
@@ -106,6 +110,7 @@ class OpenVINODevice:
         self.title = f"openvino ({device}, {hint})"
         self.computes_in: ElementType | None = None
         self.narrows_integers = True
+        self.prefers_blocks = False
         self._request = {"device": device, "config": settings_of(device, hint, threads), "probes": []}
         self._child = Child("openvino_child.py", timeout)
         self._folder = temporary_folder()
@@ -170,18 +175,11 @@ class ONNXRuntimeDevice:
         self._precision = precision
         self._child = Child("onnx_child.py", timeout)
         try:
-            answer = self._child.ask(do="providers")
-        except (ChildCrashed, ChildRefused) as error:
+            self._providers, self.version = require_provider(self._child, device)
+        except EvaluationError:
             self.close()
-            raise EvaluationError(f"onnxruntime fails to start: {error}", code=Code.failed) from None
-        self.version: str = answer["version"]
-        names = {name.removesuffix("ExecutionProvider"): name for name in answer["providers"]}
-        provider = {"GPU": "CUDA"}.get(device, device.removesuffix("ExecutionProvider"))
-        by_upper = {short.upper(): name for short, name in names.items()}
-        if provider.upper() not in by_upper:
-            self.close()
-            raise absent_device(device, sorted(names), "onnxruntime")
-        self._providers = list(dict.fromkeys([by_upper[provider.upper()], "CPUExecutionProvider"]))
+            raise
+        self.prefers_blocks = self._providers != [CPU_PROVIDER]
 
     def run(self, path: Path, inputs: Sequence[Array], *, is_static: bool = False, fuses: bool = False) -> list[Array]:
         # Imported here because `onnx` is an optional dependency.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +15,7 @@ from ir_exec.debug.comparison.metrics import Difference, Settings, difference
 from ir_exec.debug.comparison.records import ComparedLayer, Status
 from ir_exec.debug.comparison.report_text import Comparison
 from ir_exec.debug.device.devices import Asker, Engine, PartQuestion, device_of
-from ir_exec.debug.device.parts import IsolatedPart, LeftOut, parts_of, scopes_of
+from ir_exec.debug.device.parts import IsolatedPart, LeftOut, blocks_of, parts_of, scopes_of
 from ir_exec.debug.device.records import Isolation, IsolationVerdict, PartStatus, RunPart, part_note
 from ir_exec.debug.device.verdicts import PartCase, WrongTogether, judge_again
 from ir_exec.debug.inputs.drawing import Drawn, checked_inputs
@@ -30,10 +30,13 @@ from ir_exec.runtime.calls import bind_calls
 from ir_exec.runtime.precision import as_declared
 from ir_exec.types import Array, ElementType
 
-__all__ = ["BATCH_BYTES", "BATCH_PARTS", "Isolator", "compare_isolated"]
+__all__ = ["BATCH_BYTES", "BATCH_PARTS", "BLOCK_LAYERS", "Isolator", "compare_isolated"]
 
 BATCH_PARTS = 64
 """Maximum parts in a batch. Compiling a model takes at least 20 ms on a CPU, and seconds on a GPU."""
+
+BLOCK_LAYERS = 32
+"""Layers of a block on devices for which single layers are too slow."""
 
 BATCH_BYTES = 2**28
 """Maximum bytes of inputs, expected outputs and weights in a batch; a single part may be larger."""
@@ -59,7 +62,8 @@ class Isolator:
 
     Args:
         settings: The precision and the tolerances.
-        block: As for `parts_of`.
+        block: As for `parts_of`. Without one, devices with `prefers_blocks` run blocks of consecutive layers, and
+            the layers of those that are wrong or do not run alone.
 
     Raises:
         EvaluationError: If no layer is in a block.
@@ -72,11 +76,12 @@ class Isolator:
         self._starts: dict[tuple[tuple[str, ...], Node], IsolatedPart] = {}
         self._order: list[IsolatedPart] = []
         self._left: list[LeftOut] = []
+        self._is_in_blocks = block is None and asker.device.prefers_blocks
         for scope in scopes_of(model):
-            parts, left = parts_of(scope, block)
+            parts, left = blocks_of(scope, BLOCK_LAYERS) if self._is_in_blocks else parts_of(scope, block)
             self._order += parts
             self._left += left
-            self._starts |= {(scope.region.scope, node): part for part in parts for node in part.nodes}
+            self._starts |= _starts_of(parts)
         if block is not None and all(part.is_single for part in self._order):
             names = ", ".join(part.name for part in self._order[:3])
             message = f"no layer has a name that begins with {block!r}; the first layers are: {names}"
@@ -92,10 +97,9 @@ class Isolator:
         Raises:
             IRError: The errors of a run.
         """
-        for number, arrays in enumerate(calls):
-            is_last = number == len(calls) - 1
-            self._walker.run(list(arrays), self._visit if is_last else None, goes_on=number > 0)
-        self._flush()
+        self._run_parts(calls)
+        if self._is_in_blocks and self._divide_blocks():
+            self._run_parts(calls)
         parts = [
             self._found.get(part) or _run_part(part, "not run", note="the body did not run") for part in self._order
         ]
@@ -110,6 +114,33 @@ class Isolator:
             )
             for left in self._left
         ]
+
+    def _run_parts(self, calls: Sequence[Sequence[Array]]) -> None:
+        for number, arrays in enumerate(calls):
+            is_last = number == len(calls) - 1
+            self._walker.run(list(arrays), self._visit if is_last else None, goes_on=number > 0)
+        self._flush()
+
+    def _divide_blocks(self) -> bool:
+        """Replace the blocks that are wrong, or do not run, by their layers; return True if there are any."""
+        order: list[IsolatedPart] = []
+        divided: list[IsolatedPart] = []
+        for part in self._order:
+            run = self._found.get(part)
+            if part.is_single or run is None or run.status not in ("wrong", "refused", "crashed", "left out"):
+                order.append(part)
+                continue
+            scope = part.scope.region.scope
+            layers = [
+                part.scope.part("/".join((*scope, node.name)), [node], is_single=True)
+                for node in part.nodes
+                if any(value in part.scope.readers for value in node.outputs)
+            ]
+            order += layers
+            divided += layers
+        self._order = order
+        self._starts = _starts_of(divided)
+        return bool(divided)
 
     def _visit(self, visit: Visit) -> None:
         if self._settings.progress is not None:
@@ -182,6 +213,10 @@ class Isolator:
             judgement = judge_again(case, answer, self._asker, self._settings)
             self._found[part] = _run_part(part, judgement.status, judgement.error, judgement.note)
             part.forget()
+
+
+def _starts_of(parts: Iterable[IsolatedPart]) -> dict[tuple[tuple[str, ...], Node], IsolatedPart]:
+    return {(part.scope.region.scope, node): part for part in parts for node in part.nodes}
 
 
 def _run_part(

@@ -23,6 +23,7 @@ __all__ = [
     "IsolatedPart",
     "IsolationScope",
     "LeftOut",
+    "blocks_of",
     "parts_of",
     "reason_to_leave_out",
     "scopes_of",
@@ -279,6 +280,30 @@ def parts_of(scope: IsolationScope, block: str | None = None) -> tuple[list[Isol
             parts.append(part)
         else:
             left += [LeftOut(node, name, "no layer reads its outputs") for node in nodes]
+    return parts, left
+
+
+def blocks_of(scope: IsolationScope, size: int) -> tuple[list[IsolatedPart], list[LeftOut]]:
+    """The layers of a graph in blocks of consecutive layers, and the layers that are left out.
+
+    A block is named after its first layer. The order is topological, so no path leaves a block and returns to it.
+
+    Args:
+        size: The number of layers of a block.
+    """
+    singles, left = parts_of(scope)
+    omitted = {entry.node for entry in left}
+    blocks: list[list[IsolatedPart]] = [[]]
+    order = {node: part for part in singles for node in part.nodes}
+    for node in scope.region.graph.nodes:
+        if len(blocks[-1]) == size or (node in omitted and blocks[-1]):
+            blocks.append([])
+        if node in order:
+            blocks[-1].append(order[node])
+    parts = []
+    for members in filter(None, blocks):
+        nodes = [node for part in members for node in part.nodes]
+        parts.append(members[0] if len(members) == 1 else scope.part(members[0].name, nodes, is_single=False))
     return parts, left
 
 

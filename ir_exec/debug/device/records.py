@@ -105,7 +105,7 @@ _SHOWN: Sequence[PartStatus] = ("wrong", "crashed", "refused", "not run", "left 
 
 def isolation_lines(isolation: Isolation) -> Iterator[str]:
     """Yield the verdict, the counts, and the parts that are not right."""
-    noun = "layers" if isolation.block is None else "blocks and layers"
+    noun = "blocks and layers" if any(part.kind == "block" for part in isolation.parts) else "layers"
     yield f"  by itself on {isolation.device}: {_VERDICTS[isolation.verdict]}"
     counts = {status: len(isolation.of_status(status)) for status in ("right", "step", *_SHOWN)}
     crashes = f", {isolation.crashes} crashes" if isolation.crashes else ""

@@ -15,6 +15,7 @@ from time import perf_counter, sleep
 from typing import Any, TypeVar
 
 from ir_exec.engines.compiled import EngineModel
+from ir_exec.engines.registry import AUTO
 from ir_exec.engines.report import PartitionReport
 from ir_exec.model import Model
 from ir_exec.report.records import Record
@@ -99,8 +100,9 @@ def profile_engine(
     """
     tell("compiling for the engine")
     options = {**(how.get("options") or {}), "profile": True}
+    engine = "onnxruntime" if how["engine"] == AUTO else how["engine"]
     start = perf_counter()
-    with EngineModel(model, **{**how, "options": options}) as compiled:
+    with EngineModel(model, **{**how, "engine": engine, "options": options}) as compiled:
         compile_seconds = perf_counter() - start
         first = _seconds(compiled, arrays)
         tell("running with the engine's counters")

@@ -37,6 +37,7 @@ from ir_exec.graph import Node
 from ir_exec.ir.sources import module_order
 from ir_exec.model import Model, ShapeLike, Source, read_model
 from ir_exec.ops.infrastructure.values import Const, Parameter, Result
+from ir_exec.readers import OpenVINOCompiled, is_compiled_by_openvino
 from ir_exec.runtime.arguments import Inputs, whole_number
 from ir_exec.runtime.calls import BoundCalls, bind_calls
 from ir_exec.runtime.compiled import CompiledModel
@@ -55,7 +56,7 @@ def profile(
     *,
     shapes: Mapping[str, ShapeLike] | None = None,
     repeat: int = 10,
-    reference: Literal["openvino"] | None = None,
+    reference: Literal["openvino"] | OpenVINOCompiled | None = None,
     device: str = "CPU",
     hint: Literal["accuracy", "performance"] = "performance",
     timeout: float = 600.0,
@@ -74,9 +75,9 @@ def profile(
         inputs: As for a call of a compiled model. The default are inputs drawn from `seed`, with `shapes` for dynamic
             dims. Every run starts with the initial values of the variables.
         repeat: The number of runs for each median, after a warm-up.
-        reference: "openvino" to add OpenVINO's counters.
-        device: As for `compare`.
-        hint: As for `compare`.
+        reference: "openvino" to add OpenVINO's counters, or an `openvino.CompiledModel` with `PERF_COUNT` for its own.
+        device: As for `compare`, for "openvino".
+        hint: As for `compare`, for "openvino".
         timeout: As for `compare`.
         threads: As for `compile_model`.
         precision: As for `compile_model`.
@@ -93,8 +94,9 @@ def profile(
         EvaluationError: If OpenVINO cannot run it.
     """
     repeat = whole_number(repeat, "repeat", 1)
-    if reference not in (None, "openvino"):
-        raise EvaluationError("reference is", actual=repr(reference), expected="'openvino'", code=Code.unknown_input)
+    if not (reference in (None, "openvino") or is_compiled_by_openvino(reference)):
+        expected = "'openvino' or an openvino.CompiledModel"
+        raise EvaluationError("reference is", actual=repr(reference), expected=expected, code=Code.unknown_input)
     model = model if isinstance(model, Model) else read_model(model)
     called = bind_calls(model, drawn_inputs(model, seed, shapes) if inputs is None else inputs)
     model, (arrays,), _ = called
@@ -107,7 +109,8 @@ def profile(
     openvino = None
     if reference is not None:
         tell("OpenVINO")
-        openvino = _openvino(model, arrays, layers, repeat, device, hint, timeout, threads)
+        of_runtime = {"device": device, "hint": hint, "timeout": timeout, "threads": chosen_threads(threads)}
+        openvino = _openvino(model, arrays, layers, repeat, reference, of_runtime)
         layers = dict(_join_layers(layers, openvino))
     on_engine = None
     if engine is not None:
@@ -349,18 +352,21 @@ def _openvino(
     arrays: Sequence[Array],
     layers: Mapping[Node, LayerProfile],
     repeat: int,
-    device: str,
-    hint: str,
-    timeout: float,
-    threads: int | None,
+    reference: object,
+    options: Mapping[str, Any],
 ) -> OpenVINOProfile:
+    """Return the counters of OpenVINO, or of a compiled model.
+
+    Args:
+        options: For OpenVINO in a child process: device, hint, timeout and threads.
+    """
+    from ir_exec.debug.profiles.compiled_profile import profile_compiled
     from ir_exec.debug.profiles.recording import profile_openvino
 
     ours = {node.name: layers[node].with_bodies for node in model.graph.nodes if node in layers}
-    asked = chosen_threads(threads)
-    return profile_openvino(
-        model, arrays, ours, repeat=repeat, device=device, hint=hint, timeout=timeout, threads=asked
-    )
+    if is_compiled_by_openvino(reference):
+        return profile_compiled(reference, model, arrays, ours, repeat=repeat)
+    return profile_openvino(model, arrays, ours, repeat=repeat, **options)
 
 
 def _join_layers(layers: Mapping[Node, LayerProfile], openvino: OpenVINOProfile) -> Iterator[tuple[Node, LayerProfile]]:

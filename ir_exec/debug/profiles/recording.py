@@ -38,7 +38,7 @@ from ir_exec.ops import Op
 from ir_exec.plan.records import Kernel, Step
 from ir_exec.types import Array, ElementType
 
-__all__ = ["Counted", "Event", "Recorder", "bytes_moved", "profile_openvino", "trace_events"]
+__all__ = ["Counted", "Event", "Recorder", "bytes_moved", "join_timings", "profile_openvino", "trace_events"]
 
 _Around: TypeAlias = Callable[[Step, Kernel, tuple[Array, ...]], Any]
 
@@ -312,14 +312,21 @@ def profile_openvino(
         hint=hint,
         run_seconds=median(answer["plain"]),
         counted_seconds=median(answer["counted"]),
-        layers=_layers(model, answer["layers"], ours, repeat),
+        layers=join_timings(model, answer["layers"], ours, repeat),
         lowered=model.lowered_from is not None,
     )
 
 
-def _layers(
+def join_timings(
     model: Model, timings: Sequence[Mapping[str, Any]], ours: Mapping[str, float], repeat: int
 ) -> tuple[OpenVINOLayer, ...]:
+    """Return the layers of OpenVINO with their times and our layers.
+
+    Args:
+        timings: The name, type, kernel, precision, seconds and original layers of each layer.
+        ours: As for `profile_openvino`.
+        repeat: The number of runs.
+    """
     names = {node.name for node in model.graph.nodes}
     # A run without the layer counts as 0 seconds.
     seconds = [median([*layer["seconds"], *[0.0] * (repeat - len(layer["seconds"]))]) for layer in timings]

@@ -30,6 +30,7 @@ __all__ = [
     "MinimalSubset",
     "Outcome",
     "SearchEnded",
+    "bisect_count",
     "inputs_path",
     "minimize",
     "minimize_model",
@@ -244,7 +245,7 @@ class _SubsetSearch(Generic[Item]):
 
     def keep_most_important(self, importance: Callable[[Item], Any]) -> None:
         order = sorted(range(len(self._items)), key=lambda index: importance(self._items[index]), reverse=True)
-        _bisect(lambda count: self._holds(np.sort(order[:count])), 0, len(order))
+        bisect_count(lambda count: self._holds(np.sort(order[:count])), 0, len(order))
 
     def remove_chunks(self) -> None:
         """Remove chunks of half the size in each pass, until a pass with chunks of one item removes none."""
@@ -292,10 +293,10 @@ def smallest_count(holds: Callable[[int], bool], most: int) -> int | None:
         if high >= most:
             return None
         low, high = high, min(max(2 * high, 1), most)
-    return _bisect(holds, low, high)
+    return bisect_count(holds, low, high)
 
 
-def _bisect(holds: Callable[[int], bool], low: int, high: int) -> int:
+def bisect_count(holds: Callable[[int], bool], low: int, high: int) -> int:
     """Return the smallest number for which a predicate holds; it does not hold for `low`, and it holds for `high`."""
     while high - low > 1:
         middle = (low + high) // 2

@@ -17,11 +17,10 @@ from ir_exec.debug.inputs.roles import draw
 from ir_exec.debug.reduction.minimizing import (
     LARGE,
     MOST_FOLDED,
-    Command,
-    SearchEnded,
     inputs_path,
     minimize_model,
 )
+from ir_exec.debug.reduction.model_reducer import ModelReducer, ReductionInterrupted
 from ir_exec.debug.reduction.onnx_extracting import ExtractedOnnx, OnnxValues
 from ir_exec.debug.values.files import Spill, write_npz
 from ir_exec.errors import EvaluationError, IRError
@@ -36,14 +35,13 @@ from ir_exec.onnx.editing.storage import write_edited
 from ir_exec.onnx.editing.types import declared_types
 from ir_exec.onnx.reading.files import read_message
 from ir_exec.onnx.reading.tensors import tensor_type_of
-from ir_exec.report.numbers import format_count
 from ir_exec.runtime.compiled import compile_model
 from ir_exec.types import Array
 
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto
 
-__all__ = ["OnnxReductionInterrupted", "ReducedOnnx", "reduce_onnx"]
+__all__ = ["ReducedOnnx", "reduce_onnx"]
 
 
 @dataclass(frozen=True)
@@ -61,27 +59,15 @@ class ReducedOnnx(ExtractedOnnx):
     runs: int = 0
 
 
-class OnnxReductionInterrupted(KeyboardInterrupt):
-    """Ctrl-C during a reduction that had found a smaller model.
-
-    Attributes:
-        found: The smallest failing model so far.
-    """
-
-    def __init__(self, reduced: ReducedOnnx) -> None:
-        super().__init__("the reduction was interrupted")
-        self.found = reduced
-
-
 def reduce_onnx(
     source: OnnxSource,
-    command: Command,
+    fails: Callable[[str], bool],
     inputs: Mapping[str, Array] | None = None,
     *,
     limit: int | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> ReducedOnnx:
-    """Find the smallest part of an ONNX file on which a command still fails.
+    """Find the smallest part of an ONNX file that still fails.
 
     Nodes are removed in halves, quarters and so on, down to single ones. Values that other nodes read from them become
     inputs, or initializers if they follow from constants. Then outputs are removed, nodes replaced by one of their
@@ -89,29 +75,22 @@ def reduce_onnx(
     in which `check` finds new errors are not tried.
 
     Args:
-        command: `{model}` is replaced by the path of an .onnx.
+        fails: Called with the path of an .onnx, as `Command.fails_on`; an .npz with its inputs is next to it.
         inputs: Inputs of the complete model by name. Inputs of a part are values of a run of the complete model in
             ir_exec, or random if it cannot compute them.
-        limit: Maximum number of runs of the command.
-        progress: Called with a line after each run.
+        limit: Maximum number of calls of `fails`.
+        progress: Called with a line after each call.
 
     Raises:
-        EvaluationError: If the command does not fail on the complete model, or cannot run.
-        OnnxReductionInterrupted: For Ctrl-C after the first smaller model was found.
+        EvaluationError: If the complete model does not fail, and what `fails` raises.
+        ReductionInterrupted: For Ctrl-C after the first smaller model was found.
     """
     with temporary_folder() as folder:
         proto = source.proto
         names = tuple([declared.name for declared in proto.graph.input])
         part = OnnxPart(proto, names, tuple([declared.name for declared in proto.graph.output]))
-        initial = _OnnxState(part, None if inputs is None else dict(inputs))
-        reducer = _OnnxReducer(source, command, Path(folder), limit, progress)
-        try:
-            reducer.reduce(initial)
-            is_interrupted = False
-        except KeyboardInterrupt:
-            if reducer.best in (None, initial):
-                raise
-            is_interrupted = True
+        reducer = _OnnxReducer(source, fails, Path(folder), limit, progress)
+        is_interrupted = reducer.run(_OnnxState(part, None if inputs is None else dict(inputs)))
     state = reducer.best
     assert state is not None, "the complete model fails, or an error was raised"
     outputs = None if state.arrays is None else _run(source, state.part.proto, state.arrays)
@@ -119,7 +98,7 @@ def reduce_onnx(
         source, state.part, state.arrays, outputs, state.count, _count(proto.graph.node), reducer.runs
     )
     if is_interrupted:
-        raise OnnxReductionInterrupted(reduced)
+        raise ReductionInterrupted(reduced)
     return reduced
 
 
@@ -225,43 +204,38 @@ def _draw(declared: Any, position: int) -> Array:
     return draw(port, None, np.random.default_rng(position))
 
 
-class _OnnxReducer:
+class _OnnxReducer(ModelReducer[_OnnxState]):
+    noun = "node"
+
     def __init__(
         self,
         source: OnnxSource,
-        command: Command,
+        fails: Callable[[str], bool],
         folder: Path,
         limit: int | None,
         progress: Callable[[str], None] | None,
     ) -> None:
-        self.runs = 0
-        self.best: _OnnxState | None = None
+        super().__init__(limit, progress)
         self._source = source
-        self._command = command
+        self._fails = fails
         self._path = folder / "network.onnx"
-        self._limit = limit
-        self._progress = progress
-        self._allowed: frozenset[str] = frozenset()
 
-    def reduce(self, initial: _OnnxState) -> None:
-        """Reduce `best` to the smallest failing model."""
-        self._allowed = self._errors(initial.part.proto)
-        self._write(initial)
-        if not self._fails(initial):
-            raise EvaluationError(
-                "the command does not fail on the complete model", expected="a failing model", code=Code.bad_value
-            )
-        self.best = initial
-        try:
-            while True:
-                before = self.best.size
-                for step in (self._fewest_nodes, self._fewest_outputs, self._try_bypasses, self._try_bodies):
-                    step(self.best)
-                if self.best.size >= before:
-                    break
-            self._smaller_constants(self.best)
-        except SearchEnded:
-            pass
+    @property
+    def steps(self) -> Sequence[Callable[[_OnnxState], None]]:
+        return self._fewest_nodes, self._fewest_outputs, self._try_bypasses, self._try_bodies
+
+    def write(self, state: _OnnxState) -> None:
+        for previous in self._path.parent.glob("network.*"):
+            previous.unlink()
+        write_edited(self._source, state.part.proto, self._path, external_data="pack")
+        if state.arrays is not None:
+            write_npz(inputs_path(self._path), state.arrays)
+
+    def find_errors(self, state: _OnnxState) -> frozenset[str]:
+        return frozenset(finding.code for finding in find_errors(self._source, state.part.proto))
+
+    def fails(self, state: _OnnxState) -> bool:
+        return self._fails(os.fspath(self._path))
 
     def _fewest_nodes(self, state: _OnnxState) -> None:
         with closing(_PartValues(self._source, state, model_scope(state.part.proto))) as values:
@@ -340,7 +314,7 @@ class _OnnxReducer:
                     if nodes and self._holds(values, partial(self._part_of, values, nodes)):
                         return
 
-    def _smaller_constants(self, state: _OnnxState) -> None:
+    def reduce_constants(self, state: _OnnxState) -> None:
         with closing(_PartValues(self._source, state, model_scope(state.part.proto))) as values:
             graph = values.graph
             outputs = [name for name in graph.scope.output_names if name in graph.producers]
@@ -353,42 +327,11 @@ class _OnnxReducer:
 
             minimize_model(large, lambda retained: self._holds(values, lambda: part(retained)), min_items=0)
 
-    def _holds(self, values: _PartValues, make: Callable[[], OnnxPart]) -> bool:
+    def _holds(self, values: _PartValues, make_part: Callable[[], OnnxPart]) -> bool:
         """Return True if a part fails, and keep it as the best one so far."""
-        try:
-            part = make()
-            arrays = values.inputs(part)
-            if self._limit is not None and self.runs >= self._limit:
-                raise SearchEnded
-            if self._errors(part.proto) - self._allowed:
-                return False
-            state = _OnnxState(part, arrays)
-            self._write(state)
-        except IRError as error:
-            if error.code == Code.unwritable:
-                raise
-            return False  # not a valid model, or its inputs cannot be computed
-        if not self._fails(state):
-            return False
-        self.best = state
-        return True
 
-    def _errors(self, proto: ModelProto) -> frozenset[str]:
-        return frozenset(finding.code for finding in find_errors(self._source, proto))
+        def make() -> _OnnxState:
+            part = make_part()
+            return _OnnxState(part, values.inputs(part))
 
-    def _write(self, state: _OnnxState) -> None:
-        """Write the files of a model, replacing those of the previous one."""
-        for previous in self._path.parent.glob("network.*"):
-            previous.unlink()
-        write_edited(self._source, state.part.proto, self._path, external_data="pack")
-        if state.arrays is not None:
-            write_npz(inputs_path(self._path), state.arrays)
-
-    def _fails(self, state: _OnnxState) -> bool:
-        """Return True if the command fails on the last written model."""
-        self.runs += 1
-        fails = self._command.fails_on(os.fspath(self._path))
-        if self._progress is not None:
-            remaining = state.count if fails or self.best is None else self.best.count
-            self._progress(f"{format_count(remaining, 'node')} left")
-        return fails
+        return self.accepts(make)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -16,7 +17,8 @@ from ir_exec.check import check_model
 from ir_exec.codes import Code
 from ir_exec.debug.inputs.roles import draw
 from ir_exec.debug.reduction.extracting import Extracted, values_at
-from ir_exec.debug.reduction.minimizing import LARGE, MOST_FOLDED, SearchEnded, inputs_path, minimize_model
+from ir_exec.debug.reduction.minimizing import LARGE, MOST_FOLDED, inputs_path, minimize_model
+from ir_exec.debug.reduction.model_reducer import ModelReducer, ReductionInterrupted
 from ir_exec.debug.traces.walk import Visit, Walker
 from ir_exec.debug.values.files import Spill, write_npz
 from ir_exec.errors import EvaluationError, IRError
@@ -25,7 +27,6 @@ from ir_exec.ir.storage import temporary_folder
 from ir_exec.model import Model, Source, read_model
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const
 from ir_exec.plan.constant_values import constant_values
-from ir_exec.report.numbers import format_count
 from ir_exec.runtime.arguments import Inputs
 from ir_exec.runtime.calls import bind_calls
 from ir_exec.runtime.compiled import compile_model
@@ -52,18 +53,6 @@ class Reduced(Extracted):
     layers: int = 0
     before: int = 0
     runs: int = 0
-
-
-class ReductionInterrupted(KeyboardInterrupt):
-    """Ctrl-C during a reduction that had found a smaller model.
-
-    Attributes:
-        found: The smallest failing model so far. It is also written if the reduction has an output file.
-    """
-
-    def __init__(self, reduced: Reduced) -> None:
-        super().__init__("the reduction was interrupted")
-        self.found = reduced
 
 
 def reduce(
@@ -103,15 +92,8 @@ def reduce(
     else:
         model, (arrays,), _ = bind_calls(model, inputs)
     with temporary_folder() as folder:
-        initial = _State(region_at(model), arrays)
         reducer = _Reducer(fails, Path(folder), limit, threads, progress)
-        try:
-            reducer.reduce(initial)
-            is_interrupted = False
-        except KeyboardInterrupt:
-            if reducer.best in (None, initial):
-                raise
-            is_interrupted = True
+        is_interrupted = reducer.run(_State(region_at(model), arrays))
     state = reducer.best
     assert state is not None, "the complete model fails, or an error was raised"
     network = state.region.model
@@ -119,7 +101,7 @@ def reduce(
         network,
         _by_name(network, state.arrays),
         _outputs(network, state.arrays, threads),
-        layers=state.layers,
+        layers=state.count,
         before=sum(map(is_counted, model.graph.nodes)),
         runs=reducer.runs,
     )
@@ -153,7 +135,7 @@ class _State:
     arrays: list[Array] | None
 
     @property
-    def layers(self) -> int:
+    def count(self) -> int:
         return sum(map(is_counted, self.region.graph.nodes))
 
     @property
@@ -224,7 +206,9 @@ def _is_const(value: Value) -> bool:
     return isinstance(value.node.op, Const)
 
 
-class _Reducer:
+class _Reducer(ModelReducer[_State]):
+    noun = "layer"
+
     def __init__(
         self,
         fails: Fails,
@@ -233,56 +217,55 @@ class _Reducer:
         threads: int | None,
         progress: Callable[[str], None] | None,
     ) -> None:
-        self.runs = 0
+        super().__init__(limit, progress)
         self._fails = fails
-        self._folder = folder
-        self._limit = limit
+        self._path = folder / "network.xml"
         self._threads = threads
-        self._progress = progress
-        self._allowed: frozenset[str] = frozenset()
-        self.best: _State | None = None
 
-    def reduce(self, initial: _State) -> None:
-        """Reduce `best` to the smallest failing model."""
-        self._allowed = self._errors(self._write(initial.region.model, initial.arrays))
-        if not self._still_fails(initial.region.model, initial.arrays):
-            raise EvaluationError(
-                "the complete model does not fail", expected="a failing model to reduce", code=Code.bad_value
-            )
-        self.best = initial
-        try:
-            while True:
-                before = self.best.size
-                for step in (self._fewest_layers, self._fewest_outputs, self._try_bypasses, self._inside):
-                    with closing(_ReductionValues(self.best, self._threads)) as values:
-                        step(self.best, values)
-                if self.best.size >= before:
-                    break
-            with closing(_ReductionValues(self.best, self._threads)) as values:
-                self._smaller_constants(self.best, values)
-        except SearchEnded:
-            pass
+    @property
+    def steps(self) -> Sequence[Callable[[_State], None]]:
+        return self._fewest_layers, self._fewest_outputs, self._try_bypasses, self._try_bodies
 
-    def _fewest_layers(self, state: _State, values: _ReductionValues) -> None:
+    def write(self, state: _State) -> None:
+        for previous in self._path.parent.glob("network.*"):
+            # Replacing a file waits for the disk.
+            previous.unlink()
+        state.region.model.save(self._path)
+        inputs = _by_name(state.region.model, state.arrays)
+        if inputs is not None:
+            write_npz(inputs_path(self._path), inputs)
+
+    def find_errors(self, state: _State) -> frozenset[str]:
+        return frozenset(diagnostic.code for diagnostic in check_model(self._path).errors)
+
+    def fails(self, state: _State) -> bool:
+        model = read_model(self._path)
+        if state.arrays is None:
+            return bool(self._fails(model))
+        return bool(self._fails(model, _by_name(model, state.arrays)))
+
+    def _fewest_layers(self, state: _State) -> None:
         region = state.region
         layers = [node for node in region.graph.nodes if is_counted(node) and not isinstance(node.op, AssignsVariable)]
+        with closing(_ReductionValues(state, self._threads)) as values:
 
-        def holds(layers: Sequence[Node]) -> bool:
-            keep = with_variables(region, layers)
-            return self._holds(values, lambda: cut(region, keep, constants=_constants(region, keep, values)))
+            def holds(layers: Sequence[Node]) -> bool:
+                keep = with_variables(region, layers)
+                return self._holds(values, lambda: cut(region, keep, constants=_constants(region, keep, values)))
 
-        minimize_model(layers, holds)
+            minimize_model(layers, holds)
 
-    def _fewest_outputs(self, state: _State, values: _ReductionValues) -> None:
+    def _fewest_outputs(self, state: _State) -> None:
         region = state.region
         outputs = list(dict.fromkeys(source(node.values_in[0]) for node in region.graph.results))
+        with closing(_ReductionValues(state, self._threads)) as values:
 
-        def holds(retained: Sequence[Value]) -> bool:
-            return self._holds(values, lambda: cut(region, below(region, retained), retained))
+            def holds(retained: Sequence[Value]) -> bool:
+                return self._holds(values, lambda: cut(region, below(region, retained), retained))
 
-        minimize_model(outputs, holds)
+            minimize_model(outputs, holds)
 
-    def _try_bypasses(self, state: _State, values: _ReductionValues) -> None:
+    def _try_bypasses(self, state: _State) -> None:
         """Try to replace the output of each layer by one of its inputs."""
         region = state.region
         replaced: dict[Value, Value] = {}
@@ -298,97 +281,57 @@ class _Reducer:
             outputs = list(dict.fromkeys(value for value in outputs if is_counted(value.node)))
             return cut(region, below(region, outputs, read=read), outputs, replaced=replaced)
 
-        for node in reversed(region.graph.nodes):
-            if not is_counted(node) or len(node.outputs) != 1 or isinstance(node.op, AssignsVariable):
-                continue
-            (value,) = node.outputs
-            for other in dict.fromkeys(map(source, node.values_in)):
-                if region.type(other) == region.type(value) and region.type(value).element_type.is_known:
-                    replaced[value] = other
-                    if self._holds(values, part):
-                        break
-                    del replaced[value]
+        with closing(_ReductionValues(state, self._threads)) as values:
+            for node in reversed(region.graph.nodes):
+                if not is_counted(node) or len(node.outputs) != 1 or isinstance(node.op, AssignsVariable):
+                    continue
+                (value,) = node.outputs
+                for other in dict.fromkeys(map(source, node.values_in)):
+                    if region.type(other) == region.type(value) and region.type(value).element_type.is_known:
+                        replaced[value] = other
+                        if self._holds(values, part):
+                            break
+                        del replaced[value]
 
-    def _inside(self, state: _State, values: _ReductionValues) -> None:
+    def _try_bodies(self, state: _State) -> None:
         """Try bodies as models, with the inputs of their first iterations."""
         holders = state.region.graph.holder_names()
         for node in state.region.graph.nodes:
             for body in node.bodies:
-                if self._is_alone(state, region_at(state.region.model, (holders[node], body.name))):
+                region = region_at(state.region.model, (holders[node], body.name))
+                if self.accepts(partial(self._body_alone, state, region)):
                     return
 
-    def _is_alone(self, state: _State, region: Region) -> bool:
-        try:
-            keep = with_variables(region, filter(is_counted, region.graph.nodes))
-            part = cut(region, keep)
-            values: Mapping[Value, Array] = {}
-            if state.arrays is not None:
-                values = values_at(region, state.arrays, part.inputs, threads=self._threads)
-        except IRError:
-            return False
-        arrays = None if state.arrays is None else [values[value] for value in part.inputs]
-        return self._accept(part, arrays)
+    def _body_alone(self, state: _State, region: Region) -> _State:
+        keep = with_variables(region, filter(is_counted, region.graph.nodes))
+        part = cut(region, keep)
+        if state.arrays is None:
+            return _State(region_at(part.model), None)
+        values = values_at(region, state.arrays, part.inputs, threads=self._threads)
+        return _State(region_at(part.model), [values[value] for value in part.inputs])
 
-    def _smaller_constants(self, state: _State, values: _ReductionValues) -> None:
+    def reduce_constants(self, state: _State) -> None:
         region = state.region
         outputs = list(dict.fromkeys(source(node.values_in[0]) for node in region.graph.results))
         keep = below(region, outputs)
         large = [node.outputs[0] for node in region.graph.nodes if isinstance(node.op, Const) and node.op.size >= LARGE]
+        with closing(_ReductionValues(state, self._threads)) as values:
 
-        def holds(constants: Sequence[Value]) -> bool:
-            retained = set(constants)
-            opened = [value for value in large if value not in retained]
-            return self._holds(values, lambda: cut(region, keep, outputs, opened=opened))
+            def holds(constants: Sequence[Value]) -> bool:
+                retained = set(constants)
+                opened = [value for value in large if value not in retained]
+                return self._holds(values, lambda: cut(region, keep, outputs, opened=opened))
 
-        minimize_model(large, holds, min_items=0)
+            minimize_model(large, holds, min_items=0)
 
     def _holds(self, values: _ReductionValues, make_part: Callable[[], Cut]) -> bool:
         """Return True if a part fails, and keep it as the best one so far."""
-        try:
+
+        def make() -> _State:
             part = make_part()
-            arrays = values.inputs(part)
-        except IRError:
-            return False  # not a valid model, or its inputs cannot be computed
-        return self._accept(part, arrays)
+            return _State(region_at(part.model), values.inputs(part))
 
-    def _accept(self, part: Cut, arrays: list[Array] | None) -> bool:
-        if self._limit is not None and self.runs >= self._limit:
-            raise SearchEnded
-        try:
-            written = self._write(part.model, arrays)
-        except IRError as error:
-            if error.code == Code.unwritable:
-                raise
-            return False
-        if self._errors(written) - self._allowed or not self._still_fails(part.model, arrays):
-            return False
-        self.best = _State(region_at(part.model), arrays)
-        return True
-
-    def _write(self, model: Model, arrays: list[Array] | None) -> Path:
-        """Write the files of a model, replacing those of the previous one."""
-        path = self._folder / "network.xml"
-        for previous in self._folder.glob("network.*"):
-            # Replacing a file waits for the disk.
-            previous.unlink()
-        model.save(path)
-        inputs = _by_name(model, arrays)
-        if inputs is not None:
-            write_npz(inputs_path(path), inputs)
-        return path
-
-    def _errors(self, path: Path) -> frozenset[str]:
-        return frozenset(diagnostic.code for diagnostic in check_model(path).errors)
-
-    def _still_fails(self, model: Model, arrays: list[Array] | None) -> bool:
-        """Return True if the last written model fails."""
-        self.runs += 1
-        read = read_model(self._folder / "network.xml")
-        fails = self._fails(read) if arrays is None else self._fails(read, _by_name(read, arrays))
-        if self._progress is not None:
-            left = sum(map(is_counted, model.graph.nodes)) if fails or self.best is None else self.best.layers
-            self._progress(f"{format_count(left, 'layer')} left")
-        return bool(fails)
+        return self.accepts(make)
 
 
 def _constants(region: Region, keep: set[Node], values: _ReductionValues) -> dict[Value, Array]:

@@ -15,6 +15,7 @@ import zipfile
 from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import lru_cache
+from io import BytesIO
 from math import prod
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -34,7 +35,9 @@ __all__ = [
     "NATIVE",
     "RECORDS",
     "Spill",
+    "as_damaged_file",
     "damaged_file_error",
+    "decode_npy",
     "nearest",
     "read_npy",
     "read_npz",
@@ -83,7 +86,7 @@ def read_npy(path: str | os.PathLike[str], *, mapped: bool = False) -> Array:
         EvaluationError: IR001 if there is no such file, IR705 if it cannot be read.
         ResourceError: If the array exceeds the memory of the machine.
     """
-    with _errors(path), open_regular(path) as file:
+    with as_damaged_file(path), open_regular(path) as file:
         return _read_file(file, mapped=mapped)
 
 
@@ -100,7 +103,7 @@ def read_npz(
         EvaluationError: IR001 if there is no such file, IR705 if it cannot be read.
         ResourceError: If the arrays exceed `most_bytes`.
     """
-    with _errors(name or path), open_regular(path) as file:
+    with as_damaged_file(name or path), open_regular(path) as file:
         if not zipfile.is_zipfile(file):
             raise ValueError("the content is not .npz")
         return _read_archive(file, most_bytes)
@@ -115,7 +118,7 @@ def read_stored(path: str | os.PathLike[str], *, name: str | None = None) -> Arr
     Raises:
         IRError: The errors of `read_npy` and `read_npz`.
     """
-    with _errors(name or path), open_regular(path) as file:
+    with as_damaged_file(name or path), open_regular(path) as file:
         start = file.read(len(_MAGIC))
         file.seek(0)
         if start == _MAGIC:
@@ -125,8 +128,29 @@ def read_stored(path: str | os.PathLike[str], *, name: str | None = None) -> Arr
         raise ValueError("the content is neither .npy nor .npz")
 
 
+def decode_npy(content: bytes) -> Array:
+    """Return the array of the bytes of an .npy, or of an .npz with one array.
+
+    Raises:
+        ValueError: If the content cannot be read; also the exceptions of zipfile and of the decompressors.
+        ResourceError: If the array exceeds the memory of the machine.
+    """
+    file = BytesIO(content)
+    if content.startswith(_MAGIC):
+        header = _read_header(file)
+        available = len(content) - file.tell()
+        if header.size > available:
+            raise ValueError(f"the header declares {header.size:,} bytes of elements, but {available:,} follow")
+        _require_memory(header.size)
+        return _read_elements(file, header)
+    arrays = _read_archive(file, None)
+    if len(arrays) != 1:
+        raise ValueError(f"the .npz has {len(arrays)} arrays, expected one")
+    return next(iter(arrays.values()))
+
+
 @contextmanager
-def _errors(path: str | os.PathLike[str]) -> Iterator[None]:
+def as_damaged_file(path: str | os.PathLike[str]) -> Iterator[None]:
     """Convert the exceptions of a damaged file, which NumPy, zipfile and the decompressors do not list, to IRError."""
     try:
         yield

@@ -16,7 +16,6 @@ from ir_exec.graph.constant_parts import read_numbers
 from ir_exec.graph.decoding import decode_weight, mask_end_levels, read_range, read_steps
 from ir_exec.graph.weight_encodings import level_gaps, range_of_type
 from ir_exec.ir import Weights
-from ir_exec.ops.base.registry import canonical
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import Array, ElementType, convert
 
@@ -48,7 +47,7 @@ class ChainRows:
             return False
         for node in self.chain.line:
             declared = node.outputs[0].declared.shape
-            if canonical(node.type) == "Transpose" or not declared.is_static or declared.static[:1] != self.shape[:1]:
+            if node.op_class.changes_order or not declared.is_static or declared.static[:1] != self.shape[:1]:
                 return False
         return all(
             self._is_by_rows(value) is not None for value in (self.chain.zero, self.chain.scale) if value is not None
@@ -77,7 +76,7 @@ class ChainRows:
         else:
             steps = level_gaps(convert(codes, ElementType.f32), self.chain.element_type)
         for node in reversed(self.chain.line):
-            if canonical(node.type) != "Subtract":
+            if self.chain.zero not in node.inputs:
                 steps = self._apply(node, steps, start, stop)
         return np.abs(steps).reshape(stop - start, *self.shape[1:])
 
@@ -88,7 +87,7 @@ class ChainRows:
         """
         constant = self.chain.scale
         is_simple = self.has_rows and self.chain.table is None and self.chain.element_type.is_integer
-        if not is_simple or constant is None or canonical(self.chain.scaled_value.node.type) == "Transpose":
+        if not is_simple or constant is None or self.chain.scaled_value.node.op_class.changes_order:
             return self.read_steps(start, stop), (stop - start, *self.shape[1:])
         scaled = self.chain.scaled_value
         shape = scaled.declared.shape.static if scaled.declared.shape.is_static else self.chain.stored_shape
@@ -131,15 +130,12 @@ class ChainRows:
 
     def _apply(self, node: Node, numbers: Array, start: int, stop: int) -> Array:
         """Apply a layer of the chain to rows."""
-        match canonical(node.type):
-            case "Subtract":
-                assert self.chain.zero is not None, "the chain contains its zero points"
-                return numbers - self._read_part(self.chain.zero, start, stop)
-            case "Multiply":
-                assert self.chain.scale is not None, "the chain contains its scale"
-                return numbers * self._read_part(self.chain.scale, start, stop)
-            case "Reshape":
-                return numbers.reshape(stop - start, *node.outputs[0].declared.shape.static[1:])
+        if self.chain.zero is not None and self.chain.zero in node.inputs:
+            return numbers - self._read_part(self.chain.zero, start, stop)
+        if self.chain.scale is not None and self.chain.scale in node.inputs:
+            return numbers * self._read_part(self.chain.scale, start, stop)
+        if node.op_class.preserves_order and not node.op_class.is_conversion:
+            return numbers.reshape(stop - start, *node.outputs[0].declared.shape.static[1:])
         return numbers
 
     def _read_part(self, value: Value, start: int, stop: int) -> Array:
@@ -157,7 +153,7 @@ class ChainRows:
         """Return True if rows of the value are rows of a constant, False if rows share its values, None for others."""
         node = value.node
         while not isinstance(node.op, Const):
-            if canonical(node.type) not in ("Convert", "Reshape"):
+            if not node.op_class.preserves_order:
                 return None
             node = node.values_in[0].node
         shape = value.declared.shape.static if value.declared.shape.is_static else node.op.shape.static

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 from ir_exec.codes import Code
 from ir_exec.debug.weights.readers.gguf_files import read_gguf
 from ir_exec.debug.weights.readers.npz_files import read_npz_checkpoint
+from ir_exec.debug.weights.readers.packed_tensors import decode_packed_tensors
 from ir_exec.debug.weights.readers.safetensors_files import read_index, read_safetensors
 from ir_exec.debug.weights.readers.tensors import Checkpoint
 from ir_exec.debug.weights.readers.torch_files import read_torch
@@ -100,8 +101,9 @@ def open_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
             pass
     except OSError as error:
         _refuse_path(name, f"cannot read the checkpoint: {error.strerror or error}", path_hint(name))
-    checkpoint = reader(name)
-    settings = _read_settings(os.path.join(os.path.dirname(name), "adapter_config.json"))
+    folder = os.path.dirname(name)
+    checkpoint = decode_packed_tensors(reader(name), _read_quantization(folder))
+    settings = _read_settings(os.path.join(folder, "adapter_config.json"))
     if os.path.basename(name) in ADAPTER_NAMES and settings:
         return Checkpoint(name, checkpoint.format, checkpoint.tensors, checkpoint.not_compared, settings)
     return checkpoint
@@ -127,6 +129,12 @@ def _is_archive(path: str) -> bool:
             )
     except OSError:
         return False
+
+
+def _read_quantization(folder: str) -> Mapping[str, Any]:
+    """The settings of the quantization of a checkpoint, in one of two files."""
+    config = _read_settings(os.path.join(folder, "config.json")).get("quantization_config")
+    return config if isinstance(config, dict) else _read_settings(os.path.join(folder, "quantize_config.json"))
 
 
 def _read_settings(path: str) -> dict[str, Any]:

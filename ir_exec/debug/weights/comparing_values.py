@@ -65,6 +65,7 @@ class ValueComparison:
         products: For each row, the sums of x*x, x*y and y*y, x of the weight and y of the tensor.
         sums: The sums of x and y.
         noise: The sum of the squared differences.
+        is_scaled: True if the tensor is scaled before the difference.
         not_finite: The number of NaN or infinite elements of the weight, where the tensor has none.
         range: The least and the greatest element of the weight.
         factors: The factors of rows or columns of a scaled weight.
@@ -81,6 +82,7 @@ class ValueComparison:
     products: Array = field(default_factory=lambda: np.zeros((3, 0)))
     sums: tuple[float, float] = (0.0, 0.0)
     noise: float = 0.0
+    is_scaled: bool = False
     not_finite: int = 0
     range: tuple[float, float] = (np.inf, -np.inf)
     factors: Array | None = None
@@ -93,7 +95,7 @@ class ValueComparison:
     @property
     def sqnr_db(self) -> float | None:
         """The signal to noise ratio in decibels; None without noise or signal."""
-        signal = float(self.products[2].sum())
+        signal = float(self.products[0 if self.is_scaled else 2].sum())
         return 10 * log10(signal / self.noise) if signal > 0 and self.noise > 0 else None
 
     @property
@@ -133,7 +135,7 @@ def compare_values(
     """
     rows, width = weight.matrix_shape
     outputs = rows // max(count_rows(weight.shape), 1)
-    comparison = ValueComparison(elements=weight.elements)
+    comparison = ValueComparison(elements=weight.elements, is_scaled=not relation.is_exact)
     comparison.by_row = np.zeros(rows, np.int64)
     comparison.products = np.zeros((3, rows))
     by_column = np.zeros(width, np.int64) if width <= _CHUNK else None

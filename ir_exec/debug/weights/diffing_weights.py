@@ -15,20 +15,23 @@ from ir_exec.codes import Code
 from ir_exec.debug.diffs.listing import opened
 from ir_exec.debug.weights.adapters import find_adapters, merge_adapters
 from ir_exec.debug.weights.checkpoint_files import find_adapter, is_checkpoint, open_checkpoint
+from ir_exec.debug.weights.computed_tables import is_computed_table
 from ir_exec.debug.weights.derived import TYPED_POSITIONS, list_sources
 from ir_exec.debug.weights.differences import describe_difference, is_slightly_off
 from ir_exec.debug.weights.matching import Matcher, WeightMatch
 from ir_exec.debug.weights.model_weights import ModelWeight, find_model_weights
 from ir_exec.debug.weights.names import NamedTensors, NameIndex
 from ir_exec.debug.weights.placement import fault_of, find_misplaced
+from ir_exec.debug.weights.provenance import find_foreign
 from ir_exec.debug.weights.readers.tensors import Checkpoint
 from ir_exec.debug.weights.records import AccountedWeight, FaultCategory, WeightFault, WeightsDiff
 from ir_exec.debug.weights.row_alignment import align_rows
+from ir_exec.debug.weights.smoothing import match_smoothed
 from ir_exec.debug.weights.tensor_account import account_for_tensors, find_missing
 from ir_exec.errors import Location, WeightsError
+from ir_exec.hub_cache import cached_path
 from ir_exec.ir.regular_files import open_regular
 from ir_exec.model import Loaded, Model, Source, WeightsSource, read_model
-from ir_exec.ops.base.registry import canonical
 from ir_exec.readers import SOURCE_TYPES, ModelObject, class_of_object
 
 __all__ = ["diff_weights"]
@@ -39,6 +42,9 @@ _LEAST_ELEMENTS = 16
 _MOST_SETTINGS = 2**24
 
 _MOST_SAMPLES = 4096
+
+_CORRECTED = 0.9
+"""Minimum correlation of a bias that quantization corrects with the original one."""
 
 _EMBEDDINGS = ("embed", "shared", "wte", "token")
 """Words in the names of tables of tokens."""
@@ -82,6 +88,8 @@ def diff_weights(
             expected=SOURCE_TYPES,
             code=Code.weights_missing,
         )
+    if isinstance(checkpoint, str):
+        checkpoint = cached_path(checkpoint) or checkpoint
     source = _open_tensors(checkpoint)
     adapter_path = adapter if adapter is not None else _adapter_in(checkpoint, source)
     if adapter_path is not None:
@@ -166,11 +174,14 @@ class _Account:
         self.named: dict[ModelWeight, NamedTensors | None] = {}
         self.matches: dict[ModelWeight, WeightMatch | None] = {}
         self.faults: list[WeightFault] = []
+        self.scales: set[ModelWeight] = set()
 
     def report(self, model: str, path: str) -> WeightsDiff:
         """Return the account."""
         self.matches = self.matcher.match_all(self.weights)
         self.matcher.match_scaled_biases(self.matches)
+        smoothed, self.scales = match_smoothed(self.matches, self.matcher)
+        self.matches |= smoothed
         self._learn_prefixes()
         self.named = {weight: self.matcher.find_expected(weight) for weight in self.weights}
         self._align_remaining()
@@ -180,6 +191,8 @@ class _Account:
         self._accept_methods()
         self.faults += find_misplaced(self.matches, self.matcher, self.checkpoint.format)
         self._describe_differences()
+        counted = [weight for weight in self.weights if self._is_weight(weight)]
+        self.faults += find_foreign(counted, self.matches, self.faults, self.checkpoint)
         claimed = {
             name: fault.path
             for fault in self.faults
@@ -190,7 +203,7 @@ class _Account:
         of_adapters = frozenset(name for adapter in self.adapters for name in adapter.names)
         self.faults += find_missing(tensors, self.index, of_adapters, _count_layers(path))
         self.faults.sort(key=lambda fault: (_RANKS[fault.category], -fault.bytes))
-        accounted = [self._account_for(weight) for weight in self.weights if self._is_weight(weight)]
+        accounted = [self._account_for(weight) for weight in counted]
         return WeightsDiff(
             model=model,
             checkpoint=path,
@@ -198,7 +211,7 @@ class _Account:
             faults=tuple(self.faults),
             weights=tuple(accounted),
             tensors=tuple(tensors),
-            bytes=sum(weight.bytes for weight in accounted),
+            bytes=sum(weight.bytes for weight in accounted if not weight.is_computed),
             explained_bytes=sum(weight.bytes for weight in accounted if weight.is_explained),
         )
 
@@ -217,7 +230,9 @@ class _Account:
 
     def _account_for(self, weight: ModelWeight) -> AccountedWeight:
         match = self.matches.get(weight)
-        details: dict[str, Any] = {}
+        details: dict[str, Any] = {
+            "is_computed": match is None and (weight in self.scales or is_computed_table(weight))
+        }
         if match is not None:
             details = {
                 "tensors": match.names,
@@ -276,11 +291,15 @@ class _Account:
 
     def _compare_with_embedding(self, weight: ModelWeight) -> None:
         """A head that should be the embedding, because the checkpoint has no other tensor for it."""
-        if not any(canonical(reader.type) == "MatMul" for reader in weight.readers) or weight.elements < 4096:
+        if not weight.is_read_as("matrix") or weight.elements < 4096:
             return
         for other, match in self.matches.items():
-            is_embedding = any(canonical(reader.type) == "Gather" for reader in other.readers)
-            if match is None or not is_embedding or other.elements != weight.elements or len(match.sources) != 1:
+            if (
+                match is None
+                or not other.is_read_as("table")
+                or other.elements != weight.elements
+                or len(match.sources) != 1
+            ):
                 continue
             compared = self.matcher.compare_named(weight, match.sources[0].name)
             if compared is not None:
@@ -302,14 +321,22 @@ class _Account:
             tensors = [
                 name for name, size in self.matcher.sizes.items() if size == weight.elements and name not in used
             ]
-            if any(canonical(reader.type) == "Gather" for reader in weight.readers):
+            if weight.is_read_as("table"):
                 # The table of tokens may be tied to a head that the model does not have.
                 tensors = [name for name in tensors if any(word in name for word in _EMBEDDINGS)]
             if len(same_size) == len(tensors) == 1:
                 self.matches[weight] = self.matcher.compare_named(weight, tensors[0])
 
     def _accept_methods(self) -> None:
-        """Accept the differences of quantization methods that move most weights further than rounding does."""
+        """Accept the differences of quantization methods: corrected biases, and weights moved further than rounding."""
+        for weight, match in self.matches.items():
+            if match is None or match.is_explained or not weight.has_quantized_data:
+                continue
+            is_bias = match.sources[0].name.endswith("bias") and {reader.use for reader in weight.readers} == {
+                "elements"
+            }
+            if is_bias and match.comparison.correlation > _CORRECTED:
+                self._accept(match, "corrected by the quantization")
         quantized = [match for match in self.matches.values() if match is not None and match.weight.rows is not None]
         moved = [match for match in quantized if not match.is_explained]
         if len(moved) < 4 or len(moved) * 2 < len(quantized):
@@ -318,11 +345,13 @@ class _Account:
         for match in moved:
             share = match.comparison.different / match.comparison.elements
             if share <= max(2 * usual, 0.01) and usual < 0.3 and match.comparison.correlation > 0.9:
-                self.matches[match.weight] = replace(
-                    match,
-                    comparison=replace(match.comparison, different=0),
-                    transformations=(*match.transformations, "moved by the quantization"),
-                )
+                self._accept(match, "moved by the quantization")
+
+    def _accept(self, match: WeightMatch, transformation: str) -> None:
+        """Accept the differences of a weight as those of a quantization method."""
+        comparison = replace(match.comparison, different=0)
+        words = (*match.transformations, transformation)
+        self.matches[match.weight] = replace(match, comparison=comparison, transformations=words)
 
     def _describe_differences(self) -> None:
         faulty = {fault.path for fault in self.faults}

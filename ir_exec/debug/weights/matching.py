@@ -262,7 +262,14 @@ class Matcher:
             ),
         )
         match = self.compare(weight, best.source, best.layout, best.relation)
-        return self._explain_factors(match) if match.comparison.factors is not None else match
+        if match.comparison.factors is not None:
+            match = self._explain_factors(match)
+        if weight.rows is not None and not match.is_explained and match.relation.form in ("none", "scaled"):
+            # The rounding of samples may hide factors of rows.
+            by_rows = self._explain_factors(self.compare(weight, best.source, best.layout, Relation("scaled rows")))
+            if by_rows.is_explained and by_rows.relation.factors is not None:
+                return by_rows
+        return match
 
     def _explain_factors(self, match: WeightMatch) -> WeightMatch:
         """Find the tensor of which the factors of rows or columns are, such as that of a batch normalization."""
@@ -276,22 +283,27 @@ class Matcher:
                 continue
             numbers = source.tensor.gather(np.arange(len(factors)))
             with np.errstate(all="ignore"):
+                if match.weight.is_unscaled:
+                    numbers = numbers * np.nanmedian(factors / numbers)
                 error = float(np.median(np.abs(factors - numbers) / np.abs(numbers)))
             if error < tolerance and (best is None or error < best[0] / _SIMILAR):
                 best = error, source, numbers
         usual = float(np.nanmedian(factors))
         spread = float(np.nanquantile(np.abs(factors - usual), _MOST_EQUAL)) / max(abs(usual), _TINY)
-        if spread <= tolerance and (best is None or spread <= _SIMILAR * best[0]):
+        is_one = abs(usual - 1) <= tolerance
+        equal: WeightMatch | None = None
+        if spread <= tolerance and (is_one or best is None or spread <= _SIMILAR * best[0]):
             # Some rows are wrong, and the others are not scaled each by itself.
-            is_one = abs(usual - 1) <= tolerance
-            return self.compare(
-                match.weight, match.sources[0], match.layout, PLAIN if is_one else Relation("scaled", usual)
-            )
+            relation = PLAIN if is_one else Relation("scaled", usual)
+            equal = self.compare(match.weight, match.sources[0], match.layout, relation)
         if best is None:
-            return match
+            return match if equal is None else equal
         _, scale, numbers = best
         relation = Relation(match.relation.form, factors=numbers)
         scaled = self.compare(match.weight, match.sources[0], match.layout, relation)
+        # A new batch normalization divides by the root of 1 plus epsilon.
+        if equal is not None and equal.comparison.different <= scaled.comparison.different:
+            return equal
         words = tuple([word for word in scaled.transformations if word != relation.form])
         return replace(
             scaled,

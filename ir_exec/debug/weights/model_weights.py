@@ -11,13 +11,14 @@ from typing import NamedTuple
 import numpy as np
 
 from ir_exec.debug.weights.chain_rows import ChainRows
+from ir_exec.debug.weights.reader_uses import ReaderUse, arranges_elements, axes_of_sums, find_use
 from ir_exec.debug.weights.readers.tensors import MappedTensor, count_rows
 from ir_exec.debug.weights.roles import WeightRole, WeightRoles
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.graph.compressed import CompressedWeight, find_compressed_weights
+from ir_exec.graph.constant_parts import is_constant_part
 from ir_exec.ir import Weights
 from ir_exec.ir.packing import packed_size
-from ir_exec.ops.base.registry import canonical
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import Array, ElementType
 
@@ -37,12 +38,14 @@ class WeightReader(NamedTuple):
         type: The type of the layer.
         is_transposed: For products, True if the weight is read as [outputs, inputs]; None for all other layers.
         module: The path of the module that the layer was exported from; None if the file does not declare it.
+        use: The use of the weight.
     """
 
     path: str
     type: str
     is_transposed: bool | None = None
     module: str | None = None
+    use: ReaderUse = "elements"
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +63,7 @@ class ModelWeight:
         plain: The elements of a plain constant.
         output_axes: The axes of the outputs: two for convolutions in groups, one for all other weights.
         role: The computation with it; None if several layers read it.
+        has_quantized_data: True if its model quantizes the data, too. Such quantization corrects biases.
     """
 
     name: str
@@ -73,11 +77,20 @@ class ModelWeight:
     plain: MappedTensor | None = None
     output_axes: int = 1
     role: WeightRole | None = None
+    has_quantized_data: bool = False
 
     @property
     def elements(self) -> int:
         """The number of elements."""
         return prod(self.shape)
+
+    @property
+    def is_unscaled(self) -> bool:
+        """Return True for integers whose scale multiplies the outputs of their reader."""
+        if self.rows is None:
+            return False
+        chain = self.rows.chain
+        return chain.element_type.is_integer and chain.scale is None and chain.limits is None and chain.table is None
 
     @property
     def matrix_shape(self) -> tuple[int, int]:
@@ -97,6 +110,10 @@ class ModelWeight:
         """The names of the constant, then the names of its readers."""
         modules = [f"{reader.module}/{reader.type}::" for reader in self.readers if reader.module]
         return tuple(dict.fromkeys((self.name, *self.names, *(reader.path for reader in self.readers), *modules)))
+
+    def is_read_as(self, *uses: ReaderUse) -> bool:
+        """Return True if a layer reads the weight in one of these ways."""
+        return any(reader.use in uses for reader in self.readers)
 
     def read(self, start: int, stop: int) -> Array:
         """Return rows along the first axis as f32; a scalar has one row."""
@@ -134,7 +151,8 @@ def find_model_weights(graph: Graph, weights: Weights) -> list[ModelWeight]:
     for scope, inner in graph.scopes():
         prefix = "".join(f"{name}/" for name in scope)
         readers = _collect_readers(inner)
-        chains = find_compressed_weights(inner)
+        chains = find_compressed_weights(inner, _is_integer_weight)
+        has_quantized_data = any(map(_quantizes_data, inner.nodes))
         inside = {node for chain in chains.values() for node in chain.nodes}
         by_codes: dict[Node, tuple[Value, CompressedWeight]] = {}
         for value, chain in chains.items():
@@ -148,8 +166,26 @@ def find_model_weights(graph: Graph, weights: Weights) -> list[ModelWeight]:
                 for weight in _describe_plain(prefix, node, node.op, weights, readers):
                     described[node.outputs[0]] = weight
         roles = WeightRoles(inner, described, prefix)
-        model_weights += [replace(weight, role=roles.describe(value)) for value, weight in described.items()]
+        model_weights += [
+            replace(weight, role=roles.describe(value), has_quantized_data=has_quantized_data)
+            for value, weight in described.items()
+        ]
     return model_weights
+
+
+def _is_integer_weight(chain: CompressedWeight, reader: Node) -> bool:
+    """Return True for codes of 32 bits with a scale, as of biases, and for codes whose scale multiplies the outputs."""
+    if not chain.element_type.is_integer or not chain.line or chain.table is not None:
+        return False
+    if chain.scale is not None:
+        return prod(chain.stored_shape) > 1
+    positions = [position for position, value in enumerate(reader.inputs) if value is chain.value]
+    return chain.element_type.bits <= 8 and any(axes_of_sums(reader, position) for position in positions)
+
+
+def _quantizes_data(node: Node) -> bool:
+    """Return True for a layer that rounds computed values to a number of levels."""
+    return node.op_class.steps == "levels" and node.inputs[0] is not None and not is_constant_part(node.inputs[0])
 
 
 def _collect_readers(graph: Graph) -> dict[Value, list[tuple[Node, int]]]:
@@ -205,10 +241,10 @@ def _describe_plain(
 
 def _count_output_axes(value: Value, readers: dict[Value, list[tuple[Node, int]]]) -> int:
     """Two for the weights of convolutions in groups: the groups, and the outputs of each."""
-    nodes = [node for node, _ in readers.get(value, ())]
-    while len(nodes) == 1 and nodes[0].op_class.is_conversion:
-        nodes = [node for node, _ in readers.get(nodes[0].outputs[0], ())]
-    return 2 if any(canonical(node.type) == "GroupConvolution" for node in nodes) else 1
+    uses = readers.get(value, [])
+    while len(uses) == 1 and uses[0][0].op_class.is_conversion:
+        uses = readers.get(uses[0][0].outputs[0], [])
+    return 2 if any(axes_of_sums(*use)[:2] == (2, 3) for use in uses) else 1
 
 
 def _read_by(
@@ -225,18 +261,16 @@ def _read_by(
         is_turned: True if a matrix is transposed before; None if it is unknown.
     """
     for node, position in readers.get(value, ()):
-        operator = canonical(node.type)
-        moves = node.op_class.is_conversion or operator in ("Reshape", "Transpose", "Unsqueeze", "Squeeze")
-        if moves and position == 0 and depth < _FURTHEST and len(node.outputs) == 1:
+        if arranges_elements(node) and position == 0 and depth < _FURTHEST and len(node.outputs) == 1:
             turned = is_turned if node.op_class.is_conversion else None
-            if operator == "Transpose" and is_turned is not None and len(value.declared.shape.dims or ()) == 2:
+            if node.op_class.changes_order and is_turned is not None and len(value.declared.shape.dims or ()) == 2:
                 turned = not is_turned
             yield from _read_by(prefix, node.outputs[0], readers, depth + 1, is_turned=turned)
             continue
         transposed = None
-        if operator == "MatMul" and node.op is not None and is_turned is not None:
-            # The second factor of a product is a weight [outputs, inputs] if it is read transposed.
-            transposed = bool(vars(node.op)["transpose_b"]) if position == 1 else not vars(node.op)["transpose_a"]
-            transposed ^= is_turned
+        use = find_use(node, position)
+        if use == "matrix" and is_turned is not None:
+            # A weight [outputs, inputs] is summed along its last axis.
+            transposed = (axes_of_sums(node, position)[0] == (value.declared.shape.rank or 0) - 1) != is_turned
         module = None if node.source is None else node.source.module
-        yield WeightReader(prefix + node.name, node.type, transposed, module)
+        yield WeightReader(prefix + node.name, node.type, transposed, module, use)

@@ -18,7 +18,6 @@ from ir_exec.debug.weights.model_weights import ModelWeight
 from ir_exec.debug.weights.names import generalize_name, split_name
 from ir_exec.debug.weights.readers.tensors import CheckpointTensor
 from ir_exec.debug.weights.records import WeightFault
-from ir_exec.ops.base.registry import canonical
 
 __all__ = ["equal_tensors", "fault_of", "find_misplaced"]
 
@@ -113,8 +112,7 @@ def _find_other_tensors(explained: Mapping[ModelWeight, WeightMatch], matcher: M
         if partner is not None and wrong[partner] == actual_name:
             swapped.setdefault(tuple(sorted(_numbers_that_differ(expected, actual_name))), []).append(weight)
             continue
-        readers = {canonical(reader.type) for reader in weight.readers}
-        is_head = "embed" in actual_name and "MatMul" in readers
+        is_head = "embed" in actual_name and weight.is_read_as("matrix")
         category = "tied" if is_head else "other tensor"
         message = f"the values are those of {actual_name}, expected {expected}"
         yield fault_of(weight, category, message, tensors=(expected,), actual_tensors=(actual_name,))
@@ -219,26 +217,27 @@ def _tensors_of_readers(weight: ModelWeight, matcher: Matcher, actual: str) -> I
 def _find_transposed(explained: Mapping[ModelWeight, WeightMatch]) -> Iterator[WeightFault]:
     """Square matrices in another orientation than the other weights of their kind."""
     orientations: dict[ModelWeight, bool] = {}
+    # Parameters of other names than those of linear layers may have another orientation.
     for weight, match in explained.items():
         if match.layout is None or len(match.layout.shape) != 2 or match.sources[0].is_computed:
             continue
         flags = {reader.is_transposed for reader in weight.readers}
         if flags == {None} or len(flags) != 1:
-            if match.layout.shape[0] == match.layout.shape[1] and not match.layout.is_row_major and flags == {None}:
-                readers = {canonical(reader.type) for reader in weight.readers}
-                if "Gather" in readers or "Convolution" in readers:
-                    yield _describe_transposed(weight, match)
+            is_square = match.layout.shape[0] == match.layout.shape[1]
+            is_unknown = is_square and not match.layout.is_row_major and flags == {None}
+            if is_unknown and weight.is_read_as("table", "filters"):
+                yield _describe_transposed(weight, match)
             continue
         orientations[weight] = match.layout.is_row_major == flags.pop()
     by_kind: dict[str, Counter[bool]] = {}
-    overall: Counter[bool] = Counter()
+    by_leaf: dict[str, Counter[bool]] = {}
     for weight, orientation in orientations.items():
         layout = explained[weight].layout
         assert layout is not None, "only single tensors have an orientation"
         is_square = layout.shape[0] == layout.shape[1]
         by_kind.setdefault(_kind_of(explained[weight]), Counter())[orientation] += 1
         if not is_square and "embed" not in explained[weight].sources[0].name:
-            overall[orientation] += 1
+            by_leaf.setdefault(_leaf_of(explained[weight]), Counter())[orientation] += 1
     for weight, orientation in orientations.items():
         match = explained[weight]
         assert match.layout is not None, "only single tensors have an orientation"
@@ -247,7 +246,8 @@ def _find_transposed(explained: Mapping[ModelWeight, WeightMatch]) -> Iterator[W
         votes = by_kind[_kind_of(match)]
         against = votes[not orientation] - votes[orientation]
         if against == 0 or sum(votes.values()) == 1:
-            against = overall[not orientation] - overall[orientation]
+            usual = by_leaf.get(_leaf_of(match), Counter())
+            against = usual[not orientation] - usual[orientation]
         if against > 0:
             yield _describe_transposed(weight, match)
 
@@ -256,6 +256,11 @@ def _describe_transposed(weight: ModelWeight, match: WeightMatch) -> WeightFault
     name = match.sources[0].name
     message = f"the square matrix is {name} transposed, expected the orientation of the other weights"
     return fault_of(weight, "transposed", message, tensors=(name,), actual_tensors=(name,))
+
+
+def _leaf_of(match: WeightMatch) -> str:
+    """The name of the parameter of a module."""
+    return match.sources[0].name.rpartition(".")[2]
 
 
 def _kind_of(match: WeightMatch) -> str:
@@ -292,18 +297,20 @@ def _find_scaled(explained: Mapping[ModelWeight, WeightMatch]) -> Iterator[Weigh
         if match.relation.form == "scaled":
             factors.setdefault(_module_name(match), []).append(match.relation.factor)
     for members in by_kind.values():
-        scaled = [match for match in members if match.relation.form.startswith("scaled") and not _has_factors(match)]
+        scaled = [match for match in members if _is_scaled(match)]
         plus_one = [match for match in members if match.relation.form == "plus one"]
         is_usual = len(scaled) == len(members) > 1 and len({match.relation.form for match in scaled}) == 1
         for match in scaled:
             names = tuple([source.name for source in match.sources])
+            if match.weight.is_unscaled:
+                yield _describe_sign(match)
+                continue
             if match.relation.form == "scaled":
                 same = [factor for factor in factors[_module_name(match)] if _are_close(factor, match.relation.factor)]
                 if is_usual or len(same) > 1 or _is_usual_factor(match.relation, match):
                     continue
                 if abs(match.relation.factor + 1) < _SIGN:
-                    message = f"the sign of all values is wrong, expected {names[0]}"
-                    yield fault_of(match.weight, "sign", message, tensors=names, actual_tensors=names)
+                    yield _describe_sign(match)
                     continue
                 message = f"the values are {match.relation.factor:.6g} times those of {names[0]}, expected 1 time"
             elif is_usual:
@@ -318,6 +325,12 @@ def _find_scaled(explained: Mapping[ModelWeight, WeightMatch]) -> Iterator[Weigh
                 yield fault_of(match.weight, "scale", message, tensors=match.names, actual_tensors=match.names)
 
 
+def _describe_sign(match: WeightMatch) -> WeightFault:
+    names = tuple([source.name for source in match.sources])
+    message = f"the sign of all values is wrong, expected {names[0]}"
+    return fault_of(match.weight, "sign", message, tensors=names, actual_tensors=names)
+
+
 def _module_name(match: WeightMatch) -> str:
     """The last word of the path of a module, such as that of all queries."""
     return split_name(match.sources[0].name)[-2:-1][0] if "." in match.sources[0].name else ""
@@ -327,9 +340,18 @@ def _are_close(a: float, b: float) -> bool:
     return abs(a - b) <= _SIGN * abs(b)
 
 
-def _has_factors(match: WeightMatch) -> bool:
-    """Return True if the factors are those of another tensor."""
-    return match.relation.factors is not None
+def _is_scaled(match: WeightMatch) -> bool:
+    """Return True for a multiple of a tensor, unless the factors are those of another tensor, or of later layers."""
+    relation = match.relation
+    if not relation.form.startswith("scaled") or relation.factors is not None:
+        return False
+    return not match.weight.is_unscaled or _is_negated(match)
+
+
+def _is_negated(match: WeightMatch) -> bool:
+    """Return True if the factor is negative, or most of them are."""
+    factors = match.comparison.factors
+    return (match.relation.factor if factors is None else float(np.nanmedian(factors))) < 0
 
 
 def _is_usual_factor(relation: Relation, match: WeightMatch) -> bool:

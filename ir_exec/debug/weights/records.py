@@ -14,6 +14,7 @@ from ir_exec.report.text import join_counts, list_names
 __all__ = ["AccountedTensor", "AccountedWeight", "FaultCategory", "TensorStatus", "WeightFault", "WeightsDiff"]
 
 FaultCategory = Literal[
+    "other checkpoint",
     "not finite",
     "zero",
     "constant",
@@ -58,6 +59,7 @@ class AccountedWeight(Record):
         beyond_half: The number of elements of a quantized weight beyond half a step, within a step.
         clipped: The number of elements of a quantized weight beyond the last level.
         sqnr_db: The signal to noise ratio; None for equal numbers.
+        is_computed: True for a constant of no tensor whose numbers follow a rule, such as sines of positions.
     """
 
     path: str
@@ -73,6 +75,7 @@ class AccountedWeight(Record):
     clipped: int = 0
     sqnr_db: Number | None = None
     is_explained: bool = False
+    is_computed: bool = False
 
     @property
     def how(self) -> str:
@@ -101,7 +104,7 @@ class WeightFault(Record):
     """A weight or a tensor that is wrong.
 
     Attributes:
-        path: The path of the constant; None for a tensor that is not in the model.
+        path: The path of the constant; None for a tensor that is not in the model, and for the checkpoint itself.
         layer_ids: The layers of the weight.
         layer: The layer that reads the weight, or whose name the tensor has.
         tensors: The tensors that the names state, or that are missing.
@@ -127,7 +130,7 @@ class WeightFault(Record):
     def line(self) -> str:
         """The fault in one line."""
         name = self.path if self.path is not None else ", ".join(self.tensors[:_MOST_NAMES])
-        return printable(f"{name}: {self.message}")
+        return printable(f"{name}: {self.message}" if name else self.message)
 
 
 class WeightsDiff(TableRecord):
@@ -136,7 +139,7 @@ class WeightsDiff(TableRecord):
     Attributes:
         format: The file format of the checkpoint.
         faults: The faults, the most important one first.
-        weights: All weights of the model, in the order of the file.
+        weights: All weights of the model, and constants that exporters compute, in the order of the file.
         tensors: All tensors of the checkpoint.
         bytes: The bytes of all weights.
         explained_bytes: The bytes of weights that are tensors of the checkpoint.
@@ -168,7 +171,7 @@ class WeightsDiff(TableRecord):
     def account(self) -> str:
         """The weights, the tensors and the transformations, as counts."""
         explained = [weight for weight in self.weights if weight.is_explained]
-        counted = len(explained), len(self.weights)
+        counted = len(explained), sum(not weight.is_computed for weight in self.weights)
         share = self.explained_bytes / self.bytes if self.bytes else 1.0
         used = sum(tensor.status == "used" for tensor in self.tensors)
         subject = (
@@ -195,12 +198,13 @@ class WeightsDiff(TableRecord):
         unexplained = [weight for weight in self.weights if not weight.tensors]
         faulty = {fault.path for fault in self.faults}
         unknown = [weight for weight in unexplained if weight.path not in faulty]
-        if unknown:
-            names = list_names([printable(weight.path) for weight in unknown], _MOST_NAMES)
-            size = format_bytes(sum(weight.bytes for weight in unknown))
-            count = len(unknown)
-            subject = f"{format_count(count, 'constant', ',')} ({size}) {pluralize(count, 'is', 'are')}"
-            yield f"{subject} of no tensor: {names}"
+        for is_computed, text in ((False, "of no tensor"), (True, "computed by a rule, not read from a tensor")):
+            constants = [weight for weight in unknown if weight.is_computed == is_computed]
+            if constants:
+                names = list_names([printable(weight.path) for weight in constants], _MOST_NAMES)
+                size = format_bytes(sum(weight.bytes for weight in constants))
+                count = len(constants)
+                yield f"{format_count(count, 'constant', ',')} ({size}) {pluralize(count, 'is', 'are')} {text}: {names}"
         for status, text in (
             ("neutral", "ones or zeros that the model does not need"),
             ("unused", "not used"),
@@ -253,7 +257,7 @@ def _generalize(transformations: tuple[str, ...]) -> str:
     words = []
     for transformation in transformations:
         word = transformation.split(",", maxsplit=1)[0].split(" to ", maxsplit=1)[0]
-        if word.startswith(("times", "scaled")):
+        if word.startswith(("times", "scaled", "columns scaled")):
             word = "scaled"
         elif word.startswith("rows ") and word.removeprefix("rows ").isdigit():
             word = "split"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import NamedTuple
 
+from ir_exec.debug.weights.reader_uses import is_product, scales_elements
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.ops.base.registry import canonical
 
@@ -171,7 +172,7 @@ class WeightRoles:
         if uses or not path.ends:
             return next(iter(uses), None)
         node, index = path.ends[0]
-        if len(path.ends) > 1 or canonical(node.type) != "Multiply":
+        if len(path.ends) > 1 or not scales_elements(node):
             return None
         other = node.inputs[1 - index]
         mine, others = _is_activated(reversed(path.nodes)), other is not None and _is_activated(_nodes_above(other))
@@ -183,7 +184,7 @@ class WeightRoles:
             name = node.op_class.declared_input(index).name
             if name in _OF_ATTENTION:
                 return name
-        if canonical(node.type) != "MatMul" or len(node.inputs) != 2:
+        if not is_product(node):
             return None
         other = node.inputs[1 - index]
         if other is not None and any(above.op_class.is_distribution for above in _nodes_above(other)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
@@ -16,50 +16,34 @@ from ir_exec.onnx.editing.attributes import (
     data_type_of,
     declared_attributes,
     make_attribute,
-    require_operator,
     tensor_of,
 )
 from ir_exec.onnx.editing.checking import check_edit
 from ir_exec.onnx.editing.lowered_types import infer_by_lowering
+from ir_exec.onnx.editing.nodes import NodeMaker, NodeText, add_node
+from ir_exec.onnx.editing.removal import position_of, prune, remove_node, remove_value
 from ir_exec.onnx.editing.scopes import GraphScope, ScopeFinder
 from ir_exec.onnx.editing.sources import OnnxSource
 from ir_exec.onnx.editing.storage import write_edited
 from ir_exec.onnx.editing.types import (
     Dims,
     affected_declarations,
-    declared_types,
     dims_of,
     infer_declarations,
     set_dims,
     update_declarations,
     without_declarations,
 )
-from ir_exec.onnx.lowering.registry import NEWEST_VERSIONS, STANDARD, canonical_domain
+from ir_exec.onnx.lowering.registry import canonical_domain
 from ir_exec.onnx.reading.functions import schema_of
-from ir_exec.onnx.reading.order import in_order, needed_names
-from ir_exec.types import Array
 
 if TYPE_CHECKING:
-    from onnx import ModelProto, NodeProto, TypeProto, ValueInfoProto
+    from onnx import ModelProto, NodeProto, ValueInfoProto
 
 __all__ = ["NodeText", "OnnxEditor"]
 
 _TRACES = ("stack_trace",)
 """Endings of the keys of metadata with the source lines of a node."""
-
-
-class NodeText(NamedTuple):
-    """A new node.
-
-    Attributes:
-        operator: `Clip`, or `com.microsoft.Gelu` for an operator of another domain.
-        inputs: Numbers, lists and arrays, which become constants, and names of values.
-        attributes: The attributes by name.
-    """
-
-    operator: str
-    inputs: Sequence[Any] = ()
-    attributes: Mapping[str, Any] = {}
 
 
 class OnnxEditor:
@@ -92,6 +76,10 @@ class OnnxEditor:
     @property
     def _root(self) -> GraphScope:
         return self._finder.root
+
+    @property
+    def _maker(self) -> NodeMaker:
+        return NodeMaker(self.source, self._proto, self._finder)
 
     @property
     def input_names(self) -> list[str]:
@@ -228,7 +216,7 @@ class OnnxEditor:
         value = scope.value(name)
         if value in scope.output_names:
             raise GraphError(f"{value!r} is an output already", code=Code.duplicate_layer_name)
-        declared = self._type_of(value)
+        declared = self._maker.type_of(value)
         output = self._proto.graph.output.add()
         output.name = value
         scope.forget_nodes()
@@ -260,9 +248,11 @@ class OnnxEditor:
         scope.forget_nodes()
         # New inputs that name the value itself read it before the new node.
         inputs = [before if text_input == value else text_input for text_input in text.inputs]
-        node = self._make_node(scope, text._replace(inputs=inputs), [before], scope.unused_name(operator), [output])
-        position = 0 if producer is None else 1 + _position(scope, producer)
-        self._add_node(scope, node, position)
+        node = self._maker.make_node(
+            scope, text._replace(inputs=inputs), [before], scope.unused_name(operator), [output]
+        )
+        position = 0 if producer is None else 1 + position_of(scope, producer)
+        add_node(scope, node, position)
         self._mark(scope, [before, output])
         return self
 
@@ -274,12 +264,12 @@ class OnnxEditor:
         scope, name = self._finder.find(name)
         former = scope.node(name)
         probe = type(former)(op_type=text.operator.rpartition(".")[2], domain=text.operator.rpartition(".")[0])
-        self._import_domain(scope, probe.domain)
+        self._maker.import_domain(scope, probe.domain)
         types = declared_attributes(probe, scope.opsets, self._proto.functions)
         schema = schema_of(canonical_domain(probe.domain), probe.op_type, scope.opsets.get(probe.domain, 0))
         most = len(former.input) if schema is None else schema.max_input
         own = list(former.input)[:1] if text.inputs else list(former.input)[:most]
-        node = self._make_node(scope, text, own, former.name, list(former.output))
+        node = self._maker.make_node(scope, text, own, former.name, list(former.output))
         node.doc_string = former.doc_string
         node.metadata_props.extend(former.metadata_props)
         written = {attribute.name for attribute in node.attribute}
@@ -288,11 +278,11 @@ class OnnxEditor:
             if is_shared and attribute.name not in written and _is_same_type(attribute, types):
                 node.attribute.append(attribute)
         dropped = [value for value in former.input if value not in node.input]
-        position = _position(scope, former)
+        position = position_of(scope, former)
         del scope.nodes[position]
         scope.forget_nodes()
-        self._add_node(scope, node, position)
-        self._prune(scope, dropped)
+        add_node(scope, node, position)
+        prune(scope, dropped)
         self._mark(scope, node.output)
         return self
 
@@ -304,196 +294,15 @@ class OnnxEditor:
         scope, name = self._finder.find(name)
         nodes = scope.nodes_named(name)
         if not nodes:
-            self._remove_value(scope, scope.value(name))
+            remove_value(scope, scope.value(name))
             return self
-        node = scope.node(name)
-        outputs = [output for output in node.output if output]
-        used = [output for output in outputs if scope.readers(output) or output in scope.output_names]
-        source = next((value for value in node.input if value), None)
-        if used and (len(used) > 1 or used[0] != node.output[0] or source is None):
-            raise GraphError(
-                f"node {scope.path + name!r} has",
-                actual=f"{len(node.input)} inputs and {len(used)} outputs that are read",
-                expected="one output, and an input to replace it",
-            )
-        dropped = [value for value in needed_names(node) if value != source or not used]
-        position = _position(scope, node)
-        if used and source is not None:
-            self._bypass(scope, node, used[0], source, position)
-        else:
-            del scope.nodes[position]
-            scope.forget_nodes()
-        self._prune(scope, dropped)
-        self._mark(scope, used if source is None else [*used, source])
+        self._mark(scope, remove_node(scope, scope.node(name)))
         return self
-
-    def _bypass(self, scope: GraphScope, node: NodeProto, output: str, source: str, position: int) -> None:
-        """Remove a node, and let the readers of its output read its input; outputs of graphs keep their names."""
-        if output not in scope.output_names:
-            readers = list(scope.readers(output))
-            del scope.nodes[position]
-            scope.read_instead(readers, output, source)
-            _forget_declaration(scope, output)
-            return
-        producer = scope.producers.get(source)
-        if producer is not None and source not in scope.output_names:
-            del scope.nodes[position]
-            scope.forget_nodes()
-            _forget_declaration(scope, source)
-            producer.output[:] = [output if name == source else name for name in producer.output]
-            scope.read_instead(list(scope.readers(source)), source, output)
-            return
-        # An output cannot have the name of an input or of another output.
-        identity = type(node)(op_type="Identity", name=node.name, input=[source], output=[output])
-        node.CopyFrom(identity)
-        scope.forget_nodes()
-
-    def _remove_value(self, scope: GraphScope, value: str) -> None:
-        if scope.readers(value) or value in scope.output_names:
-            raise GraphError(f"{scope.path + value!r} is read", expected="a node, or an unread input or initializer")
-        if scope.is_function or scope.outer is not None:
-            raise GraphError(f"{scope.path + value!r} is an input of a body or function, which keeps its inputs")
-        for declared in list(scope.content.input):
-            if declared.name == value:
-                scope.content.input.remove(declared)
-        self._drop_initializer(scope, value)
-
-    def _prune(self, scope: GraphScope, values: Sequence[str]) -> None:
-        """Remove the nodes and initializers that only a removed node read."""
-        pending = list(values)
-        while pending:
-            value = pending.pop()
-            if not value or scope.readers(value) or value in scope.output_names or not scope.has_value(value):
-                continue
-            if value in scope.initializers:
-                if value not in scope.input_names:
-                    self._drop_initializer(scope, value)
-                continue
-            node = scope.producers.get(value)
-            if node is None or any(scope.readers(name) or name in scope.output_names for name in node.output if name):
-                continue
-            pending += needed_names(node)
-            for name in node.output:
-                _forget_declaration(scope, name)
-            del scope.nodes[_position(scope, node)]
-            scope.forget_nodes()
-
-    def _drop_initializer(self, scope: GraphScope, name: str) -> None:
-        for tensors in (scope.content.initializer, scope.content.sparse_initializer):
-            for position in reversed(range(len(tensors))):
-                tensor = tensors[position]
-                if (tensor if tensor.DESCRIPTOR.name == "TensorProto" else tensor.values).name == name:
-                    del tensors[position]
-        _forget_declaration(scope, name)
-        scope.forget_nodes()
 
     def strip(self, parts: Sequence[Literal["doc-strings", "stack-traces"]]) -> Self:
         """Remove documentation, and metadata of nodes with the source lines of the exporter."""
         _strip(self._proto, "doc-strings" in parts, "stack-traces" in parts)
         return self
-
-    def _make_node(
-        self, scope: GraphScope, text: NodeText, own_inputs: Sequence[str], name: str, outputs: Sequence[str]
-    ) -> NodeProto:
-        """Return a new node that reads some values, and the further inputs of the text."""
-        from onnx import NodeProto
-
-        domain, _, operator = text.operator.rpartition(".")
-        node = NodeProto(op_type=operator, domain=domain, name=name, input=own_inputs, output=outputs)
-        self._import_domain(scope, domain)
-        require_operator(node, scope.opsets, self._proto.functions)
-        types = declared_attributes(node, scope.opsets, self._proto.functions)
-        for attribute, value in text.attributes.items():
-            node.attribute.append(make_attribute(node, attribute, value, types))
-        for value in text.inputs:
-            is_name = isinstance(value, str)
-            node.input.append(self._visible(scope, value) if is_name else self._constant(scope, node, value))
-        return node
-
-    def _visible(self, scope: GraphScope, name: str) -> str:
-        """Return the name of a value that a node of this scope can read."""
-        owner, inner = self._finder.find(name)
-        value = owner.value(inner)
-        outer: GraphScope | None = scope
-        while outer is not None and outer.content is not owner.content:
-            outer = outer.outer
-        if outer is None:
-            raise GraphError(f"{name!r} is a value of another body, which the node cannot read")
-        return value
-
-    def _constant(self, scope: GraphScope, node: NodeProto, value: Any) -> str:
-        """Add a constant for the next input of a node, of the type that its operator expects, and return its name."""
-        array = value if isinstance(value, np.ndarray) else self._array_for(scope, node, value)
-        name = scope.unused_name(f"{node.name or node.op_type}_{len(node.input)}")
-        if scope.is_function:
-            from onnx import NodeProto, helper
-
-            constant = NodeProto(op_type="Constant", output=[name])
-            constant.attribute.append(helper.make_attribute("value", tensor_of("", array)))
-            scope.nodes.insert(0, constant)
-        else:
-            scope.content.initializer.append(tensor_of(name, array))
-        scope.forget_nodes()
-        return name
-
-    def _array_for(self, scope: GraphScope, node: NodeProto, value: Any) -> Array:
-        from onnx import TensorProto
-
-        array = np.asarray(value)
-        schema = schema_of(canonical_domain(node.domain), node.op_type, scope.opsets.get(node.domain, 0))
-        if schema is not None and schema.inputs:
-            position = min(len(node.input), len(schema.inputs) - 1)
-            expected = schema.inputs[position]
-            if len(expected.types) == 1:
-                (only,) = expected.types
-                code = dict(TensorProto.DataType.items()).get(only.removeprefix("tensor(").removesuffix(")").upper())
-                if code:
-                    return array_like(code, value)
-            if expected.type_str != schema.inputs[0].type_str:
-                return array.astype(np.float32) if array.dtype.kind == "f" else array
-        declared = self._type_of(node.input[0]) if node.input else None
-        element_type = 0 if declared is None else declared.tensor_type.elem_type
-        if element_type:
-            return array_like(element_type, value)
-        return array.astype(np.float32) if array.dtype.kind == "f" else array
-
-    def _type_of(self, name: str) -> TypeProto | None:
-        """Return the declared or inferred type of a value; None if it is unknown."""
-        declared = declared_types(self._proto).get(name)
-        if declared is None or not declared.tensor_type.elem_type:
-            return infer_by_lowering(self.source, self._proto).get(name, declared)
-        return declared
-
-    def _import_domain(self, scope: GraphScope, domain: str) -> None:
-        """Import a domain that the model or the function does not import yet."""
-        domain = canonical_domain(domain)
-        if domain in scope.opsets or domain == STANDARD:
-            return
-        version = NEWEST_VERSIONS.get(domain, 1)
-        owner = scope.content if scope.is_function else self._proto
-        entry = owner.opset_import.add()
-        entry.domain, entry.version = domain, version
-        scope.opsets[domain] = version
-
-    def _add_node(self, scope: GraphScope, node: NodeProto, position: int) -> None:
-        """Add a node at a position, or later after the sources of its inputs; nodes that read it follow."""
-        scope.nodes.insert(position, node)
-        scope.forget_nodes()
-        produced = scope.producers
-        sources = [_position(scope, produced[name]) for name in needed_names(node) if name in produced]
-        if all(source < position for source in sources):
-            return
-        available = {*scope.input_names, *scope.initializers}
-        names = {name for item in scope.nodes for name in needed_names(item)} - produced.keys()
-        errors: list[Any] = []
-        order = [item for _, item in in_order(list(scope.nodes), available | names, errors.append)]
-        cycles = [error for error in errors if error.code == Code.cycle]
-        if cycles:
-            raise cycles[0]
-        copies = [type(node).FromString(item.SerializeToString()) for item in order]
-        del scope.nodes[:]
-        scope.nodes.extend(copies)
-        scope.forget_nodes()
 
     def _mark(self, scope: GraphScope, names: Sequence[str]) -> None:
         """Note values with new types; values of a body affect those of the node with the body."""
@@ -520,22 +329,9 @@ class OnnxEditor:
         raise EvaluationError(message, code=Code.unknown_input, hint=suggested(name, names))
 
 
-def _position(scope: GraphScope, node: NodeProto) -> int:
-    return next(position for position, candidate in enumerate(scope.nodes) if candidate is node)
-
-
 def _is_same_type(attribute: Any, types: Mapping[str, str] | None) -> bool:
     declared = (types or {}).get(attribute.name, "")
     return not declared or attribute.AttributeType.Name(attribute.type) == declared
-
-
-def _forget_declaration(scope: GraphScope, name: str) -> None:
-    """Remove the declared type of a value that no longer exists."""
-    declarations = scope.content.value_info
-    for position in reversed(range(len(declarations))):
-        if declarations[position].name == name:
-            del declarations[position]
-            scope.forget_nodes()
 
 
 def _strip(message: Any, strips_documentation: bool, strips_traces: bool) -> None:

@@ -35,6 +35,7 @@ from ir_exec.onnx.export.fusible import merge_scales, prune_nodes, readers_of, v
 from ir_exec.onnx.export.graph_lowerer import GraphLowerer
 from ir_exec.onnx.export.levels import emit_levels
 from ir_exec.onnx.export.node import ExportNode
+from ir_exec.onnx.export.originals import NodeReplacement, OriginalNodes
 from ir_exec.onnx.export.registry import OLDEST_OPSET, find_lowering, reason_not_representable
 from ir_exec.onnx.export.writer import StoredTensor, Writer, WriterScope, free_names, rename
 from ir_exec.onnx.lowering.registry import NEWEST
@@ -93,10 +94,12 @@ class Lowerer(GraphLowerer):
         not_representable: Layers that ONNX cannot express, with the reason.
         compressed: The compressed weights by value.
         has_sources: Nodes carry the line of Python of their layers in their metadata.
+        originals: Nodes of an ONNX file that replace layers.
     """
 
     functions: bool = True
     has_sources: bool = True
+    originals: OriginalNodes | None = None
     not_representable: list[tuple[Node, str]] = field(default_factory=list)
     has_variables: bool = False
     expands_weights: bool = False
@@ -114,21 +117,36 @@ class Lowerer(GraphLowerer):
             self.depth -= 1
 
     def _nodes(self, graph: Graph) -> None:
+        originals = self.originals
+        replaced_layers: frozenset[Node] = frozenset() if originals is None else originals.replaced_layers
         compressed_weights = find_compressed(graph, self.types, self.weights, self.writer.opset)
+        if replaced_layers:
+            compressed_weights = {
+                node: compressed
+                for node, compressed in compressed_weights.items()
+                if node not in replaced_layers and replaced_layers.isdisjoint(compressed.weight.line)
+            }
         replaced = {node for compressed in compressed_weights.values() for node in compressed.weight.line}
         readers = readers_of(graph)
         for node in graph.nodes:
             op = node.op
             if op is not None and (op.is_parameter or op.is_result):
                 continue
+            if originals is not None and node in originals.replaced_layers:
+                for replacement in originals.at.get(node, ()):
+                    self._original(originals, replacement)
+                continue
             if node in compressed_weights:
                 compressed = compressed_weights[node]
-                self._compressed_weight(compressed, readers.get(compressed.weight.value, ()))
+                self._compressed_weight(compressed, readers.get(compressed.weight.value, ()), replaced_layers)
                 continue
             if node in replaced:
                 continue
             if isinstance(op, Const):
-                fused = vector_shape(node, op, readers, self.types) if self.writer.target == "onnxruntime" else None
+                is_fused = self.writer.target == "onnxruntime" and replaced_layers.isdisjoint(
+                    readers.get(node.outputs[0], ())
+                )
+                fused = vector_shape(node, op, readers, self.types) if is_fused else None
                 self._constant(node, op, fused or op.shape.static)
                 continue
             with self.writer.derived_from(node.layer.source_entries if self.has_sources else {}):
@@ -136,16 +154,26 @@ class Lowerer(GraphLowerer):
             for value, name in zip(node.outputs, outputs, strict=False):
                 self.names[value] = name
 
-    def _compressed_weight(self, compressed: Compressed, readers: Sequence[Node]) -> None:
+    def _compressed_weight(
+        self, compressed: Compressed, readers: Sequence[Node], replaced_layers: Collection[Node]
+    ) -> None:
         """Emit a compressed weight for the readers that do not read it themselves."""
         value = compressed.weight.value
         self.compressed[value] = compressed
         if is_table(compressed, readers):
             self.tables.add(value)
-        if all(self._reads_compressed(compressed, reader) for reader in readers):
+        if all(node not in replaced_layers and self._reads_compressed(compressed, node) for node in readers):
             return
         is_expanded = self.expands_weights and value not in self.tables and compressed.element_type is ElementType.f32
         self.names[value] = (emit_expanded if is_expanded else emit_weight)(self, compressed)
+
+    def _original(self, originals: OriginalNodes, replacement: NodeReplacement) -> None:
+        """Append a node of the file in place of its layers."""
+        for value in replacement.outputs.values():
+            element_type = self.type_of(value).element_type
+            self.names[value] = self.new_name(value)
+            self.writer.codes[self.names[value]] = self.writer.code(element_type)
+        self.writer.scope.nodes.append(originals.emit(replacement, self.writer, self.names))
 
     def _reads_compressed(self, compressed: Compressed, node: Node) -> bool:
         """Return True if the node itself reads a compressed weight, as an operator of onnxruntime."""
@@ -328,6 +356,7 @@ def lower_model(
     functions: bool = True,
     finite: bool = False,
     sources: bool = True,
+    originals: OriginalNodes | None = None,
     expand: bool = False,
     has_variables: bool | None = None,
     caches: Caches | None = None,
@@ -341,6 +370,7 @@ def lower_model(
         functions: Compositions of many nodes become model-local functions, for the target onnxruntime.
         finite: As for a Writer.
         sources: Write the line of Python of each layer into the metadata of its nodes.
+        originals: Nodes of an ONNX file that replace layers; they determine the opset.
         expand: Compressed weights may become f32, where that is faster.
         has_variables: The model is part of one with variables; None to search it for them.
         caches: Inputs that are memory with room for more elements, for the target onnxruntime. The sizes of the memory
@@ -354,7 +384,9 @@ def lower_model(
     model.require_complete()
     from onnx import helper
 
-    if not OLDEST_OPSET <= opset <= NEWEST:
+    if originals is not None:
+        opset = originals.opset
+    elif not OLDEST_OPSET <= opset <= NEWEST:
         raise UnsupportedError("the opset is", actual=opset, expected=f"{OLDEST_OPSET} to {NEWEST}")
     writer = Writer(opset, target, finite=finite)
     graph = model.graph
@@ -366,12 +398,15 @@ def lower_model(
         model.weights,
         functions=functions,
         has_sources=sources,
+        originals=originals,
         has_variables=has_variables,
         expands_weights=expand,
     )
     if not graph.results and not any(isinstance(node.op, AssignsVariable) for node in graph.nodes):
         raise UnsupportedError("the model has no tensors as outputs, which an ONNX graph requires")
     writer.reserved |= {lowerer.value_name(output) for node in graph.all_nodes() for output in node.outputs}
+    if originals is not None:
+        writer.reserved.update(originals.names)
     inputs = []
     for node, port in zip(graph.parameters, model.inputs, strict=True):
         inputs.append(lowerer.declare(node.outputs[0], writer.unique(port.name)))
@@ -390,7 +425,7 @@ def lower_model(
         raise _not_representable(lowerer.not_representable)
     required_names = {output.name for output in (*outputs, *lowerer.state_outputs)} | set(lowerer.initial.values())
     writer.scope.nodes = prune_nodes(writer.scope.nodes, required_names, domain=PARTIAL_DOMAIN)
-    if target == "onnxruntime":
+    if target == "onnxruntime" and (originals is None or not originals.is_complete):
         shapes = {name: tensor.shape for name, tensor in writer.tensors.items()}
         shapes |= {name: tuple(tensor.dims) for name, tensor in writer.small.items()}
         writer.scope.nodes = merge_scales(writer.scope.nodes, shapes, required_names)
@@ -404,10 +439,16 @@ def lower_model(
         small,
     )
     imports = [helper.make_opsetid("", opset)]
-    imports += [helper.make_opsetid(domain, 1) for domain in sorted(writer.domains)]
+    versions = dict.fromkeys(writer.domains, 1) | ({} if originals is None else originals.domains)
+    imports += [helper.make_opsetid(domain, version) for domain, version in sorted(versions.items())]
     proto = helper.make_model(proto_graph, opset_imports=imports, functions=list(writer.functions.values()))
+    if originals is not None:
+        proto.functions.extend(originals.graph.functions)
     proto.ir_version = min(proto.ir_version, helper.find_min_ir_version_for([helper.make_opsetid("", opset)], True))
-    if writer.functions:
+    if originals is not None:
+        proto.ir_version = max(proto.ir_version, originals.graph.ir_version)
+        originals.name_dims(proto.graph.input)
+    if proto.functions:
         proto.ir_version = max(proto.ir_version, 8)
     proto.producer_name = "ir_exec"
     _add_metadata(proto, model, lowerer)

@@ -77,13 +77,14 @@ class Lowering(NamedTuple):
 
     Attributes:
         inline: Its nodes are always added to the graph itself, regardless of their number.
-        is_slow: onnxruntime takes longer for its nodes than the interpreter for the layer.
+        slow_from: The elements of the largest input or output from which the interpreter takes less time for the layer
+            than onnxruntime for its nodes, by much more than two crossings; None if it never does.
     """
 
     function: Callable[[ExportNode], Outputs]
     opset: int
     inline: bool
-    is_slow: bool
+    slow_from: int | None
 
 
 _lowerings: dict[type[Op], Lowering] = {}
@@ -95,7 +96,7 @@ Function = TypeVar("Function", bound="Callable[[ExportNode], Outputs]")
 
 
 def export(
-    *classes: type[Op], opset: int = OLDEST_OPSET, inline: bool = False, is_slow: bool = False
+    *classes: type[Op], opset: int = OLDEST_OPSET, inline: bool = False, slow_from: int | None = None
 ) -> Callable[[Function], Function]:
     """Register a function as the lowering of operator classes.
 
@@ -105,7 +106,7 @@ def export(
 
     def decorate(function: Function) -> Function:
         for cls in classes:
-            register(cls, function, opset=opset, inline=inline, is_slow=is_slow)
+            register(cls, function, opset=opset, inline=inline, slow_from=slow_from)
         return function
 
     return decorate
@@ -117,7 +118,7 @@ def register(
     *,
     opset: int = OLDEST_OPSET,
     inline: bool = False,
-    is_slow: bool = False,
+    slow_from: int | None = None,
 ) -> None:
     """Register the lowering of an operator class.
 
@@ -127,7 +128,7 @@ def register(
     if cls in _lowerings or cls in NOT_REPRESENTABLE:
         other = _lowerings[cls].function.__name__ if cls in _lowerings else "declared not representable"
         raise TypeError(f"the lowering of {cls.__name__} is already {other}; {function.__name__} cannot replace it")
-    _lowerings[cls] = Lowering(function, opset, inline, is_slow)
+    _lowerings[cls] = Lowering(function, opset, inline, slow_from)
 
 
 def unregister(cls: type[Op]) -> None:

@@ -45,7 +45,7 @@ from ir_exec.types.dim import OpenShapeError
 if TYPE_CHECKING:
     from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto, TypeProto
 
-__all__ = ["Arrays", "Call", "Converter", "NameScope", "UnsupportedOperator"]
+__all__ = ["Arrays", "Call", "ConvertedNode", "Converter", "NameScope", "UnsupportedOperator"]
 
 Arrays: TypeAlias = "dict[int, tuple[TensorProto, Array]]"
 """Decoded tensors by their ids, with the tensors, to keep the ids unique."""
@@ -68,6 +68,15 @@ class UnsupportedOperator(NamedTuple):
     operator: str
     why: str
     is_unknown: bool
+
+
+class ConvertedNode(NamedTuple):
+    """A node, and serials between which those of its layers are."""
+
+    node: NodeProto
+    start: int
+    end: int
+    outputs: list[GraphValue]
 
 
 class Call:
@@ -159,6 +168,7 @@ class Converter:
         faults: The number of errors that were reported.
         left_out: The number of nodes that were not converted: these, and nodes that lack inputs because of them.
         has_assumptions: True if the model may reject inputs that the file accepts.
+        converted: The nodes of the graph itself, in the order of their conversion.
     """
 
     def __init__(
@@ -188,6 +198,7 @@ class Converter:
         self._expanded_nodes = 0
         self._faulty_calls: set[tuple[object, ...]] = set()
         self._active: list[tuple[str, str]] = []
+        self.converted: list[ConvertedNode] = []
 
     def report(self, error: IRError) -> None:
         """Report a fault, and count errors."""
@@ -200,6 +211,11 @@ class Converter:
         if decoded is None:
             decoded = self._arrays[id(tensor)] = (tensor, array_of(tensor, self.folder))
         return decoded[1]
+
+    def find_decoded(self, tensor: TensorProto) -> Array | None:
+        """The elements of a tensor that a node has read; None for another one."""
+        decoded = self._arrays.get(id(tensor))
+        return None if decoded is None else decoded[1]
 
     def body(self, graph: GraphProto, inputs: Many[GraphValue], outer: NameScope) -> list[GraphValue]:
         scope = NameScope(outer.opsets, outer=outer)
@@ -238,6 +254,8 @@ class Converter:
             finally:
                 self.warnings = outer_warnings
             name_layers(outputs, f"{scope.prefix}{name_of(node)}", mark)
+            if scope.is_network:
+                self.converted.append(ConvertedNode(node, mark, next_serial(), outputs))
             for name, value in zip(node.output, outputs, strict=False):
                 if name:
                     if scope.holds(name):

@@ -14,7 +14,7 @@ from ir_exec.onnx.lowering.values import Appended, GraphValue, Narrow, Sequence,
 from ir_exec.ops import Op
 from ir_exec.ops.arithmetic.binary import Add
 
-__all__ = ["WITHOUT_BIASES", "name_layers", "node_of_layer"]
+__all__ = ["WITHOUT_BIASES", "layers_since", "name_layers", "node_of_layer"]
 
 WITHOUT_BIASES = "WithoutBiases"
 
@@ -31,7 +31,7 @@ def name_layers(outputs: Iterable[GraphValue], node: str, mark: int) -> None:
         return
     first = values[0].layer
     product = _product_of(first, mark)
-    for layer in _layers_since(mark, values):
+    for layer in layers_since(mark, outputs):
         if not layer.name:
             layer.name = node if layer is first else f"{node}/{WITHOUT_BIASES if layer is product else layer.type}"
 
@@ -46,8 +46,9 @@ def _values_of(value: GraphValue) -> Iterator[Value]:
             yield from _values_of(item)
 
 
-def _layers_since(mark: int, values: Iterable[Value]) -> list[BuiltLayer]:
-    pending = [value.layer for value in values]
+def layers_since(mark: int, outputs: Iterable[GraphValue]) -> list[BuiltLayer]:
+    """Return the layers after a serial that lead to the outputs of a node, in the order of creation."""
+    pending = [value.layer for output in outputs for value in _values_of(output)]
     layers: set[BuiltLayer] = set()
     while pending:
         layer = pending.pop()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ir_exec import build
 from ir_exec.build import Value
-from ir_exec.build.network import needed_layers, with_conversion_parameters
+from ir_exec.build.network import model_with_ids, needed_layers, with_conversion_parameters
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, NotKnownError, ReportFault, Severity, UnsupportedError, raise_error
 from ir_exec.hints import shell_word
@@ -17,6 +17,7 @@ from ir_exec.model import Model, ModelPort
 from ir_exec.onnx.checking.names import check_names
 from ir_exec.onnx.lowering.demands import Demands, asking
 from ir_exec.onnx.lowering.graphs import Converter
+from ir_exec.onnx.lowering.original import record_original
 from ir_exec.onnx.lowering.registry import NEWEST, NEWEST_VERSIONS, STANDARD, canonical_domain, shown_domain
 from ir_exec.onnx.lowering.scope import NameScope
 from ir_exec.onnx.lowering.values import Appended, GraphValue, Missing, Narrow, Sequence, Stack
@@ -140,7 +141,9 @@ def _convert(
         model = build.model(build.constant(0), parameters, name=graph.name or "model")
         model.graph.results.clear()
     else:
-        model = build.model(results, parameters, name=graph.name or "model", sinks=converter.sinks)
+        model, ids = model_with_ids(results, parameters, name=graph.name or "model", sinks=converter.sinks)
+        if not is_lenient:
+            model.original = record_original(proto, model, converter, scope, ids)
     model.left_out = converter.left_out
     model.stand_ins = _stand_ins(model, len(ends.parameters), ends_of_file)
     model.stand_ins |= {model.graph.parameters[position].id for position in ends.lists}

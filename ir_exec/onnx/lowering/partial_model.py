@@ -95,6 +95,7 @@ class OnnxModel(Model):
             lowered_from=self._file.path,
         )
         super().__init__(loaded, model.types)
+        self.original = model.original
         self._places = converted.outputs
         self._has_assumptions = self._is_by_shapes = converted.has_assumptions and not self.is_partial
         if self.is_partial:

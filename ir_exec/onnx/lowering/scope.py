@@ -61,6 +61,14 @@ class NameScope:
         """The tensors of this scope, in the order of creation."""
         return [value for value in self._values.values() if isinstance(value, Value)]
 
+    def values(self) -> Mapping[str, GraphValue]:
+        """The values of this scope by name."""
+        return self._values
+
+    def initializers(self) -> Mapping[str, TensorProto]:
+        """The initializers of this scope by name."""
+        return self._initializers
+
     def names(self) -> set[str]:
         own = self._values.keys() | self._initializers.keys()
         return own | self.outer.names() if self.outer is not None else set(own)

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from ir_exec.codes import Code
-from ir_exec.errors import ParseError, ResourceError
+from ir_exec.errors import ParseError, ResourceError, SourceTypeError
 from ir_exec.readers import SOURCE_TYPES, class_of_object
 
 if TYPE_CHECKING:
@@ -20,7 +20,8 @@ def message_of(source: Any) -> tuple[ModelProto, str | None]:
     """Return a copy of the message of a model in memory, and the folder of its external data if there is one.
 
     Raises:
-        ParseError: For another object, and for a model that its own package cannot convert to a message.
+        ParseError: For a model that its own package cannot convert to a message.
+        SourceTypeError: For another object.
     """
     name = class_of_object(source)
     try:
@@ -38,7 +39,7 @@ def message_of(source: Any) -> tuple[ModelProto, str | None]:
         # Any exception of the package of the object.
         message = f"{name} cannot be converted to a message: {type(error).__name__}: {error}"
         raise ParseError(message, code=Code.not_ir) from error
-    raise ParseError(
+    raise SourceTypeError(
         "the source is of type", actual=type(source).__name__, expected=SOURCE_TYPES, code=Code.unreadable_path
     )
 

@@ -15,7 +15,8 @@ from ir_exec.debug.comparison.api import compare
 from ir_exec.debug.comparison.references.child import Child, ChildCrashed, ChildRefused
 from ir_exec.errors import EvaluationError
 from ir_exec.report.records import Record
-from ir_exec.text.generation.generating import Pipeline
+from ir_exec.text.generation.comparing_folders import describe_encodings, find_layer_between
+from ir_exec.text.generation.generating import Pipeline, load
 from ir_exec.text.generation.sampling import Chooser, GenerationSettings
 
 __all__ = ["TokenComparison", "TokenDifference", "Trial", "compare_tokens"]
@@ -28,6 +29,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "f32 instead of bf16 or f16": {"INFERENCE_PRECISION_HINT": "f32"},
 }
 """Options of OpenVINO whose defaults change numbers, each with the value that does not change them."""
+
+_STORE = 'store its tokens elsewhere, {"prompt_ids": [...], "ids": [...]}, and compare --with ref.json'
+"""The hint for a runtime that cannot be run here."""
 
 _TIE = 1e-3
 """Relative to the range of logits: rounding alone may change the order of logits with a smaller difference."""
@@ -43,6 +47,7 @@ class TokenDifference(Record):
         margin: Our logit of `ours` minus our logit of `theirs`.
         gap: Our logit of `ours` minus the second largest logit.
         is_tie: True if the logits are so close that rounding may change their order.
+        their_margin: Their logit of `theirs` minus their logit of `ours`; None if the reference states no logits.
     """
 
     position: int
@@ -51,6 +56,7 @@ class TokenDifference(Record):
     margin: float
     gap: float
     is_tie: bool
+    their_margin: float | None = None
 
 
 class Trial(Record):
@@ -75,7 +81,10 @@ class TokenComparison(Record):
         theirs: The tokens of the reference.
         first: The first difference; None if all tokens are equal.
         trials: Runs with other settings of the runtime if tokens differ.
-        layer: The first layer with an own error at the differing token, if no setting explains the difference.
+        layer: The first layer with an own error at the differing token, if no setting explains the difference. For two
+            folders, it may be the layer whose compression has the greatest effect.
+        layer_note: The error or the effect of this layer, for two folders.
+        notes: Other differences between the two sides.
     """
 
     format: Literal[1] = 1
@@ -87,6 +96,8 @@ class TokenComparison(Record):
     first: TokenDifference | None
     trials: tuple[Trial, ...] = ()
     layer: str | None = None
+    layer_note: str | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def equal(self) -> bool:
@@ -114,12 +125,13 @@ def compare_tokens(
 
     Args:
         pipeline: The result of `ir_exec.text.load`.
-        reference: `openvino`, `genai`, `transformers`, or a JSON file with `ids` and, without a prompt, `prompt_ids`.
+        reference: `openvino`, `genai`, `transformers`, the folder of another export of the model, or a JSON file with
+            `ids` and, without a prompt, `prompt_ids`.
         prompt: Text, or tokens.
         count: The number of new tokens.
         device: The device for openvino and genai.
         source: The folder from which transformers reads the model.
-        timeout: Maximum seconds for an answer of the runtime.
+        timeout: Maximum seconds for an answer of the runtime, and for runs of single layers of two folders.
         progress: Called with a description of each step.
 
     Raises:
@@ -127,6 +139,8 @@ def compare_tokens(
     """
     ids = pipeline.encode(prompt) if isinstance(prompt, str) else list(prompt)
     tell = progress or (lambda text: None)
+    if os.path.isdir(reference):
+        return _compare_with_folder(pipeline, reference, prompt, ids, count, timeout, tell)
     if reference.lower().endswith(".json"):
         stored = _read_stored_tokens(reference)
         ids = ids or [int(token) for token in stored.get("prompt_ids", ())]
@@ -144,11 +158,7 @@ def compare_tokens(
     # The child selects the most likely token of OpenVINO's runtime itself, without penalties.
     is_plain = reference == "openvino"
     settings = GenerationSettings() if is_plain else pipeline.settings().with_options({"min_new_tokens": 0})
-    ours = list(
-        pipeline.generate(
-            ids, max_new_tokens=len(theirs), ignore_eos=True, follow_settings=not is_plain, min_new_tokens=0
-        ).ids
-    )
+    ours = _continue(pipeline, ids, len(theirs), follows=not is_plain)
     first = _first(pipeline, settings, ids, ours, theirs)
     trials: list[Trial] = []
     if first is not None and ask is not None and reference in ("openvino", "genai"):
@@ -172,6 +182,54 @@ def compare_tokens(
         first=first,
         trials=tuple(trials),
         layer=layer,
+    )
+
+
+def _compare_with_folder(
+    pipeline: Pipeline,
+    reference: str,
+    prompt: str | Sequence[int],
+    ids: list[int],
+    count: int,
+    timeout: float,
+    tell: Callable[[str], None],
+) -> TokenComparison:
+    """Compare greedy decoding of two folders; each follows its own generation_config.json."""
+    if not ids:
+        raise EvaluationError("the prompt is missing", expected="text or tokens", code=Code.bad_value)
+    other = load(reference)
+    encodings = describe_encodings(pipeline, other, prompt) if isinstance(prompt, str) else None
+    tell("running the models")
+    ours, theirs = (_continue(side, ids, count, follows=True) for side in (pipeline, other))
+    settings = pipeline.settings().with_options({"min_new_tokens": 0})
+    first = _first(pipeline, settings, ids, ours, theirs)
+    trials, layer = [], None
+    if first is not None:
+        back = _first(other, other.settings().with_options({"min_new_tokens": 0}), ids, theirs, ours)
+        first = first.model_copy(update={"their_margin": None if back is None else back.margin})
+        if pipeline.settings() != other.settings():
+            plain = [_continue(side, ids, count, follows=False) for side in (pipeline, other)]
+            trials.append(Trial(name="no penalties of the settings", options={}, position=_leaving(*plain)))
+        if not any(trial.position is None for trial in trials):
+            tell("comparing the layers at this token")
+            layer = find_layer_between(pipeline, other, ids, ours[: first.position], timeout)
+    return TokenComparison(
+        folder=pipeline.folder.path,
+        reference=reference,
+        prompt_ids=tuple(ids),
+        ours=tuple(ours),
+        theirs=tuple(theirs),
+        first=first,
+        trials=tuple(trials),
+        layer=None if layer is None else layer[0],
+        layer_note=None if layer is None else layer[1],
+        notes=() if encodings is None else (encodings,),
+    )
+
+
+def _continue(pipeline: Pipeline, ids: list[int], count: int, *, follows: bool) -> list[int]:
+    return list(
+        pipeline.generate(ids, max_new_tokens=count, ignore_eos=True, follow_settings=follows, min_new_tokens=0).ids
     )
 
 
@@ -235,11 +293,12 @@ class _Ask:
             raise EvaluationError(
                 "the reference is",
                 actual=repr(reference),
-                expected="openvino, genai, transformers or a JSON file",
+                expected="openvino, genai, transformers, a model folder or a JSON file",
                 code=Code.bad_value,
+                hint=_STORE,
             )
         if reference == "transformers" and source is None:
-            hint = "name the exported model with --source FOLDER"
+            hint = f"name the exported model with --source FOLDER, or {_STORE}"
             raise EvaluationError("transformers needs the folder of the model", code=Code.bad_value, hint=hint)
         part = pipeline.folder.decoder
         self._request = {
@@ -258,7 +317,7 @@ class _Ask:
             answer = child.ask(**self._request, ids=ids, count=count, options=dict(options))
         except (ChildRefused, ChildCrashed) as error:
             message = f"{self._request['runtime']} returned no tokens: {error}"
-            raise EvaluationError(message, code=Code.failed) from None
+            raise EvaluationError(message, code=Code.failed, hint=_STORE) from None
         finally:
             child.close()
         return [int(token) for token in answer["ids"]]

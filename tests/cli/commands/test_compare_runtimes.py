@@ -88,3 +88,31 @@ def test_lowered_is_for_runtimes(tmp_path: Path) -> None:
         result = run(*arguments, "--lowered")
         assert (result.exit_code, result.stdout) == (2, "")
         assert result.stderr == mentions("openvino", "onnxruntime")
+
+
+@pytest.mark.parametrize(("reference", "vary"), [("openvino", "threads,hint,compile"), ("onnxruntime", "compile")])
+def test_repeated_runs(reference: str, vary: str) -> None:
+    pytest.importorskip(reference)
+    result = run(GNN, "--with", reference, "--repeat", "2", "--vary", vary, "--format", "json")
+    assert result.exit_code == 0, result.output
+    variation = json.loads(result.stdout)["variation"]
+    assert variation["runs"] == 2 + 2 * len(vary.split(","))
+    assert variation["verdict"] in ("equal", "rounding")
+    text = run(GNN, "--with", reference, "--repeat", "2").stdout.splitlines()
+    assert any(line == mentions("itself", 2) for line in text[1:])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--with", "openvino", "--vary", "threads"),
+        ("--with", "openvino", "--repeat", "1"),
+        ("--with", "openvino", "--repeat", "2", "--vary", "cores"),
+        ("--with", "openvino", "--repeat", "2", "--isolate"),
+        ("--with", "onnxruntime", "--repeat", "2", "--vary", "hint"),
+        (str(GNN), "--repeat", "2"),
+        ("--precision", "f16", "--repeat", "2"),
+    ],
+)
+def test_runs_that_cannot_be_repeated(arguments: tuple[str, ...]) -> None:
+    assert run(GNN, *arguments).exit_code == 2

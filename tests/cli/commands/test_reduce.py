@@ -7,16 +7,19 @@ import os
 import signal
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import jsonschema
 import numpy as np
+import onnx
 import pytest
 from click.testing import CliRunner, Result
 
 from ir_exec import read_model
 from ir_exec.cli import main
 from tests.cli.test_cli_endings import IR_EXEC
+from tests.debug.reduction.onnx_faults import FAULTS, has_fault, write_fault
 from tests.debug.reduction.test_reducing import computing, thousand
 from tests.helpers.facts import mentions
 
@@ -162,7 +165,76 @@ def test_passes_that_change_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [(), ("--passes", "--until", "x {model}"), ("--until", "x {model}", "--rtol", "1")]
+    "arguments",
+    [
+        (),
+        ("--passes", "--until", "x {model}"),
+        ("--optimizers", "--until", "x {model}"),
+        ("--optimizers", "--passes"),
+        ("--optimizers", "-o", "small.xml"),
+        ("--until", "x {model}", "--rtol", "1"),
+    ],
 )
 def test_questions_that_cannot_be_asked_together(arguments: tuple[str, ...]) -> None:
     assert run("reduce", GNN, *arguments).exit_code == 2
+
+
+@pytest.fixture
+def onnx_check(tmp_path: Path) -> str:
+    """A command that ends with 1 if the optimizers of onnxruntime change or refuse a file, without ir_exec."""
+    script = tmp_path / "check.py"
+    script.write_text(
+        "import sys\nfrom pathlib import Path\nimport numpy as np\n"
+        f"sys.path.insert(0, {str(ROOT)!r})\n"
+        "from tests.debug.reduction.onnx_faults import has_fault\n"
+        "sys.exit(has_fault(Path(sys.argv[1]), dict(np.load(sys.argv[2]))))\n"
+    )
+    return f"{sys.executable} {script} {{model}} {{inputs}}"
+
+
+@pytest.mark.broad
+@pytest.mark.parametrize("name", FAULTS)
+def test_real_faults_of_onnxruntime(name: str, onnx_check: str, tmp_path: Path) -> None:
+    """The smallest file still has the fault, and so has its bundle, which has the layout of ONNX's test data."""
+    pytest.importorskip("onnxruntime")
+    maker, _, operators = FAULTS[name]
+    net, small, archive = (tmp_path / file for file in ("net.onnx", "small.onnx", "small.zip"))
+    inputs = write_fault(maker, net)
+    if not has_fault(net, inputs):
+        pytest.skip("the installed release has no such fault")
+    np.savez(tmp_path / "x.npz", **inputs)
+    result = run("reduce", net, "--until", onnx_check, "--inputs", tmp_path / "x.npz", "-o", small)
+    assert result.exit_code == 0, result.output
+    assert [node.op_type for node in onnx.load(small).graph.node] == operators
+    result = run("bundle", small, "--inputs", tmp_path / "small.inputs.npz", "--until", onnx_check, "-o", archive)
+    assert result.exit_code == 0, result.output
+    with zipfile.ZipFile(archive) as stored:
+        stored.extractall(tmp_path / "bundle")
+    data = tmp_path / "bundle" / "test_data_set_0"
+    tensors = [onnx.load_tensor(path) for path in sorted(data.glob("input_*.pb"))]
+    feeds = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in tensors}
+    assert has_fault(tmp_path / "bundle" / "model.onnx", feeds)
+
+
+def test_optimizers_as_text(tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    maker, optimizer, operators = FAULTS["dequantize"]
+    net = tmp_path / "net.onnx"
+    inputs = write_fault(maker, net)
+    if not has_fault(net, inputs):
+        pytest.skip("the installed release has no such fault")
+    np.savez(tmp_path / "x.npz", **inputs)
+    result = run("reduce", net, "--optimizers", "--inputs", tmp_path / "x.npz", "-o", tmp_path / "small.onnx")
+    assert result.exit_code == 1, result.output
+    assert result.stdout.splitlines()[0] == mentions(optimizer)
+    assert [node.op_type for node in onnx.load(tmp_path / "small.onnx").graph.node] == operators
+
+
+def test_optimizers_of_an_export_as_json(tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    result = run("reduce", GNN, "--optimizers", "--format", "json", "-o", tmp_path / "small.onnx")
+    assert result.exit_code == 0, result.output
+    report = json.loads(result.stdout)
+    jsonschema.validate(report, json.loads((ROOT / "schemas" / "optimizers.schema.json").read_text()))
+    assert (report["verdict"], report["optimizers"], report["reduced"]) == ("equal", [], None)
+    assert not (tmp_path / "small.onnx").exists()

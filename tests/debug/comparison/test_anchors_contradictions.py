@@ -9,10 +9,11 @@ from ir_exec import Model, build
 from ir_exec.debug import Comparison, compare
 from ir_exec.debug.comparison.comparing import compare_with
 from ir_exec.debug.comparison.judging import decide
-from ir_exec.debug.comparison.metrics import Difference, Settings
+from ir_exec.debug.comparison.metrics import Difference, Settings, difference
 from ir_exec.debug.comparison.records import CONTRADICTION, ComparedLayer, ComparedOutput
 from ir_exec.debug.comparison.references.reference import ArraysReference
-from ir_exec.types import Array
+from ir_exec.debug.comparison.tolerances import tolerance_of
+from ir_exec.types import Array, ElementType
 from tests.debug.comparison.test_value_comparer_advice import Fusing, chain, values
 from tests.helpers.facts import mentions
 
@@ -134,3 +135,33 @@ def test_another_file_shows_the_misplacing_layer(effect: float) -> None:
     assert report.verdict == "different in a layer"
     assert report.first_fault is not None
     assert (report.first_fault.path, report.first_fault.is_certain) == ("moved", True)
+
+
+class TestSpread:
+    """The differences between a reference's own answers for the same inputs."""
+
+    @staticmethod
+    def against_varying(error: float, spread: float, names: tuple[str, ...] = ("end",)) -> Comparison:
+        """tanh(|x|) against outputs with an error; `names` are the values that the reference has."""
+        size = build.abs(build.parameter([3, 4], name="x"), name="size")
+        model = build.model(build.result(build.tanh(size, name="end"), name="y"))
+        arrays = {"size": np.abs(X), "end": np.tanh(np.abs(X)) + np.float32(error)}
+        reference = ArraysReference({name: arrays[name] for name in names}, "arrays")
+        theirs = arrays["end"] + np.float32(spread)
+        reference.spread["y"] = difference(theirs, arrays["end"], tolerance_of([ElementType.f32]))
+        return compare_with(model, reference, [[X]], Settings())
+
+    def test_errors_of_its_size_are_no_fault_of_the_model(self) -> None:
+        report = self.against_varying(error=0.1, spread=0.09)
+        assert report.verdict == "reference"
+        assert report.output_results[0].spread is not None
+        assert report.decision is not None
+        assert report.decision.failing == ()
+
+    def test_greater_errors_are(self) -> None:
+        assert self.against_varying(error=0.1, spread=0.03).verdict == "different"
+
+    def test_certain_faults_are(self) -> None:
+        report = self.against_varying(error=0.1, spread=0.09, names=("size", "end"))
+        assert [(fault.path, fault.is_certain) for fault in report.faults] == [("end", True)]
+        assert report.verdict == "different"

@@ -135,3 +135,24 @@ def test_a_reduction_of_a_scalar_by_its_only_axis() -> None:
     x = build.parameter([], name="x")
     model = build.model(build.result(build.reduce_sum(x, [0], keep_dims=False), name="y"), name="one")
     assert compare(model, {"y": np.array(2 * (1 + ULP), np.float32)}, [np.array(2, np.float32)]).verdict == "equal"
+
+
+def rounded_to_bf16(change: Callable[[Array], Array]) -> Comparison:
+    """x by way of bf16, compared with values of both conversions after `change` of the first."""
+    short = build.convert(build.parameter((64,), name="x"), "bf16", name="short")
+    model = build.model(build.result(build.convert(short, "f32", name="long"), name="y"), name="one")
+    x = np.linspace(1, 4, 64, dtype=np.float32)
+    values = change(x).astype(ElementType.bf16.dtype)
+    return compare(model, {"short": values, "long": values.astype(np.float32)}, [x])
+
+
+def test_truncation_to_bf16_names_the_rounding_layer() -> None:
+    report = rounded_to_bf16(lambda x: (x.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32))
+    assert report.verdict == "different"
+    assert report.faults == ()
+    assert mentions(report.decision.line, "short", "long")
+
+
+def test_values_that_no_rounding_explains_are_a_fault_of_the_conversion() -> None:
+    report = rounded_to_bf16(lambda x: x * np.float32(1.05))
+    assert [fault.layer_name for fault in report.faults] == ["short"]

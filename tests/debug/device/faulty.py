@@ -27,11 +27,13 @@ class FaultyDevice:
         hanging: Collection[str] = (),
         refused: Collection[str] = (),
         refuses_open_dims: bool = False,
+        prefers_blocks: bool = False,
     ) -> None:
         self.title = "faulty (TEST)"
         self.version = "1"
         self.computes_in: ElementType | None = None
         self.narrows_integers = True
+        self.prefers_blocks = prefers_blocks
         self.seen: list[list[str]] = []
         self.wrong, self.together, self.crashing, self.refused = wrong, together, crashing, refused
         self.hanging = hanging

@@ -23,7 +23,7 @@ from ir_exec.runtime.arguments import bind_inputs
 from ir_exec.types import Array
 from tests.debug.comparison.references.test_openvino import make_quantized, sequence
 from tests.debug.device.faulty import FaultyDevice
-from tests.helpers.facts import mentions, naming
+from tests.helpers.facts import coded, mentions, naming
 
 NETWORKS = Path(__file__).parents[2] / "networks"
 X = np.linspace(-2, 3, 24, dtype=np.float32).reshape(2, 3, 4)
@@ -49,6 +49,93 @@ def test_layers_are_right_on_a_sound_device() -> None:
     assert {part.status for part in by_name.values()} == {"right"}
     assert len(by_name) == 7
     assert len(device.seen) == 1
+
+
+def test_blocks_on_a_device_that_prefers_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Values inside of blocks are no outputs; the layers of a wrong block run alone."""
+    monkeypatch.setattr(isolating, "BLOCK_LAYERS", 3)
+    device = FaultyDevice(prefers_blocks=True)
+    by_name = parts(chain(), device)
+    assert {name: (part.kind, len(part.layers)) for name, part in by_name.items()} == {
+        "enc.0/relu": ("block", 3),
+        "enc.1/relu": ("block", 3),
+        "head": ("layer", 1),
+    }
+    assert {part.status for part in by_name.values()} == {"right"}
+    by_name = parts(chain(), FaultyDevice(wrong=["Tanh", "ReLU"], prefers_blocks=True))
+    assert [(part.name, part.kind) for part in by_name.values() if part.status == "wrong"] == [
+        ("enc.0/relu", "layer"),
+        ("enc.1/relu", "layer"),
+        ("head", "layer"),
+    ]
+    assert {part.status for name, part in by_name.items() if "exp" in name} == {"right"}
+
+
+def test_layer_of_a_block_that_crashes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(isolating, "BLOCK_LAYERS", 3)
+    by_name = parts(chain(), FaultyDevice(crashing=["enc.1/exp"], prefers_blocks=True))
+    assert {name: part.status for name, part in by_name.items()} == {
+        "enc.0/relu": "right",
+        "enc.1/relu": "right",
+        "enc.1/exp": "crashed",
+        "enc.1/scale": "right",
+        "head": "right",
+    }
+
+
+def outputs_of_sessions(folder: Path, monkeypatch: pytest.MonkeyPatch, **lines: str) -> None:
+    """Let child processes import an onnxruntime with other execution providers, which the CPU computes."""
+    package = folder / "onnxruntime"
+    package.mkdir()
+    (package / "__init__.py").write_text(
+        "import importlib.util, sys\n"
+        "paths = [path for path in sys.path if path != " + repr(str(folder)) + "]\n"
+        "spec = importlib.machinery.PathFinder.find_spec('onnxruntime', paths)\n"
+        "module = importlib.util.module_from_spec(spec)\n"
+        "sys.modules['onnxruntime'] = module\n"
+        "spec.loader.exec_module(module)\n"
+        "session_class = module.InferenceSession\n"
+        "module.get_available_providers = lambda: ['CUDAExecutionProvider', 'CPUExecutionProvider']\n"
+        "class Session(session_class):\n"
+        "    def __init__(self, model, options=None, providers=(), **other):\n"
+        "        super().__init__(model, options, providers=['CPUExecutionProvider'], **other)\n"
+        f"        with open({str(folder / 'outputs')!r}, 'a') as file:\n"
+        "            file.write(f'{len(self.get_outputs())} {providers[0]}\\n')\n"
+        "    def get_providers(self):\n"
+        f"        return {lines['providers']}\n"
+        "module.InferenceSession = Session\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+
+
+def test_execution_provider_runs_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The CPU as a substitute for a GPU: no session has the tensors inside of blocks as outputs."""
+    pytest.importorskip("onnxruntime")
+    outputs_of_sessions(tmp_path, monkeypatch, providers="['CUDAExecutionProvider', 'CPUExecutionProvider']")
+    report = compare(chain(), "onnxruntime", [X], device="CUDA", isolate=True)
+    assert (report.verdict, report.equal) == ("equal", True)
+    assert report.runtime == mentions("onnxruntime", "CUDA")
+    assert report.isolation is not None
+    assert [(part.kind, part.status) for part in report.isolation.parts] == [("block", "right")]
+    sessions = (tmp_path / "outputs").read_text().split("\n")[:-1]
+    assert len(sessions) > 1
+    assert set(sessions) == {"1 CUDAExecutionProvider"}
+
+
+def test_provider_that_cannot_be_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """onnxruntime falls back to the CPU without an error, which would compare the CPU."""
+    pytest.importorskip("onnxruntime")
+    outputs_of_sessions(tmp_path, monkeypatch, providers="['CPUExecutionProvider']")
+    report = compare(chain(), "onnxruntime", [X], device="GPU")
+    assert report.verdict in ("failed", "not compared")
+    assert report.failure == mentions("CUDAExecutionProvider")
+
+
+def test_provider_that_does_not_exist() -> None:
+    pytest.importorskip("onnxruntime")
+    with pytest.raises(EvaluationError) as error:
+        compare(chain(), "onnxruntime", [X], device="CUDAX")
+    assert coded("IR705")(error.value)
 
 
 def test_wrong_type_affects_no_later_layer() -> None:

@@ -89,6 +89,7 @@ def save_safetensors(path: Path, tensors: Mapping[str, Array], types: Mapping[st
         types: The names of types in the file; by default those of NumPy.
     """
     names = {"float32": "F32", "float16": "F16", "float64": "F64", "int64": "I64", "int8": "I8", "uint8": "U8"}
+    names |= {"int32": "I32"}
     header: dict[str, object] = {"__metadata__": {"format": "pt"}}
     content = b""
     for name, array in tensors.items():

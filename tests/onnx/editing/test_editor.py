@@ -11,7 +11,8 @@ from onnx import numpy_helper
 
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, GraphError, InvalidAttributeError, IRError, UnsupportedError
-from ir_exec.onnx.editing.editor import NodeText, OnnxEditor
+from ir_exec.onnx.editing.editor import OnnxEditor
+from ir_exec.onnx.editing.nodes import NodeText
 from ir_exec.onnx.editing.sources import OnnxSource
 from ir_exec.onnx.editing.types import dims_of, parse_shapes
 from tests.onnx.files import model

@@ -9,7 +9,8 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from ir_exec.ir.packing import decode, encode
 from ir_exec.types import Array, ElementType
 
 __all__ = [
+    "CPU_PROVIDER",
     "Child",
     "ChildCrashed",
     "ChildRefused",
@@ -32,9 +34,13 @@ __all__ = [
     "load_stored",
     "require_device",
     "require_openvino",
+    "require_provider",
     "settings_of",
     "store_arrays",
 ]
+
+
+CPU_PROVIDER = "CPUExecutionProvider"
 
 
 class ChildRefused(Exception):  # noqa: N818  # an ordinary answer
@@ -95,6 +101,15 @@ class Child:
         if "refused" in answer:
             raise ChildRefused(answer["refused"])
         return answer
+
+    @contextmanager
+    def patience(self, factor: int) -> Iterator[None]:
+        """Wait longer for the answers inside of a `with` statement."""
+        timeout, self.timeout = self.timeout, self.timeout * factor
+        try:
+            yield
+        finally:
+            self.timeout = timeout
 
     def _start(self) -> subprocess.Popen[bytes]:
         # -P: the folder of the script must not precede the installed packages.
@@ -230,6 +245,28 @@ def require_device(child: Child, device: str) -> str:
             raise absent_device(item, answer["devices"], "OpenVINO")
     version: str = answer["version"]
     return version.split("-")[0]
+
+
+def require_provider(child: Child, device: str) -> tuple[list[str], str]:
+    """Return the execution providers of onnxruntime for a device, the CPU last, and its version.
+
+    Args:
+        child: A process of `onnx_child.py`.
+        device: CPU, GPU (CUDA), or a provider: CUDA, TensorRT, CUDAExecutionProvider.
+
+    Raises:
+        EvaluationError: If onnxruntime fails to start, or has no such provider.
+    """
+    try:
+        answer = child.ask(do="providers")
+    except (ChildCrashed, ChildRefused) as error:
+        raise EvaluationError(f"onnxruntime fails to start: {error}", code=Code.failed) from None
+    names = {name.removesuffix("ExecutionProvider"): name for name in answer["providers"]}
+    provider = {"GPU": "CUDA"}.get(device, device.removesuffix("ExecutionProvider"))
+    by_upper = {short.upper(): name for short, name in names.items()}
+    if provider.upper() not in by_upper:
+        raise absent_device(device, sorted(names), "onnxruntime")
+    return list(dict.fromkeys([by_upper[provider.upper()], CPU_PROVIDER])), answer["version"]
 
 
 def absent_device(device: str, available: Sequence[str], engine: str) -> EvaluationError:

@@ -186,6 +186,76 @@ def outputs_as_is(request: dict[str, Any]) -> dict[str, Any]:
         return {"tensors": values.add_all(zip(names, session.run(names, _feeds(request, model)), strict=True))}
 
 
+def _optimized_outputs(request: dict[str, Any]) -> dict[str, Any]:
+    """The outputs of a file with the graph optimizers of a level, without those that are disabled.
+
+    The log of the session is written to the file `log`, also if the process crashes. An error of onnxruntime is the
+    `refusal` of the answer.
+    """
+    options = _options(request["level"])
+    if request.get("log"):
+        options.log_severity_level = 0
+    errors = os.dup(2)
+    with open(request.get("log") or os.devnull, "wb") as log:
+        os.dup2(log.fileno(), 2)
+        try:
+            session = _session(None, request["path"], options, request)
+        except Exception as error:  # the refusal is the answer
+            return {"refusal": _message(error)}
+        finally:
+            os.dup2(errors, 2)
+            os.close(errors)
+    names = [port.name for port in session.get_outputs()]
+    try:
+        results = session.run(names, _feeds(request, _load_model(request["path"])))
+    except Exception as error:  # the refusal is the answer
+        return {"refusal": _message(error)}
+    with _OnnxValues(request["values"]) as values:
+        return {"tensors": values.add_all(zip(names, results, strict=True))}
+
+
+def _repeat(request: dict[str, Any]) -> dict[str, Any]:
+    """The values of several runs: all of the first run, then those with other bits.
+
+    Without `tensors`, these are the outputs of the file with the default optimizations, else the tensors of a run
+    without optimizations.
+    """
+    path, names = request["path"], request["tensors"]
+    model = _load_model(path)
+    is_changed = bool(names) or _has_states(model)
+    names = names or [value.name for value in model.graph.output]
+    if request["tensors"]:
+        model = _with_outputs(model, names)
+    feeds = _feeds(request, model)
+    sessions: dict[int | None, Any] = {}
+    runs: list[dict[str, Any]] = []
+    first: dict[str, Any] = {}
+    for number, run in enumerate(request["runs"]):
+        if run["compile"] or run["threads"] not in sessions:
+            options = _options("ORT_DISABLE_ALL" if request["tensors"] else "ORT_ENABLE_ALL")
+            if run["threads"] is not None:
+                options.intra_op_num_threads = run["threads"]
+            session = _session(model if is_changed else None, path, options, request)
+        else:
+            session = sessions[run["threads"]]
+        if not run["compile"]:
+            # One session at a time, because each holds the weights of the model.
+            sessions = {run["threads"]: session}
+        results = dict(_tensors(zip(names, session.run(names, feeds), strict=True)))
+        changed = {name: array for name, array in results.items() if not number or not _is_same(array, first[name])}
+        first = first or results
+        with _OnnxValues(f"{request['values']}.{number}") as values:
+            runs.append(values.add_all(changed.items()))
+    return {"runs": runs}
+
+
+def _is_same(left: Any, right: Any) -> bool:
+    if not isinstance(left, np.ndarray) or not isinstance(right, np.ndarray):
+        return True
+    is_alike = left.dtype == right.dtype and left.shape == right.shape
+    return is_alike and (np.array_equal(left, right) if left.dtype == object else left.tobytes() == right.tobytes())
+
+
 def _message(error: Exception) -> str:
     return " ".join(str(error).split())[-600:]
 
@@ -269,17 +339,32 @@ def _session(model: onnx.ModelProto | None, path: str, options: Any, request: di
 
     providers = request.get("providers", ["CPUExecutionProvider"])
     if model is None:
-        return onnxruntime.InferenceSession(path, options, providers=providers)
+        disabled = request.get("disabled", [])
+        session = onnxruntime.InferenceSession(path, options, providers=providers, disabled_optimizers=disabled)
+        return _with_provider(session, providers)
     content = model.SerializeToString()
     # Next to the file, because external data have relative paths; deleted before other operations can fail.
     probed = Path(path).with_name(f".{Path(path).name}.{os.getpid()}.tmp")
     try:
         probed.write_bytes(content)
-        return onnxruntime.InferenceSession(str(probed), options, providers=providers)
+        session = onnxruntime.InferenceSession(str(probed), options, providers=providers)
     except OSError:
-        return onnxruntime.InferenceSession(content, options, providers=providers)
+        session = onnxruntime.InferenceSession(content, options, providers=providers)
     finally:
         probed.unlink(missing_ok=True)
+    return _with_provider(session, providers)
+
+
+def _with_provider(session: Any, providers: list[str]) -> Any:
+    """Return a session; onnxruntime falls back to the CPU without an error if the libraries of a provider are missing.
+
+    Raises:
+        RuntimeError: If the session does not have the first provider.
+    """
+    actual = session.get_providers()
+    if providers[0] not in actual:
+        raise RuntimeError(f"onnxruntime cannot load {providers[0]}, and has {', '.join(actual)} only")
+    return session
 
 
 def _feeds(request: dict[str, Any], model: onnx.ModelProto) -> dict[str, Any]:
@@ -416,7 +501,15 @@ def _array(stored: dict[str, Any]) -> Any:
     return np.fromfile(stored["file"], dtype).reshape(stored["shape"])
 
 
-_ANSWERS = {"providers": _providers, "list": _list_values, "run": _run, "outputs": outputs_as_is, "opinion": _opinion}
+_ANSWERS = {
+    "providers": _providers,
+    "list": _list_values,
+    "run": _run,
+    "outputs": outputs_as_is,
+    "optimized": _optimized_outputs,
+    "repeat": _repeat,
+    "opinion": _opinion,
+}
 
 if __name__ == "__main__":
     main()

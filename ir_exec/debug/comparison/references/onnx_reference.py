@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,10 +16,12 @@ from ir_exec.debug.comparison.references.child import (
     ChildRefused,
     Stored,
     load_stored,
+    require_provider,
     store_arrays,
 )
 from ir_exec.debug.comparison.references.expanded_weights import find_expanded_weights
 from ir_exec.debug.comparison.references.reference import ReferenceState, lowered_hint
+from ir_exec.debug.comparison.references.repeating import RepeatedValue, RunSetting, Vary
 from ir_exec.debug.values.entries import Entry, Key
 from ir_exec.errors import EvaluationError, IRError, UnsupportedError
 from ir_exec.graph import Node, Value
@@ -62,9 +64,11 @@ class ONNXReference(ReferenceState):
         timeout: Seconds for one answer.
         title: Its name in reports, by default the path.
         model: The model that was read from the file, if the comparison is of the file with itself.
+        device: CPU, or an execution provider of onnxruntime as for `require_provider`. On other devices than the CPU
+            only the outputs are read: with all tensors as outputs, a GPU may run out of memory.
 
     Raises:
-        EvaluationError: If onnxruntime or onnx is not installed, or if they cannot read the file.
+        EvaluationError: If onnxruntime or onnx is not installed, if they cannot read the file, or without the device.
     """
 
     def __init__(
@@ -75,6 +79,7 @@ class ONNXReference(ReferenceState):
         engine: ONNXEngine = "onnxruntime",
         title: str | None = None,
         model: Model | None = None,
+        device: str = "CPU",
     ) -> None:
         needed = ("onnx",) if engine == "reference" else ("onnx", "onnxruntime")
         missing = [name for name in needed if find_spec(name) is None]
@@ -87,6 +92,7 @@ class ONNXReference(ReferenceState):
         super().__init__(str(path) if title is None else title, runtime=runtime, is_filtered=True)
         self.shares_names = model is not None
         self.fuses = False
+        self.varied: frozenset[Vary] = frozenset({"threads", "compile"})
         self._runs_as_is = True
         self._asked = 0
         self._path = path
@@ -99,6 +105,16 @@ class ONNXReference(ReferenceState):
         self._plain: dict[str, Stored] = {}
         self._mapped: dict[str, Array] = {}
         self._inputs: dict[str, Array] = {}
+        self._providers: list[str] = []
+        if device.upper() != "CPU":
+            try:
+                self._providers, _ = require_provider(self._child, device)
+            except EvaluationError:
+                self.close()
+                raise
+            self.title = f"{self.title} on {device}"
+            self.runtime = f"{self.runtime} on {device}"
+            self._note(f"no intermediate values on {device}: --isolate runs blocks of layers alone")
         try:
             listed = self._child.ask(do="list", path=str(path))
         except (ChildCrashed, ChildRefused) as error:
@@ -166,15 +182,20 @@ class ONNXReference(ReferenceState):
                 (folder / name).unlink(missing_ok=True)
         self.rounds += 1
         values = str(folder / f"values{self.rounds}.bin")
-        request = {"inputs": inputs, "path": str(self._path), "values": values}
+        request: dict[str, Any] = {"inputs": inputs, "path": str(self._path), "values": values}
+        request |= {"providers": self._providers} if self._providers else {}
         try:
-            answer = self._child.ask(
-                do="run",
-                engine=self._engine,
-                tensors=names,
-                constants=constants,
-                as_is=self._runs_as_is and self._engine != "reference",
-                **request,
+            answer = (
+                self._child.ask(do="outputs", **request)
+                if self._providers
+                else self._child.ask(
+                    do="run",
+                    engine=self._engine,
+                    tensors=names,
+                    constants=constants,
+                    as_is=self._runs_as_is and self._engine != "reference",
+                    **request,
+                )
             )
         except (ChildCrashed, ChildRefused) as error:
             self.is_refused = isinstance(error, ChildRefused)
@@ -183,8 +204,9 @@ class ONNXReference(ReferenceState):
                 self._note(lowered_hint("onnxruntime"))
             return
         self._stored, self._plain = answer["tensors"], answer.get("outputs", {})
-        self._note_runs(answer)
-        self._find_settings(request)
+        if not self._providers:
+            self._note_runs(answer)
+            self._find_settings(request)
 
     @property
     def _program(self) -> str:
@@ -225,6 +247,40 @@ class ONNXReference(ReferenceState):
                 self._add_setting(text)
                 return
 
+    def repeat(self, settings: Sequence[RunSetting], requested: Collection[Key]) -> Iterator[RepeatedValue]:
+        names = [name for name, operator_type in self._tensors if operator_type and ((), name, 0) in requested]
+        rounds = [[]] if self._providers else [[], names] if self._runs_as_is else [names]
+        for tensors in rounds if self._engine != "reference" else ():
+            try:
+                yield from self._repeat(settings, tensors)
+            except (ChildCrashed, ChildRefused) as error:
+                what = " with intermediate values" if tensors else ""
+                self._note(f"onnxruntime does not repeat its run{what}: {error}")
+
+    def _repeat(self, settings: Sequence[RunSetting], tensors: Sequence[str]) -> Iterator[RepeatedValue]:
+        """Yield the outputs, or these tensors, that differ from those of the first run."""
+        self.rounds += 1 + len(settings)
+        folder = Path(self._folder.name, f"repeat{self.rounds}")
+        folder.mkdir()
+        inputs = dict(zip(self._inputs, store_arrays(list(self._inputs.values()), folder), strict=True))
+        runs = [{"compile": setting.compiles, "threads": setting.threads} for setting in (RunSetting(), *settings)]
+        with self._child.patience(len(runs)):
+            answer = self._child.ask(
+                do="repeat",
+                path=str(self._path),
+                tensors=list(tensors),
+                inputs=inputs,
+                values=str(folder / "values.bin"),
+                runs=runs,
+                **({"providers": self._providers} if self._providers else {}),
+            )
+        mapped: dict[str, Array] = {}
+        first, *others = answer["runs"]
+        for number, (setting, values) in enumerate(zip(settings, others, strict=True)):
+            for name, stored in values.items():
+                arrays = load_stored(first[name], mapped), load_stored(stored, mapped)
+                yield RepeatedValue(number, setting, ((), name, 0), *arrays, bool(tensors), self.computes_in)
+
     def _is_same(self, outputs: Mapping[str, Stored]) -> bool:
         """Return True if outputs are those of the run without optimizations, within the tolerance of many layers."""
         for name, stored in outputs.items():
@@ -248,7 +304,7 @@ class ONNXReference(ReferenceState):
 
         The ways are onnx.reference, and onnxruntime in f32 for a node that allows activations of fewer bits.
         """
-        if not any(partners) or self._asked == _MOST_OPINIONS:
+        if not any(partners) or self._asked == _MOST_OPINIONS or self._providers:
             return {}
         self._asked += 1
         folder = Path(self._folder.name, f"opinion{self._asked}")
@@ -295,9 +351,10 @@ class ExportedReference(ONNXReference):
     Args:
         precision: The precision of 16-bit floats, as for `compile_model`.
         title: Its name in reports.
+        device: As for ONNXReference.
 
     Raises:
-        EvaluationError: If onnxruntime or onnx is not installed.
+        EvaluationError: If onnxruntime or onnx is not installed, or without the device.
         UnsupportedError: If the model has variables, or if ONNX cannot express its layers.
     """
 
@@ -308,6 +365,7 @@ class ExportedReference(ONNXReference):
         timeout: float,
         precision: Precision = "f32",
         title: str = "onnxruntime (exported)",
+        device: str = "CPU",
     ) -> None:
         missing = [name for name in ("onnxruntime", "onnx") if find_spec(name) is None]
         if missing:
@@ -327,12 +385,12 @@ class ExportedReference(ONNXReference):
         path = Path(self._exported.name, "network.onnx")
         # Separate constants are mapped by the child, and not part of the message.
         write_exported(widen_model(exported) if precision == "f32" else exported, path, external_data=True)
-        super().__init__(path, timeout=timeout, title=title)
+        super().__init__(path, timeout=timeout, title=title, device=device)
         self._model = model
         self._keys: dict[Value, Key] = {
             value: ((), value.names[0] if value.names else value.name, 0) for value in model.graph.values
         }
-        self.runtime = title
+        self.runtime = self.title
         self.shares_names = True
         self._runs_as_is = False
 

@@ -6,7 +6,7 @@ run without probes; a note in the report states if the outputs of the model chan
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from ir_exec.debug.comparison.references.child import (
 )
 from ir_exec.debug.comparison.references.expanded_weights import find_expanded_weights
 from ir_exec.debug.comparison.references.reference import ReferenceState
+from ir_exec.debug.comparison.references.repeating import VARIED, RepeatedValue, RunSetting, Vary
 from ir_exec.debug.traces.walk import Visit, Walker
 from ir_exec.debug.values.entries import Entry, Key, entries_of
 from ir_exec.debug.values.files import Spill
@@ -91,6 +92,8 @@ class OpenVINOReference(ReferenceState):
         title = f"openvino ({device}, {hint}{', lowered by ir_exec' if is_lowered else ''})"
         super().__init__(title, runtime=title)
         self.fuses = True
+        self.varied: frozenset[Vary] = frozenset(VARIED)
+        self._hint = hint
         self._model = model
         self._walker = Walker(model, threads=threads, precision=precision)
         self._probe = probe
@@ -133,8 +136,7 @@ class OpenVINOReference(ReferenceState):
             with suppress(OSError):  # Windows does not delete mapped files
                 Path(file).unlink()
         self._stored, self._outputs, self._changes = {}, {}, False
-        probes = [entry for entry in entries_of(self._model) if entry.key in requested and _can_be_seen(entry)]
-        probes = self._leave_out_expanded_weights(probes)
+        probes = self._leave_out_expanded_weights(self._visible_entries(requested))
         try:
             plain = self._run([])
         except (ChildCrashed, ChildRefused) as error:
@@ -153,6 +155,67 @@ class OpenVINOReference(ReferenceState):
             _Bisection(self, probes).run()
         for key, stored in self._outputs.items():
             self._stored.setdefault(key, stored)
+
+    def _visible_entries(self, requested: Collection[Key]) -> list[Entry]:
+        """Return the requested values that can be probed."""
+        return [entry for entry in entries_of(self._model) if entry.key in requested and _can_be_seen(entry)]
+
+    def repeat(self, settings: Sequence[RunSetting], requested: Collection[Key]) -> Iterator[RepeatedValue]:
+        ends = [node.values_in[0] for node in self._model.graph.results]
+        outputs: list[Key] = [((), value.node.id, value.position) for value in ends]
+        try:
+            yield from self._repeat(settings, [], outputs)
+        except (ChildCrashed, ChildRefused) as error:
+            self._note(f"OpenVINO does not repeat its run: {_reason(error)}")
+            return
+        probes = self._leave_out_expanded_weights(self._visible_entries(requested)) if self._probe == "all" else []
+        if not probes:
+            return
+        try:
+            yield from self._repeat(settings, probes, [entry.key for entry in probes])
+        except (ChildCrashed, ChildRefused) as error:
+            self._note(f"OpenVINO does not repeat its run with intermediate values: {_reason(error)}")
+
+    def _repeat(
+        self, settings: Sequence[RunSetting], probes: Sequence[Entry], keys: Sequence[Key]
+    ) -> Iterator[RepeatedValue]:
+        """Yield the outputs, or the probes if there are any, that differ from those of the first run.
+
+        Args:
+            keys: The keys of what is yielded, in order.
+        """
+        self.rounds += 1 + len(settings)
+        folder = self._new_folder(f"repeat{self.rounds}")
+        request = {**self._request, "probes": list(map(self._port_of, probes)), "calls": self._calls}
+        request["runs"] = [self._repeated_run(setting) for setting in (RunSetting(is_base=True), *settings)]
+        with self._child.patience(1 + len(settings)):
+            answer = self._child.ask(do="repeat", folder=str(folder), **request)
+        mapped: dict[str, Array] = {}
+        base, *others = [self._repeated_values(run, bool(probes)) for run in answer["runs"]]
+        for number, (setting, run, values) in enumerate(zip(settings, answer["runs"][1:], others, strict=True)):
+            if setting.is_base:
+                base = values
+                continue
+            name = run["computes_in"]
+            computes_in = ElementType.parse(name) if name in ("f16", "bf16") else self.computes_in
+            for key, before, after in zip(keys, base, values, strict=True):
+                if before is not None and after is not None:
+                    arrays = load_stored(before, mapped), load_stored(after, mapped)
+                    yield RepeatedValue(number, setting, key, *arrays, bool(probes), computes_in)
+
+    def _repeated_run(self, setting: RunSetting) -> dict[str, Any]:
+        hint = self._hint if setting.hint is None else setting.hint
+        threads = self._threads if setting.threads is None else setting.threads
+        config = settings_of(self._request["device"], hint, threads)
+        return {"compile": setting.compiles, "is_base": setting.is_base, "config": config}
+
+    def _repeated_values(self, run: Mapping[str, Any], is_probed: bool) -> list[Stored | None]:
+        values: list[Stored | None] = run["probes"] if is_probed else self._in_model_order(run["outputs"])
+        return values
+
+    def _in_model_order(self, outputs: Sequence[Any]) -> list[Any]:
+        """Return what belongs to OpenVINO's outputs, in the order of the model's outputs."""
+        return list(outputs)
 
     def _leave_out_expanded_weights(self, probes: list[Entry]) -> list[Entry]:
         """Return the probes without large values that depend on weights alone, if they take too much memory."""
@@ -287,7 +350,8 @@ class OpenVINOReference(ReferenceState):
         self.rounds += 1
         folder = self._new_folder(f"run{self.rounds}")
         probes = list(map(self._port_of, entries))
-        return self._child.ask(do="run", probes=probes, calls=self._calls, folder=str(folder), **self._request)
+        answer = self._child.ask(do="run", probes=probes, calls=self._calls, folder=str(folder), **self._request)
+        return {**answer, "outputs": self._in_model_order(answer["outputs"])}
 
     def _port_of(self, entry: Entry) -> tuple[str, int]:
         """Return the layer of OpenVINO and its output for a value."""
@@ -322,6 +386,9 @@ class OpenVINOReference(ReferenceState):
             change = self._change(new, old)
             if not change.is_within:
                 self._changes = True
+                widest = self.spread.get(port.name)
+                if widest is None or change.rmse > widest.rmse:
+                    self.spread[port.name] = change
                 what = f"{len(probes)} probes" if len(probes) != 1 else f"a probe at {probes[0].path}"
                 self._note(
                     f"OpenVINO's outputs change with {what}: output {port.name!r} by {change.max_abs:.4g}; the cause "

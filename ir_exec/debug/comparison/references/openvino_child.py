@@ -73,28 +73,21 @@ def _answer(core: Any, request: dict[str, Any]) -> dict[str, Any]:
         return _constants(model, request)
     if request["do"] == "fused":
         return {"fused": _list_fused(core.compile_model(model, request["device"], request["config"]))}
+    if request["do"] == "steps":
+        return {"steps": _list_steps(core.compile_model(model, request["device"], request["config"]))}
+    if request["do"] == "paged attention":
+        return {"count": _count_paged_attention(model)}
     if request["do"] == "profile":
         return _profile(core, model, request)
     if request["do"] == "opinions":
         return _opinions(core, model, request)
+    if request["do"] == "repeat":
+        return _repeat(core, model, request)
     count = len(model.outputs)
-    requested = {(name, port) for name, port in request["probes"]}
-    places = _places(model)
-    results = [
-        Result(output)
-        for op in model.get_ops()
-        for output in op.outputs()
-        if (source := (op.get_friendly_name(), output.get_index())) in requested and source not in places
-    ]
-    # All at once, because each `add_outputs` visits all existing results.
-    model.add_results(results)
-    places = _places(model)
+    requested, places = _add_probes(model, request)
     compiled = core.compile_model(model, request["device"], request["config"])
     infer = compiled.create_infer_request()
-    for inputs in request["calls"]:
-        for position, stored in enumerate(inputs):
-            infer.set_input_tensor(position, _tensor(stored))
-        infer.infer()
+    _run_calls(infer, request["calls"])
     values = _OpenVINOValues(Path(request["folder"], "values.bin"))
     answer = {
         "computes_in": _computes_in(compiled),
@@ -107,6 +100,85 @@ def _answer(core: Any, request: dict[str, Any]) -> dict[str, Any]:
     }
     values.close()
     return answer
+
+
+def _add_probes(model: Any, request: dict[str, Any]) -> tuple[set[tuple[str, int]], dict[tuple[str, int], int]]:
+    """Make the requested values outputs of a model; return them, and the position of each value of an output."""
+    requested = {(name, port) for name, port in request["probes"]}
+    places = _places(model)
+    results = [
+        Result(output)
+        for op in model.get_ops()
+        for output in op.outputs()
+        if (source := (op.get_friendly_name(), output.get_index())) in requested and source not in places
+    ]
+    # All at once, because each `add_outputs` visits all existing results.
+    model.add_results(results)
+    return requested, _places(model)
+
+
+def _run_calls(infer: Any, calls: list[list[dict[str, Any]]]) -> None:
+    for inputs in calls:
+        for position, stored in enumerate(inputs):
+            infer.set_input_tensor(position, _tensor(stored))
+        infer.infer()
+
+
+def _repeat(core: Any, model: Any, request: dict[str, Any]) -> dict[str, Any]:
+    """The values of several runs, each from the initial state: all of a base, then those with other bits.
+
+    Outputs and probes are in the order of the model and of the request; None for values with the same bits.
+    """
+    count = len(model.outputs)
+    _, places = _add_probes(model, request)
+    sources = [places.get((name, port)) for name, port in request["probes"]] if request["probes"] else range(count)
+    compiled: dict[str, Any] = {}
+    runs: list[dict[str, Any]] = []
+    base: list[Any] = []
+    for number, run in enumerate(request["runs"]):
+        key = json.dumps(run["config"], sort_keys=True)
+        if run["compile"] or key not in compiled:
+            program = core.compile_model(model, request["device"], run["config"])
+            infer = program.create_infer_request()
+        else:
+            program, infer = compiled[key]
+        if not run["compile"]:
+            # One program at a time, because each holds the weights of the model.
+            compiled = {key: (program, infer)}
+        infer.reset_state()
+        _run_calls(infer, request["calls"])
+        values = _OpenVINOValues(Path(request["folder"], f"values{number}.bin"))
+        base = [] if run["is_base"] else base
+        stored = [
+            None if source is None else _store_changed(infer.get_output_tensor(source), values, base, position)
+            for position, source in enumerate(sources)
+        ]
+        values.close()
+        if run["is_base"]:
+            base = [None if value is None else _Mapped(value) for value in stored]
+        name = "probes" if request["probes"] else "outputs"
+        runs.append({"computes_in": _computes_in(program), name: stored})
+    return {"runs": runs}
+
+
+class _Mapped:
+    """The bytes of a stored value."""
+
+    def __init__(self, stored: dict[str, Any]) -> None:
+        self._stored = stored
+
+    def is_same(self, data: bytes, shape: list[int]) -> bool:
+        with open(self._stored["file"], "rb") as file:
+            file.seek(self._stored["start"])
+            return shape == self._stored["shape"] and file.read(self._stored["size"]) == data
+
+
+def _store_changed(tensor: Any, values: _OpenVINOValues, base: list[Any], position: int) -> dict[str, Any] | None:
+    """Write a tensor if its bits are not those of the base, or if there is none."""
+    data = _tensor_data(tensor)
+    if base and (base[position] is None or base[position].is_same(data, list(tensor.shape))):
+        return None
+    return values.add(tensor.element_type.to_string(), tensor.shape, data)
 
 
 def _tensors(model: Any) -> dict[str, Any]:
@@ -210,6 +282,34 @@ def _list_fused(compiled: Any) -> list[str]:
     return names
 
 
+def _list_steps(compiled: Any) -> list[dict[str, Any]]:
+    """The name, type, kernel and number of outputs of each step of a compiled model."""
+    steps = []
+    for op in compiled.get_runtime_model().get_ordered_ops():
+        info = {name: str(getattr(value, "value", value)) for name, value in op.get_rt_info().items()}
+        steps.append(
+            {
+                "name": op.get_friendly_name(),
+                "type": info.get("layerType", op.get_type_name()),
+                "kernel": info.get("primitiveType", info.get("execType", "")),
+                "layers": info.get("originalLayersNames", ""),
+                "outputs": len(op.outputs()),
+                "inputs": [str(value.get_element_type().to_string()) for value in op.inputs()],
+            }
+        )
+    return steps
+
+
+def _count_paged_attention(model: Any) -> int:
+    """The number of PagedAttention operators after the conversion, which fails for models without support."""
+    from openvino._offline_transformations import (  # type: ignore[import-untyped]  # it has no types
+        paged_attention_transformation,
+    )
+
+    paged_attention_transformation(model)
+    return sum(op.get_type_name() == "PagedAttentionExtension" for op in model.get_ops())
+
+
 def _timed_runs(compiled: Any, request: dict[str, Any]) -> tuple[list[float], list[Any]]:
     """The seconds and the counters of each run from the initial state, without the first run.
 
@@ -249,9 +349,13 @@ def _tensor(stored: dict[str, Any]) -> Any:
 
 
 def _store_tensor(tensor: Any, values: _OpenVINOValues) -> dict[str, Any]:
-    element_type = tensor.element_type.to_string()
-    data = _pack_strings(tensor.str_data.ravel().tolist()) if element_type == "string" else tensor.data.tobytes()
-    return values.add(element_type, tensor.shape, data)
+    return values.add(tensor.element_type.to_string(), tensor.shape, _tensor_data(tensor))
+
+
+def _tensor_data(tensor: Any) -> bytes:
+    if tensor.element_type.to_string() == "string":
+        return _pack_strings(tensor.str_data.ravel().tolist())
+    return bytes(tensor.data.tobytes())
 
 
 def _strings(data: bytes) -> list[str]:

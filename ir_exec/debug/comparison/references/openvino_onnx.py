@@ -200,10 +200,8 @@ class OpenVINOONNXReference(OpenVINOReference):
             self.failure = f"OpenVINO refuses {self._path.name}: {_SOURCE.sub('', str(error))}"
             self._note(lowered_hint("openvino"))
 
-    def _run(self, entries: Sequence[Entry]) -> dict[str, Any]:
-        answer = super()._run(entries)
-        outputs = answer["outputs"]
-        return {**answer, "outputs": [outputs[position] for position in self._output_order]}
+    def _in_model_order(self, outputs: Sequence[Any]) -> list[Any]:
+        return [outputs[position] for position in self._output_order]
 
     def _port_of(self, entry: Entry) -> tuple[str, int]:
         return self._places[entry.key]

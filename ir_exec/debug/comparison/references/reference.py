@@ -28,6 +28,7 @@ __all__ = [
     "Adviser",
     "ArraysReference",
     "IRReference",
+    "IterationsReference",
     "Lowered",
     "Reference",
     "ReferenceState",
@@ -58,6 +59,8 @@ class Reference(Protocol):
         is_filtered: True if it has a selection of values, in which outputs may be missing.
         computes_in: The element type of the computation, if coarser than that of its values.
         shares_names: True if its values have the names of the model's: it was made from the same file or model.
+        spread: The largest differences between its own answers for the same inputs, by the name of the output.
+        stored_calls: The number of calls with stored values; None for a reference that can be called.
     """
 
     title: str
@@ -70,6 +73,8 @@ class Reference(Protocol):
     is_filtered: bool
     computes_in: ElementType | None
     shares_names: bool
+    spread: dict[str, Difference]
+    stored_calls: int | None
 
     def entries(self) -> list[Entry]:
         """All values that may be available."""
@@ -136,6 +141,8 @@ class ReferenceState:
         self.is_filtered = is_filtered
         self.computes_in: ElementType | None = None
         self.shares_names = False
+        self.spread: dict[str, Difference] = {}
+        self.stored_calls: int | None = None
 
 
 class IRReference(ReferenceState):
@@ -256,6 +263,7 @@ class TraceReference(ReferenceState):
         self._trace = source if isinstance(source, Trace) else Trace(source)
         title = "a trace in memory" if self._trace.folder is None else os.fspath(self._trace.folder)
         super().__init__(title, is_filtered=self._trace.index.filtered)
+        self.stored_calls = 1
         if not self._trace.index.complete:
             self.notes.append(f"the trace is not complete: {self._trace.index.error}")
         self._values: dict[tuple[Key, tuple[int, ...]], TracedValue] = {}
@@ -311,6 +319,7 @@ class ArraysReference(ReferenceState):
         kinds: Mapping[str, str | None] | None = None,
     ) -> None:
         super().__init__(title, is_filtered=True)
+        self.stored_calls = 1
         self._arrays = dict(arrays)
         self._outputs = list(outputs)
         self._kinds = kinds or {}
@@ -346,6 +355,36 @@ class ArraysReference(ReferenceState):
 
     def close(self) -> None:
         """Do nothing: no resources are used."""
+
+
+class IterationsReference(ArraysReference):
+    """Arrays by the names of tensors or layers for each of several calls.
+
+    Args:
+        iterations: The arrays of each call, with the same names.
+        outputs: As for ArraysReference.
+        kinds: As for ArraysReference.
+    """
+
+    def __init__(
+        self,
+        iterations: Sequence[Mapping[str, Array]],
+        title: str,
+        outputs: Sequence[str] = (),
+        kinds: Mapping[str, str | None] | None = None,
+    ) -> None:
+        super().__init__(iterations[0], title, outputs, kinds)
+        if any(iteration.keys() != iterations[0].keys() for iteration in iterations):
+            message = f"the iterations of {title} have different names of arrays"
+            raise EvaluationError(message, code=Code.unknown_input)
+        self._iterations = list(iterations)
+        self._number = 0
+        self.stored_calls = len(iterations)
+
+    def run(self, arrays: Mapping[Key, Array], requested: Collection[Key], *, goes_on: bool = False) -> None:
+        """Select the values of the next call, or of the first one."""
+        self._number = self._number + 1 if goes_on else 0
+        self._arrays = dict(self._iterations[self._number])
 
 
 def arrays_in(path: Path, entries: Sequence[Entry]) -> dict[str, Array | Path]:

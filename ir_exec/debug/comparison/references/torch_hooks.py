@@ -57,11 +57,18 @@ class Recording:
 
     Attributes:
         calls: The number of calls of the whole module. Only the first call is recorded.
+        title: The name of the recording in reports.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, title: str = "a recording") -> None:
         self.arrays: dict[str, Array] = {}
         self.calls = 0
+        self.title = title
+
+    def set_inputs(self, inputs: Mapping[str, Array]) -> None:
+        """Replace the inputs, by name."""
+        others = {name: array for name, array in self.arrays.items() if not name.startswith(INPUTS)}
+        self.arrays = {INPUTS + name: array for name, array in inputs.items()} | others
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the arrays as an .npz."""
@@ -77,7 +84,7 @@ def torch_recorder(model: Any, path: str | os.PathLike[str] | None = None) -> It
     Args:
         path: The .npz to write at the end of the block, unless the block fails.
     """
-    recording = Recording()
+    recording = Recording(f"{type(model).__name__} (PyTorch)")
     seen: Counter[str] = Counter()
     handles = []
     for name, module in model.named_modules():

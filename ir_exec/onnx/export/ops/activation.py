@@ -37,7 +37,24 @@ _real(of.SoftSign, "Softsign")
 
 @export(of.SoftPlus)
 def soft_plus(node: ExportNode) -> Outputs:
-    return of_reals(node, lambda value: node.emit("Softplus", value))
+    """max(x, 0) + log1p(e) for e = exp(-|x|), of vectorized kernels for onnxruntime, whose Softplus is not."""
+
+    def emit_formula(value: str) -> str:
+        if node.target != "onnxruntime":
+            return node.emit("Softplus", value)
+        unit, half = node.scalar_like(1, value), node.scalar_like(0.5, value)
+        # With smaller differences the series is exact in f32; f16 has no smaller normal number.
+        small = node.scalar_like(1e-30 if node.kind() is ElementType.f64 else 2.0**-14, value)
+        e = node.emit("Exp", node.emit("Neg", node.emit("Abs", value)))
+        grown = node.emit("Add", e, unit)
+        # The factor corrects the rounding of 1 + e. Where the sum is 1, the first terms of the series are larger.
+        factor = node.emit("Div", e, node.emit("Max", node.emit("Sub", grown, unit), small))
+        corrected = node.emit("Mul", node.emit("Log", grown), factor)
+        series = node.emit("Mul", e, node.emit("Sub", unit, node.emit("Mul", e, half)))
+        log1p = node.emit("Max", corrected, series)
+        return node.emit("Add", node.emit("Max", value, node.scalar_like(0, value)), log1p)
+
+    return of_reals(node, emit_formula)
 
 
 @export(of.ReLU)
@@ -76,6 +93,12 @@ def prelu(node: ExportNode) -> Outputs:
     elif rank is not None and shape.rank is not None and shape.rank > rank:
         slope = node.squeeze(slope, range(shape.rank - rank))
     if element_type.is_float:
+        slopes = node.known(1)
+        if node.target == "onnxruntime" and slopes is not None and np.isfinite(slopes.astype(np.float64)).all():
+            # Its PRelu is not vectorized.
+            zero = node.scalar_like(0, value)
+            below = node.emit("Mul", node.emit("Min", value, zero), slope)
+            return narrow(node, node.emit("Add", node.emit("Max", value, zero), below), element_type)
         return narrow(node, node.emit("PRelu", value, slope), element_type)
     bent = node.emit("Mul", value, slope)
     result = node.emit("Where", node.emit("Less", value, node.scalar_like(0, value)), bent, value)
@@ -116,6 +139,17 @@ def swish(node: ExportNode) -> Outputs:
 
 @export(gates.Mish)
 def mish(node: ExportNode) -> Outputs:
+    def emit_formula(value: str) -> str:
+        """Return x * n / (n + 2) for n = e**x * (e**x + 2), which equals x * tanh(softplus(x))."""
+        two = node.scalar_like(2, value)
+        # Above, the quotient is 1 in f64 too.
+        grown = node.emit("Exp", node.emit("Min", value, node.scalar_like(20, value)))
+        n = node.emit("Mul", grown, node.emit("Add", grown, two))
+        return node.emit("Mul", value, node.emit("Div", n, node.emit("Add", n, two)))
+
+    if node.target == "onnxruntime":
+        # Its Mish is not vectorized.
+        return of_reals(node, emit_formula)
     if node.opset >= 18:
         return of_reals(node, lambda value: node.emit("Mish", value))
     return of_reals(node, lambda value: node.emit("Mul", value, node.emit("Tanh", node.emit("Softplus", value))))
@@ -174,9 +208,28 @@ def _along_axis(node: ExportNode, operator: str) -> str:
     def emit_formula(value: str) -> str:
         if node.rank() == 0:
             return node.reshape(node.emit(operator, node.reshape(value, [1]), axis=0), [])
+        if node.target == "onnxruntime" and operator == "Softmax" and _is_inner_large(node):
+            # Its Softmax along other axes than the last transposes on one thread.
+            axes = node.constant(np.array([node.op.axis], np.int64), ElementType.i64)
+            centered = node.emit("Sub", value, node.emit("ReduceMax", value, axes))
+            grown = node.emit("Exp", centered)
+            return node.emit("Div", grown, node.emit("ReduceSum", grown, axes))
         return node.emit(operator, value, axis=node.op.axis)
 
     return of_reals(node, emit_formula)
+
+
+_MANY = 2**14
+"""Elements of a Softmax with which four kernels take less time than one that transposes."""
+
+
+def _is_inner_large(node: ExportNode) -> bool:
+    """Return True if the axis is not the last one, and there are many elements for each element along it."""
+    shape, rank = node.dims(), node.rank()
+    if not rank or node.op.axis % rank == rank - 1:
+        return False
+    inner = math.prod([dim.lo for dim in (shape.dims or ())[node.op.axis % rank + 1 :]])
+    return inner > 1 and shape.size.lo >= _MANY
 
 
 @export(SoftMax1, SoftMax8)

@@ -18,7 +18,7 @@ def _working(image: Expr) -> Expr:
     return image.to(np.float64 if image.dtype == np.float64 else np.float32)
 
 
-@export(NV12toRGB, NV12toBGR, is_slow=True)
+@export(NV12toRGB, NV12toBGR, slow_from=0)
 def nv12(node: ExportNode) -> str:
     """Convert from the plane of Y and the plane of alternating U and V, or one plane with both."""
     y, *others = input_tensors(node)
@@ -32,7 +32,7 @@ def nv12(node: ExportNode) -> str:
     return _rgb(node, y, colors.slice(3, 0, 1), colors.slice(3, 1, 2))
 
 
-@export(I420toRGB, I420toBGR, is_slow=True)
+@export(I420toRGB, I420toBGR, slow_from=0)
 def i420(node: ExportNode) -> str:
     """Convert from planes of Y, U and V, or one plane with all of them."""
     y, *others = input_tensors(node)

@@ -102,7 +102,7 @@ def normalize_l2(node: ExportNode) -> str:
     return axes.call("Size", dtype=I64).equals(0).where(signs, result).name
 
 
-@export(LRN)
+@export(LRN, slow_from=2**14)
 def lrn(node: ExportNode) -> str:
     """LRN along the channels of images; else sums of shifted squares."""
     op, rank = node.op, rank_of(node)

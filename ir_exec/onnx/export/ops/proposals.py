@@ -38,7 +38,7 @@ def _best(scores: Expr, most: int) -> tuple[Expr, Expr]:
     return scores.topk(scores.dim(1).at_most(most), 1)
 
 
-@export(Proposal1, Proposal4)
+@export(Proposal1, Proposal4, slow_from=0)
 def proposal(node: ExportNode) -> str | tuple[str, ...]:
     """Anchors at every point, moved, clipped, and suppressed."""
     op = node.op

@@ -1,0 +1,1 @@
+"""The transformations of OpenVINO, one module for each."""
