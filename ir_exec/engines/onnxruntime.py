@@ -3,35 +3,31 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import tempfile
 import weakref
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from threading import TIMEOUT_MAX, Lock, Timer
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ir_exec.build.cutting import Cut
 from ir_exec.codes import Code
 from ir_exec.engines.guards import find_guarded
 from ir_exec.engines.interface import CompiledPart, EngineSetting, LayerTime, PartForm, PartRefused, original_of
+from ir_exec.engines.layer_names import LayerNames, holders_of
 from ir_exec.engines.rounding import RoundingPart
+from ir_exec.engines.session_constants import FOLDER_ENTRY, SessionConstants, declare_constants
 from ir_exec.errors import EvaluationError, IRError, ResourceError
-from ir_exec.graph import Graph, Node
+from ir_exec.graph import Node
 from ir_exec.hints import install_hint
 from ir_exec.infer import Types
-from ir_exec.ir.mapped_file import file_range
-from ir_exec.ir.urls import is_url
 from ir_exec.kernels.limits import Limits
 from ir_exec.model import Model
 from ir_exec.ops.infrastructure.values import Const
@@ -44,14 +40,11 @@ if TYPE_CHECKING:
     from ir_exec.onnx.export.compressed_products import ProductLevels
     from ir_exec.onnx.export.lower import Exported
     from ir_exec.onnx.export.originals import OriginalNodes
-    from ir_exec.onnx.export.writer import StoredTensor
     from ir_exec.onnx.lowering.original import OriginalGraph
 
 __all__ = ["OLDEST_COMPARED", "OnnxRuntime", "OnnxRuntimePart"]
 
 _CPU = "CPUExecutionProvider"
-_NODE = re.compile(r"(?:[Nn]ame: ?|name )'([^']*)'|[Nn]ode:? ?\(([^)]*)\)")
-"""The names of nodes in messages of onnxruntime."""
 
 _SEES_ZEROS = (1, 32)
 """The first release that fails for integers divided by zero; older ones may end the process."""
@@ -64,13 +57,6 @@ _NAMES_FOLDER = (1, 21)
 
 _MOST_REFUSED = 8
 """Maximum sessions with nodes of a file, each without the nodes that onnxruntime rejected before."""
-
-_FOLDER = "session.model_external_initializers_file_folder_path"
-_IN_MEMORY = "memory"
-"""The location of constants that are in no file."""
-
-_MAPPED_FROM = 2**20
-"""Minimum bytes of a constant that sessions map: the number of maps of a process is limited."""
 
 _LARGEST = 2**31 - 2**16
 """Maximum bytes of a message."""
@@ -238,7 +224,7 @@ class OnnxRuntime:
         from ir_exec.engines.widening import widen_model
         from ir_exec.onnx.export.lower import lower_model
 
-        holders = dict(_holders(part.model.graph))
+        holders = dict(holders_of(part.model.graph))
         try:
             exported = lower_model(
                 part.model,
@@ -264,43 +250,17 @@ class OnnxRuntime:
         if self.is_cpu and (originals is None or not originals.is_complete):
             exported = read_in_place(exported, self._version)
         require_memory(count_copied_bytes(exported, packs=self._packs(exported)))
-        constants = self._declare_constants(part.model, exported)
+        constants = declare_constants(part.model, exported, from_files=self._version >= _NAMES_FOLDER)
         if exported.proto.ByteSize() > _LARGEST:
             raise PartRefused("its constants with element types outside NumPy exceed the maximum size of a message")
         return self._session(part.model, exported, constants, form)
 
-    def _declare_constants(self, model: Model, exported: Exported) -> _Constants:
-        """Declare the constants in the message; only those without another way are stored in it.
-
-        Sessions map large constants of a file themselves, and release each as soon as a kernel has packed it.
-        """
-        folder = _folder_of(model) if self._version >= _NAMES_FOLDER else None
-        constants = _Constants(folder)
-        for tensor in exported.tensors.values():
-            array = np.ascontiguousarray(tensor.read() if tensor.read_packed is None else tensor.read_packed())
-            position = file_range(array)
-            is_plain = array.dtype.isbuiltin == 1 and tensor.read_packed is None
-            path = "" if position is None else os.path.realpath(position.path)
-            if position is not None and os.path.dirname(path) == folder:
-                _declare(exported.proto, tensor, array, os.path.basename(path), position.offset)
-                constants.mapped.append(array)
-                if is_plain and array.nbytes < _MAPPED_FROM:
-                    constants.shared[tensor.name] = array
-            elif is_plain:
-                _declare(exported.proto, tensor, array, _IN_MEMORY, 0)
-                constants.in_memory[tensor.name] = array
-                if tensor.is_computed:
-                    constants.computed.add(tensor.name)
-            else:
-                _embed(exported.proto, tensor, array)
-        return constants
-
     def _session(
-        self, model: Model, exported: Exported, constants: _Constants, form: PartForm | None
+        self, model: Model, exported: Exported, constants: SessionConstants, form: PartForm | None
     ) -> OnnxRuntimePart:
         options = self._options(packs=self._packs(exported))
         if constants.folder is not None:
-            options.add_session_config_entry(_FOLDER, constants.folder)
+            options.add_session_config_entry(FOLDER_ENTRY, constants.folder)
         arrays = constants.in_memory | constants.shared
         values = {name: self._module.OrtValue.ortvalue_from_numpy(array) for name, array in arrays.items()}
         if constants.in_memory:
@@ -309,7 +269,7 @@ class OnnxRuntime:
             if name not in constants.computed:
                 # Without this call the session would copy them. It releases its copy when a kernel has packed it.
                 options.add_initializer(name, value)
-        layers = _LayerNames(model.graph)
+        layers = LayerNames(model.graph)
         folder = self._start_profile(options)
         try:
             session = self._module.InferenceSession(
@@ -417,7 +377,7 @@ class OnnxRuntimePart:
         session: Any,
         inputs: Sequence[str],
         outputs: Sequence[str],
-        layers: _LayerNames,
+        layers: LayerNames,
         constants: object,
         folder: Path | None,
         form: PartForm | None = None,
@@ -544,45 +504,7 @@ def _discard_profile(session: Any, folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-class _LayerNames:
-    """The layers from which nodes of the ONNX graph were made: names of nodes begin with the name of their layer."""
-
-    def __init__(self, graph: Graph) -> None:
-        self._graph = graph
-
-    @cached_property
-    def _nodes(self) -> dict[str, Node]:
-        return {node.name: holder for node, holder in _holders(self._graph)}
-
-    def of(self, name: str) -> Node | None:
-        """Return the layer named by the longest prefix of a node's name."""
-        while name:
-            node = self._nodes.get(name)
-            if node is not None:
-                return node
-            cut = max(name.rfind("/"), name.rfind("_"))
-            name = name[:cut] if cut > 0 else ""
-        return None
-
-    def of_message(self, text: str) -> Node | None:
-        """Return the layer that a message names."""
-        for match in _NODE.finditer(text):
-            node = self.of(match[1] or match[2])
-            if node is not None:
-                return node
-        return None
-
-
-def _holders(graph: Graph) -> Iterable[tuple[Node, Node]]:
-    """Yield each layer of the graph and of bodies, with the layer of the graph that contains it."""
-    for node in graph.nodes:
-        yield node, node
-        for body in node.bodies:
-            for inner in body.graph.all_nodes():
-                yield inner, node
-
-
-def _refuse(error: Exception, layers: _LayerNames) -> PartRefused:
+def _refuse(error: Exception, layers: LayerNames) -> PartRefused:
     text = _message(error)
     node = layers.of_message(text)
     reason = f"onnxruntime rejects it: {text}"
@@ -605,48 +527,3 @@ def require_memory(size: int) -> None:
             reason="the memory of the machine",
             hint='keep constants in the file with weight_mode="keep" or --weight-mode keep, or run without the engine',
         )
-
-
-@dataclass
-class _Constants:
-    """The constants of a session that are not in its message, by name.
-
-    Attributes:
-        folder: The folder of files with constants; None if sessions cannot read files.
-        in_memory: Arrays in memory.
-        computed: The names of those in memory that only the session requires.
-        shared: Small arrays of a mapped file, which sessions would map one by one.
-        mapped: The arrays of mapped files, including shared ones.
-    """
-
-    folder: str | None
-    in_memory: dict[str, Array] = field(default_factory=dict)
-    computed: set[str] = field(default_factory=set)
-    shared: dict[str, Array] = field(default_factory=dict)
-    mapped: list[Array] = field(default_factory=list)
-
-
-def _folder_of(model: Model) -> str | None:
-    path = None if model.weights is None else model.weights.path
-    return None if path is None or is_url(path) else os.path.dirname(os.path.realpath(path))
-
-
-def _declare(proto: Any, tensor: StoredTensor, array: Array, location: str, offset: int) -> None:
-    """Declare an initializer with elements given to the session, or stored in a file."""
-    from onnx import TensorProto
-
-    initializer = proto.graph.initializer.add()
-    initializer.name, initializer.data_type, initializer.data_location = tensor.name, tensor.code, TensorProto.EXTERNAL
-    initializer.dims.extend(tensor.shape)
-    for key, value in (("location", location), ("offset", str(offset)), ("length", str(array.nbytes))):
-        entry = initializer.external_data.add()
-        entry.key, entry.value = key, value
-
-
-def _embed(proto: Any, tensor: StoredTensor, array: Array) -> None:
-    """Put an initializer into the message: sessions accept no arrays of its type."""
-    from ir_exec.onnx.export.writer import raw_bytes
-
-    initializer = proto.graph.initializer.add()
-    initializer.name, initializer.data_type, initializer.raw_data = tensor.name, tensor.code, bytes(raw_bytes(array))
-    initializer.dims.extend(tensor.shape)
