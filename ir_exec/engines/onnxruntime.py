@@ -221,6 +221,7 @@ class OnnxRuntime:
             levels: The products that round activations.
         """
         from ir_exec.engines.in_place import count_copied_bytes, read_in_place
+        from ir_exec.engines.norms import fuse_norms
         from ir_exec.engines.widening import widen_model
         from ir_exec.onnx.export.lower import lower_model
 
@@ -249,6 +250,8 @@ class OnnxRuntime:
             exported = widen_model(exported)
         if self.is_cpu and (originals is None or not originals.is_complete):
             exported = read_in_place(exported, self._version)
+            if self._setting.optimize:
+                exported = fuse_norms(exported)
         require_memory(count_copied_bytes(exported, packs=self._packs(exported)))
         constants = declare_constants(part.model, exported, from_files=self._version >= _NAMES_FOLDER)
         if exported.proto.ByteSize() > _LARGEST:
