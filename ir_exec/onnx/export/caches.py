@@ -86,6 +86,12 @@ class Caches:
     repeated: frozenset[Node]
     checks: tuple[Value, ...]
 
+    @property
+    def nodes(self) -> set[Node]:
+        """The layers of the caches and of the attention to them."""
+        own = {node for cache in self.entries for node in (cache.reorder, cache.append) if node is not None}
+        return own | set(self.attentions) | set(self.shapes) | self.repeated
+
 
 @dataclass
 class _Readers:
