@@ -231,6 +231,7 @@ class OnnxRuntime:
             caches: Inputs that are memory with room.
             levels: The products that round activations.
         """
+        from ir_exec.engines.expanding import expand_weights
         from ir_exec.engines.in_place import count_copied_bytes, read_in_place
         from ir_exec.engines.int8 import convert_layers, has_quantized_values, saturates
         from ir_exec.engines.widening import widen_model
@@ -263,12 +264,15 @@ class OnnxRuntime:
             raise PartRefused("lowering", {holders[node].id: reason for node, reason in exported.not_representable})
         if self._setting.is_wide:
             exported = widen_model(exported)
+        count = 0
         if has_int8:
             is_wide = self._setting.is_wide
             exported, count = convert_layers(exported, partial(saturates, self._module), is_wide=is_wide)
             if count:
                 form = replace(form or PartForm(None), int8_layers=count)
         if self.is_cpu and (originals is None or not originals.is_complete):
+            if not count and originals is None and not self._setting.keeps_weights:
+                exported = expand_weights(exported)
             exported = read_in_place(exported, self._version)
         require_memory(count_copied_bytes(exported, packs=self._packs(exported)))
         constants = declare_constants(part.model, exported, from_files=self._version >= _NAMES_FOLDER)

@@ -140,3 +140,43 @@ def test_kept_weights_of_few_bits_are_packed(
     monkeypatch.setattr("onnxruntime.InferenceSession", record)
     ir_exec.compile_model(model, engine="onnxruntime", weight_mode="keep")
     assert disabled == [is_disabled]
+
+
+@pytest.mark.parametrize("element_type", ["u8", "i8", "u4"])
+@pytest.mark.parametrize("mode", ["expand", "keep"])
+def test_weights_that_no_kernel_reads_are_decoded_once(element_type: str, mode: Any, tmp_path: Path) -> None:
+    """A convolution with a scale for each filter, and a product of many rows with a zero point for each block."""
+    path = tmp_path / "optimized.onnx"
+    dtype = ElementType[element_type].dtype
+    low, high = (-128, 127) if element_type == "i8" else (0, 2 ** ElementType[element_type].bits - 1)
+    filters = RANDOM.integers(low, high, (6, 3, 3, 3), endpoint=True).astype(np.int16)
+    scales = RANDOM.uniform(0.01, 0.02, (6, 1, 1, 1)).astype(np.float32)
+    codes = RANDOM.integers(low, high, (5, 3, 8), endpoint=True).astype(np.int16)
+    points = RANDOM.integers(low, high, (5, 3, 1), endpoint=True).astype(np.int16)
+    sizes = RANDOM.uniform(0.01, 0.02, (5, 3, 1)).astype(np.float32)
+    image = build.parameter([1, 3, 9, 9], "f32", name="image")
+    x = build.parameter([7, 24], "f32", name="x")
+    kernel = build.multiply(build.convert(build.constant(filters.astype(dtype)), "f32"), scales)
+    convolved = build.convolution(image, kernel, strides=[1, 1], pads_begin=[0, 0], pads_end=[0, 0], dilations=[1, 1])
+    shifted = build.subtract(
+        build.convert(build.constant(codes.astype(dtype)), "f32"),
+        build.convert(build.constant(points.astype(dtype)), "f32"),
+    )
+    matrix = build.reshape(build.multiply(shifted, sizes), [5, 24], special_zero=False)
+    product = build.matmul(x, matrix, transpose_b=True)
+    model = build.model([build.result(convolved, name="convolved"), build.result(product, name="product")])
+    options = {"optimized_model_filepath": str(path)}
+    inputs = {
+        "image": RANDOM.standard_normal((1, 3, 9, 9)).astype(np.float32),
+        "x": RANDOM.standard_normal((7, 24)).astype(np.float32),
+    }
+    outputs = ir_exec.compile_model(model, engine="onnxruntime", options=options, weight_mode=mode)(inputs)
+    operators = Counter(node.op_type for node in onnx.load(str(path)).graph.node)
+    assert bool(operators["DequantizeLinear"]) == (mode == "keep")
+    weights = ((codes - points) * sizes.astype(np.float64)).reshape(5, 24)
+    np.testing.assert_allclose(outputs["product"], inputs["x"] @ weights.T, rtol=1e-4, atol=1e-4)
+    expected = np.empty((1, 6, 7, 7))
+    for row, column in np.ndindex(7, 7):
+        window = inputs["image"][0, :, row : row + 3, column : column + 3]
+        expected[0, :, row, column] = [float((window * f).sum()) for f in filters * scales.astype(np.float64)]
+    np.testing.assert_allclose(outputs["convolved"], expected, rtol=1e-3, atol=1e-3)

@@ -29,7 +29,6 @@ from ir_exec.types import Array, ElementType, TensorType
 
 __all__ = [
     "Compressed",
-    "emit_expanded",
     "emit_gather",
     "emit_weight",
     "find_compressed",
@@ -207,20 +206,6 @@ def emit_weight(lowerer: GraphLowerer, compressed: Compressed) -> str:
     writer.node("DequantizeLinear", inputs, [name], name=writer.node_name(node.name), attributes=attributes)
     writer.codes[name] = writer.code(compressed.element_type)
     return name
-
-
-def emit_expanded(lowerer: GraphLowerer, compressed: Compressed) -> str:
-    """Emit the weight as a constant of f32 and return its name."""
-    writer, value, reader = lowerer.writer, compressed.weight.value, lowerer.weights
-    assert reader is not None
-    shape = compressed.weight.output.shape.static
-    return writer.element_constant(
-        lowerer.new_name(value),
-        ElementType.f32,
-        shape,
-        lambda: np.ascontiguousarray(read_numbers(value, reader), np.float32).reshape(shape),
-        is_computed=True,
-    )
 
 
 def is_table(compressed: Compressed, readers: Iterable[Node]) -> bool:

@@ -16,13 +16,13 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, UnsupportedError, internal_error
 from ir_exec.graph import Graph, Node, Value
+from ir_exec.graph.constant_parts import is_constant_part
 from ir_exec.ir import RtInfo, Weights
 from ir_exec.model import Model, ModelPort
 from ir_exec.onnx.export.cached_attention import CacheLowerer
 from ir_exec.onnx.export.caches import Caches
 from ir_exec.onnx.export.compressed import (
     Compressed,
-    emit_expanded,
     emit_gather,
     emit_weight,
     find_compressed,
@@ -42,6 +42,7 @@ from ir_exec.onnx.export.writer import StoredTensor, Writer, WriterScope, free_n
 from ir_exec.onnx.lowering.registry import NEWEST
 from ir_exec.onnx.lowering.states import NOTE
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const, ReadsVariable
+from ir_exec.ops.quantization import FakeQuantize
 from ir_exec.plan.graph import FusedNode
 from ir_exec.report.numbers import format_count
 from ir_exec.runtime.precision import file_types
@@ -107,6 +108,7 @@ class Lowerer(GraphLowerer):
     not_representable: list[tuple[Node, str]] = field(default_factory=list)
     has_variables: bool = False
     expands_weights: bool = False
+    has_integers: bool = False
     compressed: dict[Value, Compressed] = field(default_factory=dict)
     tables: set[Value] = field(default_factory=set)
     caches: CacheLowerer | None = None
@@ -179,8 +181,7 @@ class Lowerer(GraphLowerer):
             self.tables.add(value)
         if all(node not in replaced_layers and self._reads_compressed(compressed, node) for node in readers):
             return
-        is_expanded = self.expands_weights and value not in self.tables and compressed.element_type is ElementType.f32
-        self.names[value] = (emit_expanded if is_expanded else emit_weight)(self, compressed)
+        self.names[value] = emit_weight(self, compressed)
 
     def _fused(self, fused: FusedNode) -> None:
         """Emit one operator for several layers."""
@@ -210,7 +211,11 @@ class Lowerer(GraphLowerer):
         shape = self.type_of(node.values_in[0]).shape
         if not fits_matmul(compressed, node, shape.rank):
             return False
-        if not self.expands_weights or compressed.weight.constant.element_type.bits < 8:
+        if compressed.weight.constant.element_type.bits < 8:
+            return True
+        if self.has_integers:
+            return False
+        if not self.expands_weights:
             return True
         # A product of 8 bits is faster than one of f32 for one row, and takes twice the time for many.
         if self.levels.concerns(compressed, node.name):
@@ -399,7 +404,7 @@ def lower_model(
         int8: As for a Writer.
         sources: Write the line of Python of each layer into the metadata of its nodes.
         originals: Nodes of an ONNX file that replace layers; they determine the opset.
-        expand: Compressed weights may become f32, where that is faster.
+        expand: Compressed weights of 8 bits are dequantized where products of f32 are faster.
         has_variables: The model is part of one with variables; None to search it for them.
         caches: Inputs that are memory with room for more elements, for the target onnxruntime. The sizes of the memory
             are the last inputs, and the target shapes to be checked the last outputs.
@@ -431,6 +436,7 @@ def lower_model(
         fuses=fuses,
         has_variables=has_variables,
         expands_weights=expand,
+        has_integers=int8 and _quantizes_activations(graph),
     )
     if not graph.results and not any(isinstance(node.op, AssignsVariable) for node in graph.nodes):
         raise UnsupportedError("the model has no tensors as outputs, which an ONNX graph requires")
@@ -491,6 +497,11 @@ def lower_model(
         tuple(lowerer.not_representable),
         {name: lowerer.type_of(value).shape for value, name in lowerer.names.items()},
     )
+
+
+def _quantizes_activations(graph: Graph) -> bool:
+    """Return True if a FakeQuantize has an input that is no constant."""
+    return any(isinstance(node.op, FakeQuantize) and not is_constant_part(node.values_in[0]) for node in graph.nodes)
 
 
 def _not_representable(layers: Sequence[tuple[Node, str]]) -> UnsupportedError:

@@ -156,9 +156,10 @@ def test_vectors_are_no_rows() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "operators"), [(1, {"Concat": 1, "MatMulNBits": 1}), (9, {"Transpose": 1, "MatMul": 1})]
+    ("rows", "operators"),
+    [(1, {"Concat": 1, "MatMulNBits": 1}), (9, {"DequantizeLinear": 1, "Transpose": 1, "MatMul": 1})],
 )
-def test_weights_of_8_bits_become_f32_for_many_rows(rows: int, operators: dict[str, int]) -> None:
+def test_weights_of_8_bits_are_dequantized_for_many_rows(rows: int, operators: dict[str, int]) -> None:
     x = build.parameter([rows, 64], "f32", name="x")
     model = build.model([build.matmul(x, weight("u8", (8, 64), (8, 1), zero=True), transpose_b=True)], [x])
     exported = lower_model(model, target="onnxruntime", expand=True)
