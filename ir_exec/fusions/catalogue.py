@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ir_exec.fusions.transformation import Transformation
 from ir_exec.fusions.transformations.attention import ATTENTION
+from ir_exec.fusions.transformations.experts import EXPERTS
 from ir_exec.fusions.transformations.fully_connected import COMPRESSED_PRODUCT
 from ir_exec.fusions.transformations.gelu import GELU
 from ir_exec.fusions.transformations.lora import LORA
@@ -22,6 +23,7 @@ TRANSFORMATIONS: tuple[Transformation, ...] = (
     ROPE,
     LORA,
     COMPRESSED_PRODUCT,
+    EXPERTS,
     ATTENTION,
     STATEFUL_ATTENTION,
     PAGED_ATTENTION,

@@ -32,7 +32,7 @@ class Matches:
 
     Attributes:
         roots: The last value of each match, in the order of the model.
-        details: The match of each root.
+        details: The matches of patterns, with all of their nodes.
         missed: A record for each near miss.
         unknown: The reason for an unknown number of matches.
         fails: The transformation fails as a whole.

@@ -151,6 +151,13 @@ def compress(*, scale: tuple[int, ...] = (32, 1), element_type: str = "i8", tran
     )
 
 
+def experts() -> Model:
+    """The products of all tokens with the weights of 4 experts."""
+    x = build.parameter([1, None, 16], "f32", name="x")
+    weights = np.resize(vector(64), (4, 8, 16))
+    return build.model([build.relu(build.matmul(x, weights, transpose_a=False, transpose_b=True, name="product"))])
+
+
 def gelu(*, factor: float = 0.5, name: str = "error") -> Model:
     """x · factor · (1 + erf(x / √2))."""
     x = build.parameter([None, 8], "f32", name="x")
@@ -185,7 +192,7 @@ class FusionCase:
     """A network, and the result of one transformation.
 
     Attributes:
-        matched: The number of matches; None if the transformation fails.
+        matched: The number of matches; None if the transformation fails, or if it is `unknown`.
         missed: The layer of the near miss, and a name or a number of the actual value.
     """
 
@@ -194,6 +201,7 @@ class FusionCase:
     matched: int | None
     missed: tuple[str, str] | None = None
     target: FusionTarget = "cpu"
+    unknown: bool = False
 
 
 CASES: dict[str, FusionCase] = {
@@ -217,6 +225,7 @@ CASES: dict[str, FusionCase] = {
     "compressed product of f8e4m3": FusionCase(
         "FullyConnectedCompressed", lambda: compress(element_type="f8e4m3"), 0, ("product", "f8e4m3")
     ),
+    "experts": FusionCase("MoE", lambda: experts(), None, unknown=True),
     "gelu": FusionCase("Gelu", gelu, 1),
     "gelu with another factor": FusionCase("Gelu", lambda: gelu(factor=0.25), 0, ("half", "0.25")),
     "lora": FusionCase("LoRA", lora, 1),
