@@ -2,7 +2,7 @@
 
 OpenVINO 2026.4 has FuseMOE, FuseVectorizedMOE2GEMM, FuseVectorizedMOE3GEMM and ConvertTiledMoeBlockToGatherMatmuls
 (src/common/transformations/src/transformations/common_optimizations). Which of them a plugin of the release runs is not
-settled by its sources as far as they were read, and the CPU plugin fuses none of the exported models that were tried:
+known from its sources, and the CPU plugin fuses none of the exported models that were tried:
 the number of matches is unknown for models with such products.
 """
 

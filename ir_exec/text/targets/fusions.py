@@ -34,10 +34,10 @@ def missed_fusions(part: FolderPart, target: FusionTarget) -> Iterator[IRError]:
         for missed in fusion.missed:
             groups.setdefault((missed.expected, missed.hint), []).append(missed)
         for group in groups.values():
-            yield _missed(part, fusion.name, group, fusion.loss, entry.source)
+            yield _describe_group(part, fusion.name, group, fusion.loss, entry.source)
 
 
-def _missed(part: FolderPart, name: str, group: list[MissedFusion], loss: str, source: Citation) -> IRError:
+def _describe_group(part: FolderPart, name: str, group: list[MissedFusion], loss: str, source: Citation) -> IRError:
     first = group[0]
     more = f" in {len(group):,} layers" if len(group) > 1 else ""
     return finding(

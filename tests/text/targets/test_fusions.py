@@ -16,8 +16,8 @@ from tests.text.targets.folders import find_diagnostics
 
 def warnings_of(model: Model, path: Path, target: Target) -> list[str | None]:
     model.save(path / "model.xml")
-    found = find_diagnostics(path / "model.xml", target)
-    return [diagnostic.location.layer_name for diagnostic in found if diagnostic.severity == "warning"]
+    diagnostics = find_diagnostics(path / "model.xml", target)
+    return [diagnostic.location.layer_name for diagnostic in diagnostics if diagnostic.severity == "warning"]
 
 
 @pytest.mark.parametrize(
@@ -62,5 +62,5 @@ def test_whisper_on_npu(release: str | None, expected: list[str], tmp_path: Path
     settings["architectures"] = ["WhisperForConditionalGeneration"]
     (folder / "config.json").write_text(json.dumps(settings), "utf-8")
     set_release(folder, release)
-    found = [diagnostic for diagnostic in find_diagnostics(folder, "npu") if "4222" in str(diagnostic.source)]
-    assert [diagnostic.severity for diagnostic in found] == expected
+    diagnostics = [diagnostic for diagnostic in find_diagnostics(folder, "npu") if "4222" in str(diagnostic.source)]
+    assert [diagnostic.severity for diagnostic in diagnostics] == expected
