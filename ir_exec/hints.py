@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
+from ir_exec.hub_cache import cached_ids, cached_path, is_repository_path
 from ir_exec.readers import ENDINGS
 
 __all__ = [
@@ -100,11 +101,31 @@ def complete_path(path: str, endings: Iterable[str] = ENDINGS) -> list[str]:
 
 
 def path_hint(path: str) -> str | None:
-    """A hint for a path that is not a file: the models of a folder, files with similar names, the missing folder."""
+    """A hint for a path that is not a file: the models of a folder, files with similar names, the missing folder.
+
+    For the form of a repository, `org/name`, it lists the similar ids in the cache of Hugging Face.
+    """
+    if is_repository_path(path) and (near := _repository_hint(path)) is not None:
+        return near
     try:
         return _folder_hint(path) if os.path.isdir(path) else _file_hint(path)
     except (OSError, ValueError):
         return None
+
+
+def _repository_hint(path: str) -> str | None:
+    """A hint with the repositories in the cache, or the files of one, that a path may refer to; None without any."""
+    steps = path.split("/")
+    repository, inner = "/".join(steps[:2]), steps[2:]
+    folder = cached_path(repository)
+    if folder is None:
+        ids = cached_ids()
+        return did_you_mean(closest_names(repository, ids, _MOST_NAMES) or _similar(steps[1], ids))
+    outer = "/".join([repository, *inner[:-1]])
+    directory = cached_path(outer)
+    if directory is None or not inner or not os.path.isdir(directory):
+        return None
+    return did_you_mean([f"{outer}/{name}" for name in closest_names(inner[-1], _files(directory), _MOST_NAMES)])
 
 
 def _folder_hint(folder: str) -> str | None:

@@ -15,6 +15,7 @@ from ir_exec.errors import EvaluationError, GraphError, IRError, ReportFault, We
 from ir_exec.graph import Graph, Node, Value, build_graph
 from ir_exec.graph.constants import Constants
 from ir_exec.graph.sources import find_sources
+from ir_exec.hub_cache import resolve_model
 from ir_exec.infer import Types, explained_by_weights, infer_types, inferred_or_declared, redeclare
 from ir_exec.ir import Document, Weights
 from ir_exec.ir.files import ModelFiles, WeightsSource, opened_weights, read_files
@@ -503,13 +504,15 @@ def read_model(source: Source, weights: WeightsSource | None = None) -> Model:
     Operators that ir_exec does not support are not an error here.
 
     Args:
-        source: A path, the content of the file as bytes, or an `onnx.ModelProto`, `onnx_ir.Model`,
+        source: A path, a repository in the cache of Hugging Face on this machine (`org/name` or `org/name/file`), the
+            content of the file as bytes, or an `onnx.ModelProto`, `onnx_ir.Model`,
             `torch.onnx.ONNXProgram` or `openvino.Model`. Constants of an `openvino.Model` are not copied.
         weights: The .bin as a path or bytes, by default the file next to the .xml.
 
     Raises:
         IRError: The first IRError that is found; `check_model` reports all of them.
     """
+    source = resolve_model(source)  # type: ignore[assignment]  # a path, or the source itself
     reader = reader_of(source)
     if reader is not None:
         model: Model = reader.read(source, report=raise_error)
@@ -531,6 +534,7 @@ def load(
     Args:
         shapes: The shapes of inputs by name, for files of other formats: nodes that depend on them can be read then.
     """
+    source = resolve_model(source)  # type: ignore[assignment]  # a path, or the source itself
     reader = reader_of(source)
     if reader is not None:
         model: Model | None = reader.read(source, report=report, shapes=shapes)

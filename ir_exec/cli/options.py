@@ -19,6 +19,7 @@ from ir_exec.cli.files import read_json, read_toml
 from ir_exec.cli.output.terminal import Unusable, terminal_width
 from ir_exec.errors import IRError
 from ir_exec.hints import complete_path
+from ir_exec.hub_cache import cached_path, main_model
 from ir_exec.ir.urls import is_url
 from ir_exec.model import ModelPort, find_port
 from ir_exec.readers import ENDINGS
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MODEL",
+    "MODEL_OR_FOLDER",
+    "MODEL_OR_PIPELINE",
     "MOST_RUNS",
     "MOST_SECONDS",
     "REFERENCE",
@@ -179,24 +182,43 @@ def left_out(count: int, most: int | None, noun: str = "") -> list[str]:
 class ModelPath(click.Path):
     """The path of a model; a path without a file is completed with .xml or .onnx if exactly one such file exists.
 
+    A repository in the cache of Hugging Face (`org/name`) is its main model, or its folder.
+
     Args:
         endings: Suffixes for completion.
         exact: Texts that are never completed.
+        takes_folder: Returns True for a folder that the command reads as a whole.
     """
 
-    def __init__(self, endings: Sequence[str] = ENDINGS, exact: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        endings: Sequence[str] = ENDINGS,
+        exact: Sequence[str] = (),
+        takes_folder: Callable[[str], bool] = lambda folder: False,
+    ) -> None:
         super().__init__()
         self._endings = endings
         self._exact = exact
+        self._takes_folder = takes_folder
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         path = os.fsdecode(super().convert(value, param, ctx))
+        cached = None if path in self._exact else cached_path(path)
+        if cached is not None:
+            is_model = os.path.isfile(cached) or self._takes_folder(cached)
+            return cached if is_model else main_model(cached) or cached
         matches = complete_path(path, self._endings) if path not in self._exact and not is_url(path) else []
         return matches[0] if len(matches) == 1 else path
 
 
+def _has_tokenizer(folder: str) -> bool:
+    return os.path.isfile(os.path.join(folder, "openvino_tokenizer.xml"))
+
+
 MODEL = ModelPath()
-REFERENCE = ModelPath(exact=("openvino", "onnxruntime"))
+MODEL_OR_PIPELINE = ModelPath(takes_folder=_has_tokenizer)
+MODEL_OR_FOLDER = ModelPath(takes_folder=lambda folder: True)
+REFERENCE = ModelPath(exact=("openvino", "onnxruntime"), takes_folder=_has_tokenizer)
 
 
 class FiniteRange(click.FloatRange):

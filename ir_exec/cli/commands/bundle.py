@@ -82,9 +82,8 @@ def command(
     Inputs are given or random, as in `run`, and ir_exec computes the outputs. On another machine, `ir-exec bundle --run
     FILE.zip` runs the model again and compares the outputs. Nothing else in a bundle is executed.
 
-    --anonymous replaces names and weights; the bundle of an ONNX file then contains IR. Each constant gets random
-    values of its own distribution; shapes, axes, indices and integer inputs are kept. --until tests whether the fault
-    persists.
+    --anonymous replaces names and weights. Each constant gets random values of its own distribution; shapes, axes,
+    indices and integer inputs are kept. --until tests whether the fault persists.
 
     Exit code: 0 if the bundle was written or its outputs agree, 1 if the fault does not persist or outputs differ, 2 if
     the bundle cannot be written or read.
@@ -103,7 +102,7 @@ def command(
         network = asked.network(model, weights)
         fails = None if until is None else Command(until, bad_exit=bad_exit, timeout=timeout)
     file_inputs = asked.read_inputs(network.inputs)
-    if is_onnx_file(model) and not anonymous:
+    if is_onnx_file(model):
         from ir_exec.debug.reduction.onnx_bundling import bundle_onnx, has_tensors_only
         from ir_exec.onnx.editing.sources import OnnxSource  # imported for ONNX files only
 
@@ -116,10 +115,12 @@ def command(
                     asked.complete_inputs(network, file_inputs),
                     output=output,
                     reports=reports,
+                    anonymously=anonymous,
+                    seed=asked.seed,
                     fails=None if fails is None else fails.fails_on,
                     command=until,
                 )
-            _show(written_bundle, output)
+            _conclude(written_bundle, output, reports)
             return
     with errors_as_messages(exit_code=UNUSABLE):
         written_bundle = bundle(
@@ -132,6 +133,11 @@ def command(
             fails=fails,
             command=until,
         )
+    _conclude(written_bundle, output, reports)
+
+
+def _conclude(written_bundle: Bundle, output: str, reports: tuple[str, ...]) -> None:
+    """Show the bundle, and exit with 1 if the fault does not persist."""
     _show(written_bundle, output)
     if written_bundle.anonymous and reports:
         names = ", ".join(map(os.path.basename, reports))

@@ -19,7 +19,14 @@ from ir_exec.check.releases import target_release
 from ir_exec.cli.config import Config, prefixes, read_config
 from ir_exec.cli.extensions import extension_options, import_extensions, resolve_extensions, settings_path
 from ir_exec.cli.files import files_in, read_text, repository, write_bytes
-from ir_exec.cli.options import MODEL, complete_releases, complete_rules, format_option, read_shapes, shape_option
+from ir_exec.cli.options import (
+    MODEL_OR_FOLDER,
+    complete_releases,
+    complete_rules,
+    format_option,
+    read_shapes,
+    shape_option,
+)
 from ir_exec.cli.output.check_text import TextOutput, from_level, lines_of_file
 from ir_exec.cli.output.check_text import statistics as statistics_of
 from ir_exec.cli.output.terminal import UNUSABLE, Unusable, echo, print_report, style_text, write
@@ -53,7 +60,7 @@ def _report_output(path: str | None, parameters: Mapping[str, Any]) -> Iterable[
 
 
 @click.command("check")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=MODEL)
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=MODEL_OR_FOLDER)
 @shape_option("Shape of an input: check the model for it, and show the output shapes")
 @click.option("--batch", type=click.IntRange(min=1), help="Batch size of all inputs: check the model for it.")
 @click.option(

@@ -18,7 +18,7 @@ from ir_exec.cli.commands.run_batch import Many, is_many
 from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.files import is_onnx_file, write_text
 from ir_exec.cli.options import (
-    MODEL,
+    MODEL_OR_PIPELINE,
     MOST_RUNS,
     REFERENCE,
     CommaSeparated,
@@ -136,7 +136,7 @@ _WIDE = 120
 
 
 @click.command("compare")
-@click.argument("model", metavar="MODEL", type=MODEL)
+@click.argument("model", metavar="MODEL", type=MODEL_OR_PIPELINE)
 @click.argument("other", metavar="[REFERENCE]", required=False, type=REFERENCE)
 @click.option(
     "--with",

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 from ir_exec.cli.extensions import extension_options, load_extensions
 from ir_exec.cli.options import (
-    MODEL,
+    MODEL_OR_PIPELINE,
     left_out,
     listed_rows,
     rows_of,
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 
 @click.command("inspect")
-@click.argument("model", metavar="MODEL", type=MODEL)
+@click.argument("model", metavar="MODEL", type=MODEL_OR_PIPELINE)
 @weights_option
 @shape_option("Shape of an input for the inferred types")
 @click.option("--layers", "all_layers", is_flag=True, help="List the layers with inferred types.")

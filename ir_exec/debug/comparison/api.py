@@ -35,6 +35,7 @@ from ir_exec.debug.values.entries import Key, entries_of
 from ir_exec.debug.values.polygraphy import read_runs
 from ir_exec.errors import EvaluationError, IRError, ReferenceTypeError
 from ir_exec.hints import path_hint, suggested
+from ir_exec.hub_cache import resolve_model
 from ir_exec.model import Model, ShapeLike, Source, read_model
 from ir_exec.ops.infrastructure.values import ReadsVariable
 from ir_exec.readers import SOURCE_TYPES, ModelObject, TorchModule, class_of_object
@@ -263,6 +264,7 @@ def _checked_reference(reference: ReferenceLike | None, with_: ReferenceLike | N
         message = "there are two references, the second argument and with_, expected one"
         raise ReferenceTypeError(message, code=Code.unknown_input)
     reference = with_ if reference is None else reference
+    reference = resolve_model(reference)  # type: ignore[assignment]  # a path, or the reference itself
     if class_of_object(reference) is not None:
         return read_model(reference)  # type: ignore[arg-type]  # an object of another package
     if not isinstance(reference, (Model, Trace, Recording, Mapping, str, os.PathLike)) and not is_torch_module(

@@ -17,7 +17,10 @@ from ir_exec.ops.base.registry import resolve
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import BOOLEAN, STRING, Array, ElementType, element_types
 
-__all__ = ["anonymous", "redrawn"]
+__all__ = ["TRIED_SEEDS", "anonymous", "constants_of_inference", "is_weight", "other_input", "redrawn"]
+
+TRIED_SEEDS = 3
+"""Maximum anonymous models that are tried until one fails."""
 
 _RECORDS = element_types("u1 u3 u6 nf4")
 
@@ -192,6 +195,20 @@ class _Noting:
         return self._weights.read(element_type, shape, offset, size)
 
 
+def constants_of_inference(model: Model) -> frozenset[str]:
+    """Return the names of the constants whose values inference needs: shapes, axes, sizes."""
+    if model.weights is None:
+        return frozenset()
+    used = _Noting(model.weights)
+    infer_types(model.graph, weights=used, overrides=model.given)
+    return frozenset(
+        name
+        for node in model.graph.all_nodes(unreachable=True)
+        if isinstance(node.op, Const) and node.op.offset in used.read_offsets
+        for name in (node.name, *node.outputs[0].names)
+    )
+
+
 def _with_other_weights(model: Model, document: Document, weights: Weights, seed: int) -> tuple[Document, Weights]:
     used = _Noting(weights)
     infer_types(model.graph, weights=used, overrides=model.given)
@@ -204,7 +221,7 @@ def _with_other_weights(model: Model, document: Document, weights: Weights, seed
         if key in offsets:
             continue
         array = node.op.evaluate(weights=weights)
-        if _is_text(array) or _is_packed(array) or (node.op.offset not in used.read_offsets and _is_weight(array)):
+        if _is_text(array) or _is_packed(array) or (node.op.offset not in used.read_offsets and is_weight(array)):
             # The offset is part of the seed: adding or removing a constant does not change the others.
             array = redrawn(array, np.random.default_rng((seed, node.op.offset)))
         # All constants are stored again, because bytes after the elements of one may be anything.
@@ -215,7 +232,8 @@ def _with_other_weights(model: Model, document: Document, weights: Weights, seed
     return document.changed(layers=layers), Weights.of_bytes(bytes(stored), order=weights.order)
 
 
-def _is_weight(array: Array) -> bool:
+def is_weight(array: Array) -> bool:
+    """Return True for floats, integers of up to 8 bits and strings, without booleans."""
     element_type = ElementType.of(array)
     return element_type not in BOOLEAN and (
         element_type.is_float or element_type in STRING or element_type.bits <= _LARGEST_KEPT_WIDTH
@@ -274,6 +292,13 @@ def redrawn(array: Array, random: np.random.Generator) -> Array:
         drawn = np.concatenate([drawn, fresh])
     with np.errstate(all="ignore"):
         return random.permutation(drawn).astype(array.dtype).reshape(array.shape)
+
+
+def other_input(array: Array, random: np.random.Generator) -> Array:
+    """Return an input with another value of the same distribution; wide integers and booleans remain."""
+    element_type = ElementType.of(array)
+    stays = element_type in BOOLEAN or (not element_type.is_float and element_type.bits > 8)
+    return array if stays else redrawn(array, random)
 
 
 def _other_strings(array: Array, random: np.random.Generator) -> Array:

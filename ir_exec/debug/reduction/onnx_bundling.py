@@ -8,8 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ir_exec.codes import Code
 from ir_exec.debug.comparison.references.reference import differences
+from ir_exec.debug.reduction.anonymizing import TRIED_SEEDS, other_input
 from ir_exec.debug.reduction.bundle_files import (
     ONNX_DATA,
     ONNX_MODEL,
@@ -22,6 +25,7 @@ from ir_exec.debug.reduction.bundle_files import (
     write_bundle,
 )
 from ir_exec.debug.reduction.minimizing import inputs_path
+from ir_exec.debug.reduction.onnx_anonymizing import anonymize_onnx
 from ir_exec.debug.values.files import write_npz
 from ir_exec.errors import EvaluationError
 from ir_exec.ir.storage import temporary_folder
@@ -34,7 +38,7 @@ from ir_exec.runtime import compile_model
 from ir_exec.types import Array
 
 if TYPE_CHECKING:
-    from onnx import ValueInfoProto
+    from onnx import ModelProto, ValueInfoProto
 
 __all__ = ["bundle_onnx", "has_tensors_only", "rerun_onnx"]
 
@@ -46,6 +50,10 @@ An ONNX model with inputs, and the outputs that ir_exec computed for them, in th
 
 run the model again and compare the outputs. bundle.json lists the versions that were used.
 """
+
+
+_LARGE = 2**30
+"""Minimum bytes of a message whose tensors are written to a separate file."""
 
 
 def has_tensors_only(source: OnnxSource) -> bool:
@@ -61,18 +69,22 @@ def bundle_onnx(
     *,
     output: str | os.PathLike[str],
     reports: Sequence[str | os.PathLike[str]] = (),
+    anonymously: bool = False,
+    seed: int = 0,
     fails: Callable[[str], bool] | None = None,
     command: str | None = None,
 ) -> Bundle:
     """Write an ONNX file, inputs, the outputs that ir_exec computes, versions and reports into one .zip.
 
-    The model has the bytes of the file; external data are copied to `model.onnx.data`.
+    The model has the bytes of the file, unless it is anonymous; external data are copied to `model.onnx.data`.
 
     Args:
         model: The model of the file.
         inputs: All inputs by name.
         output: The .zip to write.
         reports: As for `bundle`.
+        anonymously: Replace names and weights as `anonymize_onnx` does, and inputs by others of the same distribution.
+        seed: The seed of the new weights and inputs.
         fails: Called with the path of the model, whose inputs are next to it as an .npz.
         command: The text of `fails` to store.
 
@@ -84,31 +96,61 @@ def bundle_onnx(
     reports_by_member = name_reports([Path(report) for report in reports])
     with temporary_folder() as folder_name:
         folder = Path(folder_name)
-        write_edited(source, source.proto, folder / ONNX_MODEL, external_data="pack")
-        if fails is not None:
-            write_npz(inputs_path(folder / ONNX_MODEL), dict(inputs))
-            if not fails(os.fspath(folder / ONNX_MODEL)):
-                raise EvaluationError("the original model does not fail", code=Code.bad_value)
+        answer = _store(source, source.proto, inputs, folder, fails)
+        if answer is False:
+            raise EvaluationError("the original model does not fail", code=Code.bad_value)
+        proto = source.proto
+        if anonymously:
+            original, original_inputs = model, inputs
+            for tried in range(seed, seed + (TRIED_SEEDS if fails is not None else 1)):
+                proto, names = anonymize_onnx(source, original, seed=tried)
+                inputs = {
+                    names[name]: other_input(array, np.random.default_rng((tried, position)))
+                    for position, (name, array) in enumerate(original_inputs.items())
+                }
+                answer = _store(source, proto, inputs, folder, fails)
+                if answer is not False:
+                    break
+            model = read_model(folder / ONNX_MODEL)
         results = compile_model(model, precision="file")(dict(inputs)).to_tuple()
-        initialized = {tensor.name for tensor in source.proto.graph.initializer}
-        graph_inputs = [declared for declared in source.proto.graph.input if declared.name not in initialized]
+        initialized = {tensor.name for tensor in proto.graph.initializer}
+        graph_inputs = [declared for declared in proto.graph.input if declared.name not in initialized]
         (folder / TEST_DATA).mkdir()
         members = {ONNX_MODEL: folder / ONNX_MODEL}
         if (folder / ONNX_DATA).exists():
             members[ONNX_DATA] = folder / ONNX_DATA
         members |= _write_tensors(folder, "input", graph_inputs, [inputs[declared.name] for declared in graph_inputs])
-        members |= _write_tensors(folder, "output", list(source.proto.graph.output), results)
+        members |= _write_tensors(folder, "output", list(proto.graph.output), results)
         members |= reports_by_member
         about = Bundle(
             versions=current_versions(),
             python=platform.python_version(),
             machine=f"{platform.system()} {platform.machine()}",
-            command=command,
-            fails=None if fails is None else True,
+            anonymous=anonymously,
+            command=None if anonymously else command,
+            fails=answer,
             members=tuple(describe_member(name, path) for name, path in members.items()),
         )
         write_bundle(Path(output), members, about, _READ_ME)
     return about
+
+
+def _store(
+    source: OnnxSource,
+    proto: ModelProto,
+    inputs: Mapping[str, Array],
+    folder: Path,
+    fails: Callable[[str], bool] | None,
+) -> bool | None:
+    """Write a model and its inputs; return True if it fails, None without a command."""
+    for previous in folder.glob(f"{ONNX_MODEL}*"):
+        previous.unlink()
+    is_large = proto.ByteSize() > _LARGE
+    write_edited(source, proto, folder / ONNX_MODEL, external_data="out" if is_large else "pack")
+    if fails is None:
+        return None
+    write_npz(inputs_path(folder / ONNX_MODEL), dict(inputs))
+    return fails(os.fspath(folder / ONNX_MODEL))
 
 
 def _write_tensors(

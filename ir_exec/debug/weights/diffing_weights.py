@@ -14,6 +14,7 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.debug.diffs.listing import opened
 from ir_exec.debug.weights.adapters import find_adapters, merge_adapters
+from ir_exec.debug.weights.axis_factors import explain_axis_factors
 from ir_exec.debug.weights.checkpoint_files import find_adapter, is_checkpoint, open_checkpoint
 from ir_exec.debug.weights.computed_tables import is_computed_table
 from ir_exec.debug.weights.derived import TYPED_POSITIONS, list_sources
@@ -29,6 +30,7 @@ from ir_exec.debug.weights.row_alignment import align_rows
 from ir_exec.debug.weights.smoothing import match_smoothed
 from ir_exec.debug.weights.tensor_account import account_for_tensors, find_missing
 from ir_exec.errors import Location, WeightsError
+from ir_exec.hub_cache import cached_path
 from ir_exec.ir.regular_files import open_regular
 from ir_exec.model import Loaded, Model, Source, WeightsSource, read_model
 from ir_exec.readers import SOURCE_TYPES, ModelObject, class_of_object
@@ -87,6 +89,8 @@ def diff_weights(
             expected=SOURCE_TYPES,
             code=Code.weights_missing,
         )
+    if isinstance(checkpoint, str):
+        checkpoint = cached_path(checkpoint) or checkpoint
     source = _open_tensors(checkpoint)
     adapter_path = adapter if adapter is not None else _adapter_in(checkpoint, source)
     if adapter_path is not None:
@@ -176,6 +180,10 @@ class _Account:
     def report(self, model: str, path: str) -> WeightsDiff:
         """Return the account."""
         self.matches = self.matcher.match_all(self.weights)
+        for weight, match in self.matches.items():
+            if match is not None and (not match.is_explained or match.relation.form == "scaled columns"):
+                scaled = explain_axis_factors(match, self.matcher.sources)
+                self.matches[weight] = match if scaled is None else scaled
         self.matcher.match_scaled_biases(self.matches)
         smoothed, self.scales = match_smoothed(self.matches, self.matcher)
         self.matches |= smoothed

@@ -23,6 +23,7 @@ from typing import Any
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, Location, ParseError
 from ir_exec.graph import Node, Value
+from ir_exec.hub_cache import cached_path
 from ir_exec.infer import Types, infer_types
 from ir_exec.ir import default_weights_path
 from ir_exec.ir.regular_files import open_regular
@@ -207,10 +208,13 @@ class Folder:
 def open_folder(path: str | os.PathLike[str]) -> Folder | None:
     """Read a folder with all its parts; None for a folder without a pipeline.
 
+    Args:
+        path: A folder, or a repository in the cache of Hugging Face on this machine, `org/name`.
+
     Raises:
         ParseError: IR001 if the folder cannot be read.
     """
-    return _open(os.fspath(path), _DEEPEST)
+    return _open(cached_path(path) or os.fspath(path), _DEEPEST)
 
 
 _DEEPEST = 2

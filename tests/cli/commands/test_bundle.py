@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ir_exec.cli import main
+from tests.debug.reduction.onnx_faults import FAULTS, write_fault
 from tests.helpers.facts import mentions
 
 ROOT = Path(__file__).parents[3]
@@ -152,3 +153,23 @@ def test_reports_in_an_anonymous_one_are_mentioned(tmp_path: Path) -> None:
     options = ["--report", report, "--output", tmp_path / "b.zip"]
     assert "compare.json" not in run("bundle", GNN, *options).stderr
     assert mentions("compare.json") in run("bundle", GNN, *options, "--anonymous").stderr.splitlines()
+
+
+def test_anonymous_onnx_bundle_with_a_fault(tmp_path: Path) -> None:
+    """It is ONNX, has none of the names, still has the fault, and runs again."""
+    net, archive, script = tmp_path / "net.onnx", tmp_path / "b.zip", tmp_path / "search.py"
+    inputs = write_fault(FAULTS["dequantize"][0], net)
+    np.savez(tmp_path / "x.npz", **inputs)
+    script.write_text("import sys\nsys.exit(b'DequantizeLinear' in open(sys.argv[1], 'rb').read())\n")
+    command = f"{sys.executable} {script} {{model}}"
+    options = ("--inputs", tmp_path / "x.npz", "--anonymous", "--until", command)
+    result = run("bundle", net, *options, "-o", archive)
+    assert result.exit_code == 0, result.output
+    with zipfile.ZipFile(archive) as stored:
+        about = json.loads(stored.read("bundle.json"))
+        content = stored.read("model.onnx")
+    assert (about["anonymous"], about["fails"], about["command"]) == (True, True, None)
+    assert b"narrow" not in content
+    assert b"before" not in content
+    assert b"DequantizeLinear" in content
+    assert run("bundle", "--run", archive).exit_code == 0
