@@ -37,7 +37,11 @@ def list_readers(match: Match, value: Value) -> str:
 def has_cached_keys(graph: FusionGraph, attention: Node) -> bool:
     """Return True if the keys of an attention operator are those of a variable and new ones."""
     keys = graph.producer(attention.values_in[1])
-    return keys is not None and (keys.type == "Concat" or appends_to_variable(graph, keys))
+    if keys is None:
+        return False
+    if graph.kind(keys) == "Concat":
+        return _continues_variable(graph, keys)
+    return appends_to_variable(graph, keys)
 
 
 def appends_to_variable(graph: FusionGraph, node: Node) -> bool:
