@@ -153,13 +153,14 @@ def _integer_constant(
     def quantize() -> Array:
         numbers = read_numbers(value, weights)
         index = np.rint((numbers - low.astype(np.float32)) / step.astype(np.float32))
-        return (np.clip(index, 0, count - 1) - shift).astype(element_type.dtype)
+        codes: Array = (np.clip(index, 0, count - 1) - shift).astype(element_type.dtype)
+        return codes
 
     name = node.writer.element_constant(f"{node.name}/codes", element_type, shape.static, quantize)
-    codes = node.cast(name, ElementType.f32)
+    numbers = node.cast(name, ElementType.f32)
     if not is_signed:
-        codes = node.emit("Sub", codes, node.constant(zero, ElementType.f32))
-    return node.cast(node.emit("Mul", codes, node.constant(factor, ElementType.f32)), node.kind())
+        numbers = node.emit("Sub", numbers, node.constant(zero, ElementType.f32))
+    return node.cast(node.emit("Mul", numbers, node.constant(factor, ElementType.f32)), node.kind())
 
 
 @export(FakeConvert, opset=19)
