@@ -86,7 +86,7 @@ def paired_ends(
     for end, is_end in ends:
         mine = [our for our in ours if is_end(our) and our.key not in partners]
         other = [their for their in theirs if is_end(their) and their.key not in used - inner]
-        for entry, partner, how in _pair_if_unambiguous(mine, other):
+        for entry, partner, how in _pair_if_unambiguous(_by_place(mine), _by_place(other)):
             matches[entry.key] = partner
             pairings.append(Pairing(end=end, model=_title(entry), reference=_title(partner), how=how))
     return matches, pairings
@@ -104,6 +104,11 @@ def unnamed_pairs(ours: Sequence[Entry], partners: Mapping[Key, Entry], reported
             end: End = "input" if entry.is_input else "output"
             pairings.append(Pairing(end=end, model=_title(entry), reference=_title(partner), how="structure"))
     return pairings
+
+
+def _by_place(entries: Sequence[Entry]) -> list[Entry]:
+    """Return outputs in the order of the model, which may differ from the order of computation."""
+    return sorted(entries, key=lambda entry: entry.place or 0)
 
 
 def _have_common_name(entry: Entry, partner: Entry) -> bool:
