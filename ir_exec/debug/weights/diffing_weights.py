@@ -263,7 +263,7 @@ class _Account:
         for weight in self.weights:
             if self.matches[weight] is not None or weight.elements < _LEAST_ELEMENTS:
                 continue
-            match = align_rows(weight, self._likely_sources(weight))
+            match = self.matcher.match_flipped(weight) or align_rows(weight, self._likely_sources(weight))
             if match is not None:
                 self.matches[weight] = match
 
