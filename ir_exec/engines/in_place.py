@@ -52,10 +52,15 @@ def count_copied_bytes(exported: Exported, *, packs: bool) -> int:
     return sum(4 * math.prod(exported.tensors[name].shape) for name in counted)
 
 
+_PASSING = _EXPANDING | {"Transpose"}
+"""Operators that constants reach other operators through."""
+
 _WEIGHT_READERS = frozenset(
     {
-        "Conv", "ConvInteger", "ConvTranspose", "Einsum", "FusedMatMul", "GRU", "Gather", "GatherBlockQuantized",
-        "Gemm", "LSTM", "MatMul", "MatMulInteger", "MatMulIntegerToFloat", "MatMulNBits", "QLinearConv", "RNN",
+        "Attention", "Conv", "ConvInteger", "ConvTranspose", "DynamicQuantizeMatMul", "Einsum",
+        "EmbedLayerNormalization", "FusedConv", "FusedGemm", "FusedMatMul", "GRU", "Gather", "GatherBlockQuantized",
+        "Gemm", "LSTM", "MatMul", "MatMulBnb4", "MatMulInteger", "MatMulIntegerToFloat", "MatMulNBits", "QAttention",
+        "QGemm", "QLinearConv", "QLinearMatMul", "RNN",
     }
 )  # fmt: skip
 """Operators whose constants the optimizer does not transpose."""
@@ -74,7 +79,7 @@ def find_transposable(graph: GraphProto) -> set[str]:
 
     def is_weight(name: str) -> bool:
         return all(
-            reader.op_type in _WEIGHT_READERS or (reader.op_type in _EXPANDING and is_weight(reader.output[0]))
+            reader.op_type in _WEIGHT_READERS or (reader.op_type in _PASSING and is_weight(reader.output[0]))
             for reader in readers.get(name, ())
         )
 

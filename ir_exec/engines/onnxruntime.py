@@ -227,6 +227,7 @@ class OnnxRuntime:
                 int8=has_int8,
                 sources=False,
                 originals=originals,
+                fuses=self._setting.optimize,
             )
         except IRError as error:
             layer = error.location.layer_id

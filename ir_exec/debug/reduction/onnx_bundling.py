@@ -12,6 +12,7 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.debug.comparison.references.reference import differences
+from ir_exec.debug.reduction.anonymizing import TRIED_SEEDS, other_input
 from ir_exec.debug.reduction.bundle_files import (
     ONNX_DATA,
     ONNX_MODEL,
@@ -23,7 +24,6 @@ from ir_exec.debug.reduction.bundle_files import (
     name_reports,
     write_bundle,
 )
-from ir_exec.debug.reduction.bundling import TRIED_SEEDS, other_input
 from ir_exec.debug.reduction.minimizing import inputs_path
 from ir_exec.debug.reduction.onnx_anonymizing import anonymize_onnx
 from ir_exec.debug.values.files import write_npz
