@@ -46,7 +46,7 @@ def account(weights: Sequence[Array], tensors: dict[str, Array], weight_format: 
     return diff_weights(compress(build.model(outputs), weight_format), memory_checkpoint(tensors))
 
 
-def fused(gate_and_up: Array, down: Array) -> dict[str, Array]:
+def stack_tensors(gate_and_up: Array, down: Array) -> dict[str, Array]:
     return {f"{PREFIX}.gate_up_proj": gate_and_up, f"{PREFIX}.down_proj": down}
 
 
@@ -56,10 +56,13 @@ CASES: dict[str, tuple[list[Array], dict[str, Array]]] = {
     "stacked and transposed": ([turn(np.stack(GATE)), turn(np.stack(UP)), turn(np.stack(DOWN))], SEPARATE),
     "stacked, joined and transposed": ([turn(BOTH), turn(np.stack(DOWN))], SEPARATE),
     "in one matrix": ([np.concatenate(GATE), np.concatenate(UP), np.concatenate(DOWN)], SEPARATE),
-    "split": ([*GATE, *UP, *DOWN], fused(BOTH, np.stack(DOWN))),
-    "split and transposed": ([*GATE, *UP, *DOWN], fused(turn(BOTH), turn(np.stack(DOWN)))),
-    "separated and transposed": ([np.stack(GATE), np.stack(UP), np.stack(DOWN)], fused(turn(BOTH), np.stack(DOWN))),
-    "interleaved": ([np.stack(GATE), np.stack(UP), np.stack(DOWN)], fused(turn(INTERLEAVED), np.stack(DOWN))),
+    "split": ([*GATE, *UP, *DOWN], stack_tensors(BOTH, np.stack(DOWN))),
+    "split and transposed": ([*GATE, *UP, *DOWN], stack_tensors(turn(BOTH), turn(np.stack(DOWN)))),
+    "separated and transposed": (
+        [np.stack(GATE), np.stack(UP), np.stack(DOWN)],
+        stack_tensors(turn(BOTH), np.stack(DOWN)),
+    ),
+    "interleaved": ([np.stack(GATE), np.stack(UP), np.stack(DOWN)], stack_tensors(turn(INTERLEAVED), np.stack(DOWN))),
 }
 
 
