@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, Self
@@ -94,7 +94,8 @@ class EngineModel(CompiledModel):
         if self._engine_options["engine"] != AUTO:
             return replace(network, executor=split, direct=split.direct_call(network))
         is_useful = any(part.on_engine for part in split.partition.parts)
-        return replace(network, executor=FasterExecutor(network.executor, split, is_useful=is_useful))
+        faster = FasterExecutor(network.executor, split, is_useful=is_useful)
+        return replace(network, executor=faster, direct=split.direct_call(network, faster.has_chosen_engine))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(type(self), **self._engine_options, **self._options), (self._whole,)
@@ -213,7 +214,7 @@ class SplitGraph(Executor):
 
     @property
     def forms(self) -> list[PartForm | None]:
-        """The form in which the engine got each part of an ONNX file; None for others, and for interpreted parts."""
+        """The form in which the engine got each part; None for interpreted parts, and without anything to report."""
         return [getattr(step.compiled, "form", None) if isinstance(step, EnginePart) else None for step in self.steps]
 
     @property
@@ -256,13 +257,19 @@ class SplitGraph(Executor):
         step = self.steps[0]
         return step if (step.inputs, step.outputs) == (inputs, outputs) else None
 
-    def direct_call(self, network: RunnableNetwork) -> DirectCall | None:
-        """Return the calls without preparations, for a model that the engine runs as it is; else None."""
+    def direct_call(
+        self, network: RunnableNetwork, allows: Callable[[tuple[tuple[int, ...], ...]], bool] | None = None
+    ) -> DirectCall | None:
+        """Return the calls without preparations, for a model that the engine runs as it is; else None.
+
+        Args:
+            allows: Returns True for shapes of the inputs that the engine runs; by default all.
+        """
         step = self._only
         is_plain = not (network.is_stateful or network.is_wide or network.max_seconds is not None)
         if not is_plain or not isinstance(step, EnginePart):
             return None
-        return make_direct_call(step, network.inputs, network.model.weights)
+        return make_direct_call(step, network.inputs, network.model.weights, allows)
 
     def close(self) -> None:
         """Release the resources of the engine."""

@@ -14,14 +14,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from onnx import NodeProto, TensorProto, helper, numpy_helper
+from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper
 
 from ir_exec.onnx.export.writer import free_names
 
 if TYPE_CHECKING:
     from ir_exec.onnx.export.lower import Exported
 
-__all__ = ["count_copied_bytes", "read_in_place"]
+__all__ = ["count_copied_bytes", "find_transposable", "read_in_place"]
 
 _CUSTOM = "com.microsoft"
 _SHORT = frozenset({TensorProto.FLOAT16, TensorProto.BFLOAT16})
@@ -50,6 +50,41 @@ def count_copied_bytes(exported: Exported, *, packs: bool) -> int:
     if packs:
         counted |= {name for name, tensor in exported.tensors.items() if tensor.code == TensorProto.FLOAT}
     return sum(4 * math.prod(exported.tensors[name].shape) for name in counted)
+
+
+_PASSING = _EXPANDING | {"Transpose"}
+"""Operators that constants reach other operators through."""
+
+_WEIGHT_READERS = frozenset(
+    {
+        "Attention", "Conv", "ConvInteger", "ConvTranspose", "DynamicQuantizeMatMul", "Einsum",
+        "EmbedLayerNormalization", "FusedConv", "FusedGemm", "FusedMatMul", "GRU", "Gather", "GatherBlockQuantized",
+        "Gemm", "LSTM", "MatMul", "MatMulBnb4", "MatMulInteger", "MatMulIntegerToFloat", "MatMulNBits", "QAttention",
+        "QGemm", "QLinearConv", "QLinearMatMul", "RNN",
+    }
+)  # fmt: skip
+"""Operators whose constants the optimizer does not transpose."""
+
+
+def find_transposable(graph: GraphProto) -> set[str]:
+    """The constants that onnxruntime's optimizer may transpose when it moves a Transpose past their readers.
+
+    It gives the result the name of the constant, and a session that has been given an array of this name would read
+    that array in its place.
+    """
+    readers: dict[str, list[NodeProto]] = {}
+    for node in graph.node:
+        for name in free_names([node]):
+            readers.setdefault(name, []).append(node)
+
+    def is_weight(name: str) -> bool:
+        return all(
+            reader.op_type in _WEIGHT_READERS or (reader.op_type in _PASSING and is_weight(reader.output[0]))
+            for reader in readers.get(name, ())
+        )
+
+    constants = {tensor.name for tensor in graph.initializer}
+    return {name for name in readers.keys() & constants if not is_weight(name)}
 
 
 class _Rewriter:

@@ -78,24 +78,26 @@ class PartRefused(Exception):  # noqa: N818  # it requests another partition, an
 
 @dataclass(frozen=True, slots=True)
 class PartForm:
-    """The form in which an engine got a part of a model that was read from an ONNX file.
+    """The form in which an engine got a part of a model.
 
     Attributes:
-        original_nodes: The number of nodes of the file.
+        original_nodes: The number of nodes of an ONNX file; None for a model that was not read from one.
         lowered: Layers of other nodes, which were lowered, with the reason; one layer for each node.
         reason: The reason why all nodes were lowered.
+        int8_layers: Convolutions and products between FakeQuantize that are computed with integers of 8 bits.
     """
 
-    original_nodes: int = 0
+    original_nodes: int | None = 0
     lowered: Sequence[tuple[Node, str]] = ()
     reason: str = ""
+    int8_layers: int = 0
 
 
 class CompiledPart(Protocol):
     """A compiled part of a model. Several threads may run it at once.
 
     Attributes:
-        form: The form of a part of an ONNX file; None for other parts. An engine need not have the attribute.
+        form: The form of the part; None without one to report. An engine need not have the attribute.
     """
 
     def run(self, arrays: Sequence[Array], limits: Limits) -> list[Array]:

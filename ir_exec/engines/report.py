@@ -46,6 +46,7 @@ class PartReport(Record):
         original_nodes: The number of nodes of an ONNX file that the engine runs as they are; None for other models.
         lowered: Layers of other nodes of the file, one for each node, and the reasons why these were lowered.
         reason: The reason why all nodes of the file were lowered.
+        int8_layers: The number of convolutions and products that the engine computes with integers of 8 bits.
     """
 
     engine: bool
@@ -55,10 +56,13 @@ class PartReport(Record):
     original_nodes: int | None = None
     lowered: tuple[LayerReason, ...] = ()
     reason: str = ""
+    int8_layers: int = 0
 
     @property
     def form(self) -> str:
-        """The form in one phrase; empty for a model that was not read from an ONNX file."""
+        """The form in one phrase; empty for layers of IR that are computed in their own types."""
+        if self.int8_layers:
+            return f" ({format_count(self.int8_layers, 'layer')} in int8)"
         if self.original_nodes is None:
             return ""
         if not self.lowered and not self.reason:
@@ -159,7 +163,7 @@ def make_report(
     """Return the report of a partition.
 
     Args:
-        forms: The form of each part that was read from an ONNX file.
+        forms: The form of each part; None without one to report.
         choices: The times of the interpreter and the engine, with `engine="auto"`.
     """
     parts = [
@@ -193,7 +197,12 @@ def make_report(
 
 def _form_fields(form: PartForm) -> dict[str, Any]:
     lowered = [LayerReason(name=node.name, type=node.type, reason=reason) for node, reason in form.lowered]
-    return {"original_nodes": form.original_nodes, "lowered": tuple(lowered), "reason": form.reason}
+    return {
+        "original_nodes": form.original_nodes,
+        "lowered": tuple(lowered),
+        "reason": form.reason,
+        "int8_layers": form.int8_layers,
+    }
 
 
 def _ends(names: Sequence[str]) -> str:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from ir_exec.fusions.transformation import Transformation
 from ir_exec.fusions.transformations.attention import ATTENTION
+from ir_exec.fusions.transformations.fully_connected import COMPRESSED_PRODUCT
+from ir_exec.fusions.transformations.gelu import GELU
+from ir_exec.fusions.transformations.lora import LORA
 from ir_exec.fusions.transformations.mvn import MVN
 from ir_exec.fusions.transformations.paged_attention import PAGED_ATTENTION
 from ir_exec.fusions.transformations.rms import RMS
@@ -12,4 +15,14 @@ from ir_exec.fusions.transformations.stateful_attention import STATEFUL_ATTENTIO
 
 __all__ = ["TRANSFORMATIONS"]
 
-TRANSFORMATIONS: tuple[Transformation, ...] = (MVN, RMS, ROPE, ATTENTION, STATEFUL_ATTENTION, PAGED_ATTENTION)
+TRANSFORMATIONS: tuple[Transformation, ...] = (
+    MVN,
+    RMS,
+    GELU,
+    ROPE,
+    LORA,
+    COMPRESSED_PRODUCT,
+    ATTENTION,
+    STATEFUL_ATTENTION,
+    PAGED_ATTENTION,
+)

@@ -19,7 +19,7 @@ from ir_exec.infer import Types
 from ir_exec.ir import Weights
 from ir_exec.model import Model
 from ir_exec.ops import Op
-from ir_exec.ops.infrastructure.values import Const
+from ir_exec.ops.infrastructure.values import AssignsVariable, Const, ReadsVariable
 from ir_exec.plan.graph import FusedNode, PlanGraph
 from ir_exec.types import Array
 
@@ -27,9 +27,6 @@ __all__ = ["FusionGraph"]
 
 _LARGEST = 1 << 22
 """Maximum elements of a constant that is computed: patterns read numbers, indices and tables."""
-
-_UNCHANGED_BY_SHAPE = frozenset({"Reshape", "Squeeze", "Unsqueeze", "Broadcast", "Tile", "Slice", "StridedSlice"})
-"""Types without effect if all dims of input and output are static and equal."""
 
 
 class FusionGraph(PlanGraph):
@@ -56,7 +53,7 @@ class FusionGraph(PlanGraph):
                 nodes.pop()
         self.set_nodes(nodes)
         self.remove_unread()
-        self.has_variables = any(self.kind(node) == "ReadValue" for node in self.nodes)
+        self.has_variables = any(isinstance(node.op, ReadsVariable) for node in self.nodes)
 
     def is_constant(self, value: Value) -> bool:
         """Return True for a constant of the file and for a value computed from constants only."""
@@ -88,7 +85,12 @@ class FusionGraph(PlanGraph):
         needed: set[int] = set()
         remaining = []
         for node in reversed(self.nodes):
-            is_end = not node.outputs or self.kind(node) in {"Result", "Assign", "Parameter"}
+            is_end = (
+                not node.outputs
+                or node.op_class.is_result
+                or node.op_class.is_parameter
+                or isinstance(node.op, AssignsVariable)
+            )
             if is_end or any(value.number in needed for value in node.outputs):
                 needed.update(value.number for value in node.values_in)
                 remaining.append(node)
@@ -111,20 +113,15 @@ class FusionGraph(PlanGraph):
 
     def _unchanged_input(self, node: Node, types: Types) -> Value | None:
         """The input that an output of the node is equal to, in the element type that a plugin computes in."""
-        operator_type = self.kind(node)
         if not node.values_in or len(node.outputs) != 1:
             return None
         source, output = node.values_in[0], node.outputs[0]
         before, after = types[source.number], types[output.number]
-        if operator_type == "Convert":
+        if node.op_class.is_conversion:
             both_float = before.element_type.is_float and after.element_type.is_float
             return source if both_float or before.element_type is after.element_type else None
-        if operator_type in _UNCHANGED_BY_SHAPE:
-            is_same = before.shape.is_static and before.shape == after.shape
-            return source if is_same and before.element_type is after.element_type else None
-        if operator_type == "Transpose" and before.rank is not None:
-            order = None if len(node.values_in) < 2 else self.known(node.values_in[1])
-            return source if order is not None and list(order) == list(range(before.rank)) else None
+        if node.op_class.preserves_order:
+            return source if before.shape.is_static and before.shape == after.shape else None
         return None
 
 

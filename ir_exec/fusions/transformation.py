@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from ir_exec.errors import Citation
 from ir_exec.fusions.network import FusionGraph
@@ -54,6 +55,9 @@ class Transformation:
         source: Its release and its address.
         find: Searches a graph for a target; it may replace the nodes of matches, for the transformations that follow.
         loss: The consequence of a miss; None if a miss only costs time.
+        is_step: Returns True for the steps of the CPU plugin's runtime model that the transformation makes; None if the
+            runtime model does not show them. A step has a type, the type of its kernel, and numbers of inputs and
+            outputs.
     """
 
     name: str
@@ -61,6 +65,7 @@ class Transformation:
     source: Citation
     find: Callable[[FusionGraph, FusionTarget], Matches]
     loss: str | None = None
+    is_step: Callable[[Mapping[str, Any]], bool] | None = None
 
 
 def search(

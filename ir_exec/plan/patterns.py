@@ -292,6 +292,11 @@ class _Named(_WrappedPattern):
         super().__init__(pattern)
         self.name = name
 
+    def with_hint(self, hint: str) -> Self:
+        pattern = super().with_hint(hint)
+        pattern.pattern = self.pattern.with_hint(hint)  # a name adds no condition of its own
+        return pattern
+
     def walk(self, search: _Search, value: Value, found: Match) -> Iterator[Match]:
         known = found.values.get(self.name)
         if known is not None:

@@ -14,6 +14,7 @@ from onnxruntime import InferenceSession
 from ir_exec import Model, ResourceError, build, compile_model, read_model
 from ir_exec.engines import in_place
 from ir_exec.engines import onnxruntime as module
+from ir_exec.engines.compiled import EngineModel
 from ir_exec.ir import BitOrder, Weights
 from ir_exec.types import Array, ElementType
 
@@ -221,3 +222,35 @@ def test_rows_of_quantized_tables_are_dequantized(
     dequantized, expected = run_optimized(model, indices, tmp_path / "dequantized.onnx")
     assert "DequantizeLinear" in operators(dequantized)
     np.testing.assert_array_equal(output, expected)
+
+
+@pytest.mark.parametrize("shape", [(1, 6, 5, 64), (6, 5, 64), (1, 6, 1, 64)])
+def test_constants_that_the_optimizer_transposes_are_read_in_the_new_order(
+    shape: tuple[int, ...], tmp_path: Path
+) -> None:
+    """It gives them the names that they had; arrays of these names would replace them."""
+    x = build.parameter([1, 64, 6, 5], name="x")
+    factor, shift = (RANDOM.normal(size=shape).astype(np.float32) for _ in range(2))
+    last = build.transpose(x, build.constant(np.array([0, 2, 3, 1])))
+    y = build.add(build.multiply(last, build.constant(factor)), build.constant(shift))
+    first = build.transpose(build.relu(y), build.constant(np.array([0, 3, 1, 2])))
+    model = save_and_read(tmp_path, build.model(build.result(first, name="y")))
+    data = RANDOM.normal(size=(1, 64, 6, 5)).astype(np.float32)
+    compiled = compile_model(model, engine="onnxruntime")
+    assert isinstance(compiled, EngineModel)
+    output = compiled([data])["y"]
+    assert compiled.partition.failures == ()
+    expected = np.maximum(data.transpose(0, 2, 3, 1) * factor + shift, 0).transpose(0, 3, 1, 2)
+    np.testing.assert_allclose(output, expected, atol=1e-5)
+
+
+def test_sum_and_norm_stay_separate_nodes(tmp_path: Path) -> None:
+    """Their common kernel is slower."""
+    x, skip = (build.parameter([1, 6, 64], name=name) for name in ("x", "skip"))
+    norm = build.mvn(
+        build.add(x, skip), build.constant(np.array([-1])), normalize_variance=True, eps=1e-5, eps_mode="inside_sqrt"
+    )
+    scaled = build.add(build.multiply(norm, build.constant(ROWS[0, :64])), build.constant(ROWS[1, :64]))
+    rows = [RANDOM.normal(size=(1, 6, 64)).astype(np.float32) for _ in range(2)]
+    proto, _ = run_optimized(build.model(build.result(scaled, name="y")), rows, tmp_path / "y.onnx")
+    assert operators(proto) == {"Add": 1, "LayerNormalization": 1}

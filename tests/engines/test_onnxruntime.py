@@ -284,6 +284,32 @@ def test_engine_times_have_layer_names() -> None:
     assert sum(time.seconds for time in times if time.layer) > 0
 
 
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, {"session.force_spinning_stop": "1"}),
+        ({"spinning": True}, {}),
+        ({"spinning": False}, {"session.intra_op.allow_spinning": "0"}),
+        ({"session.force_spinning_stop": "0"}, {"session.force_spinning_stop": "0"}),
+    ],
+)
+def test_threads_spin_during_calls_only(
+    monkeypatch: pytest.MonkeyPatch, options: dict[str, object], expected: dict[str, str]
+) -> None:
+    import onnxruntime
+
+    entries: dict[str, str] = {}
+
+    class Recording(onnxruntime.SessionOptions):  # type: ignore[misc]  # onnxruntime has no types
+        def add_session_config_entry(self, key: str, value: str) -> None:
+            entries[key] = value
+            super().add_session_config_entry(key, value)
+
+    monkeypatch.setattr(onnxruntime, "SessionOptions", Recording)
+    assert compile_for_engine(linear(), options=options)([X])["y"].shape == (3, 64)
+    assert {key: value for key, value in entries.items() if "spinning" in key} == expected
+
+
 def test_providers_and_options() -> None:
     assert "CPUExecutionProvider" in compile_for_engine(linear(), providers=["cpu"]).engine
     for options in ({"providers": ["Nope"]}, {"options": {"nope": 1}}, {"options": {"execution_mode": "x"}}):
@@ -409,3 +435,14 @@ def test_outputs_have_their_element_types(element_type: str) -> None:
     actual = compile_model(network, precision="file", engine="onnxruntime")([data])[0]
     assert actual.dtype == expected.dtype
     np.testing.assert_array_equal(actual.astype(np.float32), expected.astype(np.float32))
+
+
+@pytest.mark.parametrize("element_type", ["f32", "i8"])
+def test_constants_that_the_optimizer_transposes(element_type: str) -> None:
+    """The optimizer moves the first Transpose past the sum, and transposes a square constant under its name."""
+    x = build.parameter([1, 64, 64], name="x")
+    constant = build.constant(np.arange(64 * 64).reshape(1, 64, 64) % 100, element_type)
+    total = build.add(build.transpose(x, [0, 2, 1]), build.convert(constant, "f32"))
+    model = build.model(build.result(build.relu(build.transpose(total, [0, 2, 1])), name="y"))
+    values = RANDOM.normal(size=(1, 64, 64)).astype(np.float32)
+    assert_close(compile_for_engine(model)([values])["y"], compile_model(model)([values])["y"])

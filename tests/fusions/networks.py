@@ -138,6 +138,48 @@ def decoder(
     return build.model(outputs, sinks=sinks)
 
 
+def compress(*, scale: tuple[int, ...] = (32, 1), element_type: str = "i8", transposed: bool = True) -> Model:
+    """A matrix product with weights of 8 bits, 32 output channels and 64 input channels."""
+    shape = (32, 64) if transposed else (64, 32) if len(scale) == 2 else (2, 32, 32)
+    x = build.parameter([None, None, 64], "f32", name="x")
+    codes = build.constant(np.resize(np.arange(-8, 8), shape).astype(np.int8), element_type, name="codes")
+    weights = build.multiply(build.convert(codes, destination_type="f32"), np.resize(vector(64), scale), name="weights")
+    if len(shape) > 2:
+        weights = build.reshape(weights, np.array([64, 32]), special_zero=False)
+    return build.model(
+        [build.relu(build.matmul(x, weights, transpose_a=False, transpose_b=transposed, name="product"))]
+    )
+
+
+def gelu(*, factor: float = 0.5, name: str = "error") -> Model:
+    """x · factor · (1 + erf(x / √2))."""
+    x = build.parameter([None, 8], "f32", name="x")
+    error = build.erf(build.multiply(x, np.float32(0.5**0.5), name="scaled"), name=name)
+    sum = build.add(error, np.float32(1), name="sum")
+    return build.model(
+        [build.relu(build.multiply(build.multiply(x, np.float32(factor), name="half"), sum, name="gelu"))]
+    )
+
+
+def lora(*, extra_reader: bool = False) -> Model:
+    """A matrix product with an adapter of rank 4 in variables."""
+    x = build.parameter([None, None, 64], "f32", name="x")
+    states = {
+        name: build.read_value(build.constant(np.full(shape, 0.1, np.float32)), name, name=name)
+        for name, shape in (("a", (4, 64)), ("alpha", (1, 4)), ("b", (64, 4)))
+    }
+    first = build.matmul(x, states["a"], transpose_a=False, transpose_b=True, name="first")
+    scaled = build.multiply(first, states["alpha"], name="scaled")
+    second = build.matmul(scaled, states["b"], transpose_a=False, transpose_b=True, name="second")
+    weights = np.resize(vector(64), (64, 64))
+    main = build.matmul(x, weights, transpose_a=False, transpose_b=True, name="main")
+    outputs = [build.relu(build.add(main, second, name="sum"))]
+    if extra_reader:
+        outputs.append(build.relu(scaled, name="reader"))
+    sinks = [build.assign(value, name) for name, value in states.items()]
+    return build.model(outputs, sinks=sinks)
+
+
 @dataclass(frozen=True)
 class FusionCase:
     """A network, and the result of one transformation.
@@ -165,6 +207,20 @@ CASES: dict[str, FusionCase] = {
     "rope with a concatenation along axis 3": FusionCase("RoPE", lambda: rope(axis=3), 0, ("rotated", "3")),
     "rope with Split": FusionCase("RoPE", lambda: rope(with_split=True), 0, ("negative", "split:1")),
     "rope with angles of 2 axes": FusionCase("RoPE", lambda: rope(angle=(None, SIZE)), 0, ("turned", "sin")),
+    "compressed product": FusionCase("FullyConnectedCompressed", compress, 1),
+    "compressed product of transposed codes": FusionCase(
+        "FullyConnectedCompressed", lambda: compress(scale=(1, 32), transposed=False), 1
+    ),
+    "compressed product of transposed groups": FusionCase(
+        "FullyConnectedCompressed", lambda: compress(scale=(2, 1, 32), transposed=False), 1
+    ),
+    "compressed product of f8e4m3": FusionCase(
+        "FullyConnectedCompressed", lambda: compress(element_type="f8e4m3"), 0, ("product", "f8e4m3")
+    ),
+    "gelu": FusionCase("Gelu", gelu, 1),
+    "gelu with another factor": FusionCase("Gelu", lambda: gelu(factor=0.25), 0, ("half", "0.25")),
+    "lora": FusionCase("LoRA", lora, 1),
+    "lora with a second reader": FusionCase("LoRA", lambda: lora(extra_reader=True), 0, ("scaled", "reader")),
     "attention": FusionCase("ScaledDotProductAttention", decoder, 1),
     "attention in parts": FusionCase(
         "ScaledDotProductAttention", lambda: decoder(in_parts=True), 0, ("attention", "Softmax")

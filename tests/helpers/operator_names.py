@@ -28,8 +28,8 @@ PACKAGE = Path(ir_exec.__file__).parent
 COUNTS = Path(__file__).with_name("operator_names.json")
 """The number of comparisons by file. It may only shrink."""
 
-HOMES = ("ops", "onnx/ops", "onnx/export/ops", "older", "text/ops")
-"""The folders in which operators are defined, converted and lowered, where a name is the subject."""
+HOMES = ("ops", "onnx/ops", "onnx/export/ops", "older", "text/ops", "fusions/transformations")
+"""The folders in which operators are defined, converted, lowered and fused by OpenVINO: a name is the subject."""
 
 Category: TypeAlias = Literal["tables", "comparisons"]
 

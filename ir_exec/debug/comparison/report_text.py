@@ -136,18 +136,15 @@ def _second_opinion(report: ComparisonRecord) -> str:
     layer = next((layer for layer in report.layers if layer.status == "reference"), None)
     if layer is not None:
         return f"; {_layer_title(layer)}: {layer.note}"
+    differ = [output for output in report.output_results if output.status == "different"]
+    agrees = all(output.visible is not None and output.visible.is_within for output in differ)
+    widest = next((output.spread for output in differ if output.is_within_spread), None)
+    if widest is not None and not agrees:
+        other = f"without {' and '.join(report.settings)}" if report.settings else "if intermediate values are outputs"
+        return f"; its own answers differ as much {other} ({_brief(widest)})"
     if report.settings:
         return f"; it agrees without {' and '.join(report.settings)}"
-    if any(output.is_within_spread for output in report.output_results if output.status == "different"):
-        return f"; {_describe_spread(report)}"
     return "; it agrees if its intermediate values are outputs, so a fusion of the reference changes its result"
-
-
-def _describe_spread(report: ComparisonRecord) -> str:
-    """Describe the difference between the reference's own answers for the first output that differs."""
-    output = next(output for output in report.output_results if output.status == "different")
-    assert output.spread is not None, "the verdict rests on it"
-    return f"its own answers differ as much ({_brief(output.spread)}) if intermediate values are outputs"
 
 
 def _cause(report: ComparisonRecord) -> str:

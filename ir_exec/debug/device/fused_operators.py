@@ -6,10 +6,9 @@ PagedAttention is that of pipelines of OpenVINO GenAI.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Self
+from typing import Self
 
 from ir_exec.codes import Code
 from ir_exec.debug.comparison.references.child import (
@@ -22,19 +21,11 @@ from ir_exec.debug.comparison.references.child import (
 from ir_exec.debug.comparison.references.openvino import what_to_run
 from ir_exec.errors import EvaluationError
 from ir_exec.fusions import FusionReport
+from ir_exec.fusions.catalogue import TRANSFORMATIONS
 from ir_exec.fusions.transformations.paged_attention import PAGED_ATTENTION
 from ir_exec.model import Model
 
 __all__ = ["FusionCounter", "with_openvino"]
-
-_COUNTS: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
-    "MVN": lambda step: step["type"] == "MVN",
-    "RMS": lambda step: step["type"] == "RMS",
-    "RoPE": lambda step: step["type"] == "RoPE",
-    "ScaledDotProductAttention": lambda step: step["type"] == "ScaledDotProductAttention",
-    "StatefulAttention": lambda step: step["type"] == "ScaledDotProductAttention" and step["outputs"] == 3,
-}
-"""The steps of the runtime model that are counted for a fusion."""
 
 
 class FusionCounter:
@@ -69,7 +60,9 @@ class FusionCounter:
             except (ChildCrashed, ChildRefused) as error:
                 raise EvaluationError(f"OpenVINO does not compile the model: {error}", code=Code.failed) from None
             counts: dict[str, int | str] = {
-                name: sum(is_counted(step) for step in steps) for name, is_counted in _COUNTS.items()
+                entry.name: sum(entry.is_step(step) for step in steps)
+                for entry in TRANSFORMATIONS
+                if entry.is_step is not None
             }
             try:
                 counts[PAGED_ATTENTION.name] = self._child.ask(do="paged attention", **request)["count"]

@@ -14,6 +14,7 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.debug.diffs.listing import opened
 from ir_exec.debug.weights.adapters import find_adapters, merge_adapters
+from ir_exec.debug.weights.axis_factors import explain_axis_factors
 from ir_exec.debug.weights.checkpoint_files import find_adapter, is_checkpoint, open_checkpoint
 from ir_exec.debug.weights.computed_tables import is_computed_table
 from ir_exec.debug.weights.derived import TYPED_POSITIONS, list_sources
@@ -179,6 +180,10 @@ class _Account:
     def report(self, model: str, path: str) -> WeightsDiff:
         """Return the account."""
         self.matches = self.matcher.match_all(self.weights)
+        for weight, match in self.matches.items():
+            if match is not None and (not match.is_explained or match.relation.form == "scaled columns"):
+                scaled = explain_axis_factors(match, self.matcher.sources)
+                self.matches[weight] = match if scaled is None else scaled
         self.matcher.match_scaled_biases(self.matches)
         smoothed, self.scales = match_smoothed(self.matches, self.matcher)
         self.matches |= smoothed

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import permutations
+from itertools import accumulate, permutations
 from math import prod
+from operator import mul
 
 import numpy as np
 
@@ -92,7 +93,7 @@ def squeeze_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
 def find_layouts(tensor_shape: tuple[int, ...], weight_shape: tuple[int, ...]) -> Iterator[Layout]:
     """Yield the layouts in which a tensor may have the elements of a weight, its own order first.
 
-    A matrix may also be transposed and then reshaped.
+    The axes may also be in another order, and neighboring ones of them joined.
     """
     shape, target = squeeze_shape(tensor_shape), squeeze_shape(weight_shape)
     own = tuple(range(len(shape)))
@@ -101,8 +102,13 @@ def find_layouts(tensor_shape: tuple[int, ...], weight_shape: tuple[int, ...]) -
         return
     for axes in permutations(own):
         permuted = tuple([shape[axis] for axis in axes])
-        if axes != own and (permuted == target or (len(shape) == 2 and len(target) != 2)):
+        if axes != own and (permuted == target or (len(shape) == 2 != len(target)) or _joins_axes(permuted, target)):
             yield Layout(shape, axes)
+
+
+def _joins_axes(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
+    """Return True if each size of the target is that of an axis, or of neighboring ones."""
+    return len(target) < len(shape) and {*accumulate(target, mul)} <= {*accumulate(shape, mul)}
 
 
 def read_in_layout(

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice, product
 from math import prod
 
 import numpy as np
 
 from ir_exec.debug.weights.comparing_values import PLAIN, Relation, ValueComparison, compare_values
-from ir_exec.debug.weights.derived import TensorSource, multiply_vectors
+from ir_exec.debug.weights.derived import multiply_vectors
 from ir_exec.debug.weights.layouts import Layout, find_layouts, read_in_layout, squeeze_shape
 from ir_exec.debug.weights.model_weights import ModelWeight
 from ir_exec.debug.weights.names import NamedTensors, NameIndex
-from ir_exec.debug.weights.readers.tensors import MemoryTensor, release_memory
+from ir_exec.debug.weights.readers.tensors import release_memory
 from ir_exec.debug.weights.sampling import Samples, fit_relation, least_similarity, sample_grid
+from ir_exec.debug.weights.source_tensors import SourceTensor
 from ir_exec.tuning.machine import available_cores
 from ir_exec.types import Array
 
@@ -32,6 +34,9 @@ _SAME = 1.05
 
 _LONGEST_PRODUCT = 2**16
 """Maximum elements of a vector that is compared with products of vectors."""
+
+_MOST_PRODUCTS = 2**14
+"""Maximum pairs of vectors that a vector may be the product of."""
 
 _SHIFT_NAMES = 4
 """The number of tensors that the shift of a batch normalization is computed from."""
@@ -63,7 +68,7 @@ class WeightMatch:
     """
 
     weight: ModelWeight
-    sources: tuple[TensorSource, ...]
+    sources: tuple[SourceTensor, ...]
     transformations: tuple[str, ...]
     comparison: ValueComparison
     layout: Layout | None = None
@@ -86,7 +91,7 @@ class _Candidate:
 
     __slots__ = ("error", "layout", "relation", "source")
 
-    def __init__(self, source: TensorSource, layout: Layout, relation: Relation, error: float) -> None:
+    def __init__(self, source: SourceTensor, layout: Layout, relation: Relation, error: float) -> None:
         self.source, self.layout, self.relation, self.error = source, layout, relation, error
 
 
@@ -100,7 +105,7 @@ class Matcher:
     """
 
     def __init__(
-        self, sources: Sequence[TensorSource], index: NameIndex, progress: Callable[[str], object] = lambda name: None
+        self, sources: Sequence[SourceTensor], index: NameIndex, progress: Callable[[str], object] = lambda name: None
     ) -> None:
         self.sources = sources
         self.by_name = {source.name: source for source in sources if not source.is_computed}
@@ -145,44 +150,62 @@ class Matcher:
             for source in self.sources
             if len(source.names) == _SHIFT_NAMES
         }
-        products: list[TensorSource] = []
+        products: list[SourceTensor] = []
         for match in matches.values():
-            if match is None or match.relation.form != "scaled rows" or len(match.sources) < 2:
+            if match is None or not match.relation.form.startswith("scaled ") or len(match.sources) < 2:
                 continue
             name, scale = match.sources[0].name.rpartition(".")[0], match.sources[1]
             for shift in {None, shifts.get((scale.tensor.name, scale.transformation))}:
-                product = multiply_vectors(f"{name}.bias", tensors, scale, shift)
-                if product is not None:
-                    products.append(product)
+                scaled = multiply_vectors(f"{name}.bias", tensors, scale, shift)
+                if scaled is not None:
+                    products.append(scaled)
         remaining = [weight for weight, match in matches.items() if match is None or not match.is_explained]
-        products += [product for weight in remaining for product in self._find_products(weight, matches[weight])]
+        used = {name for match in matches.values() if match is not None for name in match.names}
+        unused = [name for name in self.by_name if name.endswith("bias") and name not in used]
+        for weight in remaining:
+            products += self._find_products(weight, matches[weight], unused, shifts)
         if not products or not remaining:
             return
         matcher = Matcher(products, self._index, self._progress)
         matcher.by_name, matcher.sizes = self.by_name, self.sizes
-        scaled = matcher.match_all(remaining)
-        matches |= {weight: match for weight, match in scaled.items() if match is not None and match.is_explained}
+        matched = matcher.match_all(remaining)
+        matches |= {weight: match for weight, match in matched.items() if match is not None and match.is_explained}
 
-    def _find_products(self, weight: ModelWeight, match: WeightMatch | None) -> Iterator[TensorSource]:
-        """Yield the products of the vectors that a vector may be, and another vector."""
+    def _find_products(
+        self,
+        weight: ModelWeight,
+        match: WeightMatch | None,
+        unused: Sequence[str],
+        shifts: Mapping[tuple[str, str], SourceTensor],
+    ) -> Iterator[SourceTensor]:
+        """Yield the products of the vectors that a vector may be, and another vector, plus its shift.
+
+        Args:
+            unused: Biases that no constant has the numbers of.
+            shifts: The shifts of batch normalizations by their scales.
+        """
         named = self.find_expected(weight)
-        names = {*(match.names[:1] if match is not None else ()), *(named.tensors if named is not None else ())}
+        names = {
+            *(match.names[:1] if match is not None else ()),
+            *(named.tensors if named is not None else ()),
+            *unused,
+        }
+        names = {name for name in names if self.sizes[name] == weight.elements}
         if max(weight.shape, default=0) != weight.elements or weight.elements > _LONGEST_PRODUCT:
             return
+        tensors = {name: self.by_name[name].tensor for name in names}
+        scales = [source for source in self.sources if prod(source.tensor.shape) == weight.elements]
         numbers = weight.gather(np.arange(weight.elements))
-        for name in sorted(names):
-            vector = self.by_name[name].tensor.gather(np.arange(weight.elements))
-            with np.errstate(all="ignore"):
-                factors = numbers / vector
-            for source in self.by_name.values():
-                if source.name == name or self.sizes[source.name] != weight.elements:
-                    continue
-                scale = source.tensor.gather(np.arange(weight.elements))
-                if np.allclose(factors, scale, _FACTOR_ERROR, _FACTOR_ERROR):
-                    product = MemoryTensor(name, (vector * scale).astype(np.float32))
-                    yield TensorSource(product, (name, source.name), f"scaled by {source.name}")
+        tolerance = _FACTOR_ERROR * float(np.sqrt(np.square(numbers).mean()))
+        for name, scale in islice(product(sorted(names), scales), _MOST_PRODUCTS):
+            for shift in {None, shifts.get((scale.tensor.name, scale.transformation))} if scale.name != name else ():
+                scaled = multiply_vectors(name, tensors, scale, shift)
+                if scaled is not None and np.allclose(
+                    numbers, scaled.tensor.gather(np.arange(weight.elements)), _FACTOR_ERROR, tolerance
+                ):
+                    yield scaled
 
-    def compare(self, weight: ModelWeight, source: TensorSource, layout: Layout, relation: Relation) -> WeightMatch:
+    def compare(self, weight: ModelWeight, source: SourceTensor, layout: Layout, relation: Relation) -> WeightMatch:
         """Compare a weight with a tensor completely."""
         read = partial(read_in_layout, source.tensor, layout, weight.shape)
         comparison = compare_values(weight, read, source.tensor.format, relation, is_computed=source.is_computed)
@@ -277,7 +300,7 @@ class Matcher:
         assert factors is not None, "only scaled rows and columns have factors"
         assert match.layout is not None, "only single tensors are scaled"
         tolerance = _FACTOR_ERROR * (1 if match.weight.rows is None else _QUANTIZED)
-        best: tuple[float, TensorSource, Array] | None = None
+        best: tuple[float, SourceTensor, Array] | None = None
         for source in self.sources:
             if prod(source.tensor.shape) != len(factors):
                 continue
@@ -311,7 +334,7 @@ class Matcher:
             transformations=(*words, scale.transformation or f"{relation.form} by {scale.name}"),
         )
 
-    def _fit(self, numbers: Array, source: TensorSource, layout: Layout, grid: Array) -> tuple[Relation, float]:
+    def _fit(self, numbers: Array, source: SourceTensor, layout: Layout, grid: Array) -> tuple[Relation, float]:
         sample = source.tensor.gather(layout.map_positions(grid.reshape(-1))).reshape(grid.shape)
         return fit_relation(numbers, sample)
 
@@ -324,7 +347,7 @@ class Matcher:
 
 
 def describe_layout(
-    source: TensorSource, layout: Layout, relation: Relation, shape: tuple[int, ...]
+    source: SourceTensor, layout: Layout, relation: Relation, shape: tuple[int, ...]
 ) -> tuple[str, ...]:
     """The changes of a tensor, as words: transposed, reshaped, plus one."""
     words = [source.transformation] if source.transformation else []

@@ -29,7 +29,8 @@ class NamedTensors(NamedTuple):
     Attributes:
         tensors: Their names; several if the name does not distinguish them.
         words: The words in common.
-        is_complete: True if the complete path of the module is in the name, or the complete name in the path.
+        is_complete: True if the complete path of the module is in the name, or the complete name in the path. Words
+            before the part in common may be in another order.
         is_parameter: True if the name states a parameter, or a module of which the tensors are the usual parameters.
     """
 
@@ -104,7 +105,9 @@ class NameIndex:
                 if not names or not self._is_specific(path, names):
                     continue
                 exact = [name for name in names if self._leaves[name] == path[-1]]
-                complete = [name for name in names if len(self._modules[name]) <= length]
+                # `model.language_model.layers.0` and `language_model.model.layers.0` are one path.
+                others = {*words[: end - length]}
+                complete = [name for name in names if others.issuperset(self._prefix(name, path))]
                 is_whole_label = length == end and length > 1
                 tensors = self._select_prefix(complete or exact or names, path)
                 tensors = frozenset(exact) & tensors or tensors

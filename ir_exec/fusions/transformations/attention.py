@@ -50,5 +50,6 @@ ATTENTION = Transformation(
         "SDPAFusion", "src/common/transformations/src/transformations/common_optimizations/sdpa_fusion.cpp"
     ),
     find=_find,
+    is_step=lambda step: step["type"] == "ScaledDotProductAttention",
     loss="attention without a cache in the operator: no PagedAttention, and with it no prefix caching or batching",
 )

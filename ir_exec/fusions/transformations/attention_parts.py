@@ -8,8 +8,8 @@ from __future__ import annotations
 from math import prod
 
 from ir_exec.fusions.network import FusionGraph
-from ir_exec.fusions.states import appends_to_variable, has_one_reader, list_readers
 from ir_exec.fusions.transformation import Matches, search
+from ir_exec.fusions.transformations.states import appends_to_variable, has_one_reader, list_readers
 from ir_exec.graph import Value
 from ir_exec.plan.patterns import Condition, Match, NodePattern, anything, op
 from ir_exec.types import Dim

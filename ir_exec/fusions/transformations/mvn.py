@@ -139,4 +139,5 @@ MVN = Transformation(
         "MVNFusion", "src/common/transformations/src/transformations/common_optimizations/mvn_fusion.cpp"
     ),
     find=_find,
+    is_step=lambda step: step["type"] == "MVN",
 )

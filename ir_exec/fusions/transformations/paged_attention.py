@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 
 from ir_exec.fusions.network import FusionGraph
 from ir_exec.fusions.records import FusionTarget, MissedFusion
-from ir_exec.fusions.states import appends_to_variable
 from ir_exec.fusions.transformation import Matches, Transformation, as_missed, openvino_source
+from ir_exec.fusions.transformations.states import appends_to_variable
 from ir_exec.graph import Node, Value
 from ir_exec.plan.patterns import Match, Mismatch, NodePattern, anything, constant, explain, number, one_of, op
 

@@ -95,4 +95,5 @@ RMS = Transformation(
         "RMSFusion", "src/common/transformations/src/transformations/common_optimizations/rms_fusion.cpp"
     ),
     find=_find,
+    is_step=lambda step: step["type"] == "RMS",
 )

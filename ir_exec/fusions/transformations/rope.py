@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from ir_exec.fusions.network import FusionGraph
 from ir_exec.fusions.records import FusionTarget
-from ir_exec.fusions.slices import AxisRange, axis_range, part_of
 from ir_exec.fusions.transformation import Matches, Transformation, openvino_source, search
 from ir_exec.fusions.transformations.rope_interleaved import interleaved_rope
+from ir_exec.fusions.transformations.slices import AxisRange, axis_range, part_of
 from ir_exec.graph import Value
 from ir_exec.plan.patterns import Condition, Match, NodePattern, anything, one_of, op
 
@@ -126,4 +126,5 @@ ROPE = Transformation(
         "src/common/transformations/src/transformations/common_optimizations/fuse_rotary_positional_embeddings.cpp",
     ),
     find=_find,
+    is_step=lambda step: step["type"] == "RoPE",
 )

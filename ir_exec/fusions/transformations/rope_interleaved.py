@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ir_exec.fusions.slices import axis_range, part_of
+from ir_exec.fusions.transformations.slices import axis_range, part_of
 from ir_exec.graph import Value
 from ir_exec.plan.patterns import Condition, Match, NodePattern, anything, constant, number, one_of, op
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from ir_exec.fusions.network import FusionGraph
 from ir_exec.fusions.records import FusionTarget
-from ir_exec.fusions.states import appends_to_variable, graph_of, has_one_reader, list_readers
 from ir_exec.fusions.transformation import Matches, Transformation, openvino_source, search
+from ir_exec.fusions.transformations.states import appends_to_variable, graph_of, has_one_reader, list_readers
 from ir_exec.graph import Value
 from ir_exec.plan.patterns import Condition, Match, NodePattern, anything, constant, one_of, op
 from ir_exec.types import ElementType
@@ -132,5 +132,6 @@ STATEFUL_ATTENTION = Transformation(
         "src/plugins/intel_cpu/src/transformations/cpu_opset/common/pass/stateful_sdpa_fusion.cpp",
     ),
     find=_find,
+    is_step=lambda step: step["type"] == "ScaledDotProductAttention" and step["outputs"] == 3,
     loss="keys and values are copied in every step",
 )

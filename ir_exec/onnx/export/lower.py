@@ -27,6 +27,7 @@ from ir_exec.onnx.export.compressed import (
     fits_matmul,
     packed_reader,
 )
+from ir_exec.onnx.export.fused_layers import emit_fused, find_fused_layers
 from ir_exec.onnx.export.fusible import merge_scales, prune_nodes, readers_of, vector_shape
 from ir_exec.onnx.export.graph_lowerer import GraphLowerer
 from ir_exec.onnx.export.levels import emit_levels
@@ -37,6 +38,7 @@ from ir_exec.onnx.export.writer import StoredTensor, Writer, WriterScope, free_n
 from ir_exec.onnx.lowering.registry import NEWEST
 from ir_exec.onnx.lowering.states import NOTE
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const, ReadsVariable
+from ir_exec.plan.graph import FusedNode
 from ir_exec.report.numbers import format_count
 from ir_exec.runtime.precision import file_types
 from ir_exec.types import Array, ElementType, Shape, TensorType
@@ -91,11 +93,13 @@ class Lowerer(GraphLowerer):
         compressed: The compressed weights by value.
         has_sources: Nodes carry the line of Python of their layers in their metadata.
         originals: Nodes of an ONNX file that replace layers.
+        fuses: Several layers become one operator that only onnxruntime has.
     """
 
     functions: bool = True
     has_sources: bool = True
     originals: OriginalNodes | None = None
+    fuses: bool = False
     not_representable: list[tuple[Node, str]] = field(default_factory=list)
     compressed: dict[Value, Compressed] = field(default_factory=dict)
 
@@ -118,6 +122,11 @@ class Lowerer(GraphLowerer):
                 if node not in replaced_layers and replaced_layers.isdisjoint(compressed.weight.line)
             }
         replaced = {node for compressed in compressed_weights.values() for node in compressed.weight.line}
+        fused: dict[Node, FusedNode] = {}
+        if self.fuses:
+            lowered_otherwise = {*replaced_layers, *replaced, *compressed_weights}
+            fused = find_fused_layers(graph, self.types, lowered_otherwise)
+        fused_layers = {member for node in fused.values() for member in node.members}
         readers = readers_of(graph)
         for node in graph.nodes:
             op = node.op
@@ -142,13 +151,27 @@ class Lowerer(GraphLowerer):
                 is_fused = self.writer.target == "onnxruntime" and replaced_layers.isdisjoint(
                     readers.get(node.outputs[0], ())
                 )
-                fused = vector_shape(node, op, readers, self.types) if is_fused else None
-                self._constant(node, op, fused or op.shape.static)
+                vector = vector_shape(node, op, readers, self.types) if is_fused else None
+                self._constant(node, op, vector or op.shape.static)
+                continue
+            if node in fused_layers:
+                if node in fused:
+                    self._fused(fused[node])
                 continue
             with self.writer.derived_from(node.layer.source_entries if self.has_sources else {}):
                 outputs = self._outputs(node)
             for value, name in zip(node.outputs, outputs, strict=False):
                 self.names[value] = name
+
+    def _fused(self, fused: FusedNode) -> None:
+        """Emit one operator for several layers."""
+        assert fused.op is not None, "a fused node has an operator"
+        inputs = [self.names[value] for value in fused.values_in]
+        types, out_types = ([self.type_of(value) for value in values] for values in (fused.values_in, fused.outputs))
+        export = ExportNode(self.writer, fused.op, fused.name, inputs, types, out_types, (), self, fused.inputs)
+        with self.writer.inside() as scope:
+            (self.names[fused.outputs[0]],) = self._final_names(fused, scope, [emit_fused(export)])
+        self.writer.scope.nodes.extend(scope.nodes)
 
     def _original(self, originals: OriginalNodes, replacement: NodeReplacement) -> None:
         """Append a node of the file in place of its layers."""
@@ -321,8 +344,10 @@ def lower_model(
     partial: bool = False,
     functions: bool = True,
     finite: bool = False,
+    int8: bool = False,
     sources: bool = True,
     originals: OriginalNodes | None = None,
+    fuses: bool = False,
 ) -> Exported:
     """The ONNX model that computes the same as an IR model.
 
@@ -331,8 +356,10 @@ def lower_model(
         partial: Layers that ONNX cannot express become nodes of a custom domain.
         functions: Compositions of many nodes become model-local functions, for the target onnxruntime.
         finite: As for a Writer.
+        int8: As for a Writer.
         sources: Write the line of Python of each layer into the metadata of its nodes.
         originals: Nodes of an ONNX file that replace layers; they determine the opset.
+        fuses: As for a Lowerer.
 
     Raises:
         UnsupportedError: Names every layer that ONNX cannot express, with the reason.
@@ -344,9 +371,15 @@ def lower_model(
         opset = originals.opset
     elif not OLDEST_OPSET <= opset <= NEWEST:
         raise UnsupportedError("the opset is", actual=opset, expected=f"{OLDEST_OPSET} to {NEWEST}")
-    writer = Writer(opset, target, finite=finite)
+    writer = Writer(opset, target, finite=finite, int8=int8)
     lowerer = Lowerer(
-        writer, file_types(model), model.weights, functions=functions, has_sources=sources, originals=originals
+        writer,
+        file_types(model),
+        model.weights,
+        functions=functions,
+        has_sources=sources,
+        originals=originals,
+        fuses=fuses,
     )
     graph = model.graph
     if not graph.results and not any(isinstance(node.op, AssignsVariable) for node in graph.nodes):

@@ -61,14 +61,17 @@ class Writer:
         opset: The opset of the standard domain.
         target: "" or "openvino" for any runtime, "onnxruntime" for its custom operators and model-local functions.
         finite: NaN and infinities in windows may differ from IR, if keeping them needs separate passes.
+        int8: Layers between FakeQuantize will be computed with integers of 8 bits: constants stay integers, and levels
+            that are nearly multiples of a step become multiples of it.
         reserved: Names preferred by values of the model.
         source: The metadata of the nodes that are emitted.
     """
 
-    def __init__(self, opset: int, target: str = "", *, finite: bool = False) -> None:
+    def __init__(self, opset: int, target: str = "", *, finite: bool = False, int8: bool = False) -> None:
         self.opset = opset
         self.target = target
         self.finite = finite
+        self.int8 = int8
         self.codes: dict[str, int] = {}
         self.tensors: dict[str, StoredTensor] = {}
         self.small: dict[str, TensorProto] = {}

@@ -16,6 +16,7 @@ from ir_exec.errors import WeightsError
 from ir_exec.model import Model
 from ir_exec.types import Array
 from tests.debug.weights.networks import (
+    PROJECTIONS,
     compress,
     decoder,
     draw_tensors,
@@ -30,6 +31,7 @@ QUERY = "model.layers.0.self_attn.q_proj.weight"
 KEY = "model.layers.0.self_attn.k_proj.weight"
 UP = "model.layers.1.mlp.up_proj.weight"
 BIAS = "model.layers.1.mlp.up_proj.bias"
+BIASES = TENSORS[BIAS].shape
 RANDOM = np.random.default_rng(7)
 
 Arrays = dict[str, Array]
@@ -394,3 +396,28 @@ def test_positions_plus_the_first_type_of_tokens(length: int) -> None:
     assert all(tensor.status == "used" for tensor in report.tensors)
     wrong = diff_weights(build.model(build.add(data, positions[None, :length] - types[0])), memory_checkpoint(tensors))
     assert not wrong.weights[0].is_explained
+
+
+@pytest.mark.parametrize("is_swapped", [False, True])
+def test_parts_of_a_model_in_another_order_of_words(is_swapped: bool) -> None:
+    """Names of classes of two releases; another part of the model has tensors of the same names and sizes."""
+    names = [f"layers.{layer}.self_attn.{name}" for layer in range(2) for name in PROJECTIONS]
+    arrays = {name: draw(32, 32) for name in names}
+    tensors = {f"language_model.model.{name}.weight": array for name, array in arrays.items()}
+    others = {f"vision_tower.vision_model.encoder.{name}.weight": draw(32, 32) for name in names}
+    if is_swapped:
+        arrays = {name: arrays[name.translate(str.maketrans("01", "10"))] for name in names}
+    data = build.parameter([1, 32], name="data")
+    for name, array in arrays.items():
+        constant = build.constant(array, name=f"self.model.language_model.{name}.weight")
+        reader = f"__module.model.language_model.{name}/aten::linear/MatMul"
+        data = build.matmul(data, constant, transpose_b=True, name=reader)
+    report = diff_weights(build.model(build.result(data, name="logits")), memory_checkpoint({**tensors, **others}))
+    assert [fault.category for fault in report.faults] == ["swapped"] * is_swapped
+
+
+@pytest.mark.parametrize(("value", "category"), [(0, "zero"), (1, "constant")])
+def test_a_constant_weight_is_not_another_constant_tensor(value: float, category: str) -> None:
+    constant = np.full(BIASES, value, np.float32)
+    (fault,) = account({**TENSORS, BIAS: constant}, checkpoint={**TENSORS, "model.class_token": constant}).faults
+    assert (fault.category, fault.tensors) == (category, (BIAS,))

@@ -268,3 +268,10 @@ def test_quantizations_come_back(dtype: Any, point: int, axis: int | None, tmp_p
     steps = np.arange(-300, 300, dtype=np.float32).reshape(1, 3, 200) * np.float32(0.05)
     (expected,) = session(file.SerializeToString()).run(None, {"x": steps})
     np.testing.assert_array_equal(run(exported, [steps])[0], expected)
+
+
+@pytest.mark.parametrize(("slope", "operator"), [([0.1], "LeakyRelu"), ([0.1] * 8, "PRelu"), ([np.inf], "PRelu")])
+def test_prelu_with_one_slope_is_leaky_relu(slope: list[float], operator: str) -> None:
+    x = build.parameter([1, 8, 4, 4], name="x")
+    model = build.model(build.result(build.prelu(x, build.constant(np.array(slope, np.float32))), name="y"))
+    assert operator in {node.op_type for node in lower_model(model).proto.graph.node}

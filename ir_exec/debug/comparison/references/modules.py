@@ -26,6 +26,7 @@ from ir_exec.debug.comparison.references.torch_hooks import (
     path_of,
 )
 from ir_exec.debug.comparison.references.value_search import EQUAL, NEAR, ValueSearch, relative_distance
+from ir_exec.debug.comparison.references.wrapping import is_of_wrapper, unwrap_recording
 from ir_exec.debug.comparison.report_text import Comparison
 from ir_exec.debug.traces.walk import Visit, Walker
 from ir_exec.debug.values.entries import Entry, class_of_type, entries_of
@@ -139,6 +140,9 @@ class RecordingReference(ArraysReference):
     def __init__(self, model: Model, arrays: Mapping[str, Array], title: str) -> None:
         super().__init__({}, title)
         self._model = model
+        arrays, wrapped = unwrap_recording(model, arrays)
+        if wrapped is not None:
+            self.notes.append(f"the recorded module {wrapped} is compared: it is the exported one")
         self._given = {name[len(INPUTS) :]: array for name, array in arrays.items() if name.startswith(INPUTS)}
         self._ends = {name[len(OUTPUTS) :]: array for name, array in arrays.items() if name.startswith(OUTPUTS)}
         ends = (INPUTS, OUTPUTS)
@@ -159,8 +163,30 @@ class RecordingReference(ArraysReference):
             self._follow_folding()
         self._modules = self._named | inferred_modules(model, self._named)
         self._paths = [self._prefix + path for path in paths]
+        self._outputs_of_wrapper = self._find_outputs_of_wrapper()
+        if self._outputs_of_wrapper:
+            self._paths.append(self._prefix[:-1])
         self._values: dict[str, str] = {}
         self._layer_names = {node.name for node in model.graph.nodes}
+
+    def _find_outputs_of_wrapper(self) -> set[int]:
+        """The positions of outputs that the exported module computes outside the recorded one."""
+        if not self._prefix or not self._ends:
+            return set()
+        values = [result.values_in[0] for result in self._model.graph.results]
+        wrapped = self._prefix[:-1]
+        outputs = {index for index, value in enumerate(values) if is_of_wrapper(value, self._named, wrapped)}
+        if outputs:
+            self.notes.append(f"the recording is of {wrapped}: outputs that layers after it compute are not compared")
+        return outputs
+
+    def _outputs_by_name(self) -> dict[str, Array]:
+        """The recorded outputs of modules, by the paths in the model."""
+        outputs = {self._prefix + name: array for name, array in self._recorded.items()}
+        if self._outputs_of_wrapper:
+            root = self._prefix[:-1]
+            outputs |= {root + (f":{index}" if index else ""): end for index, end in enumerate(self._ends.values())}
+        return outputs
 
     def _follow_folding(self) -> None:
         """Assign the layers of a module to the module that was folded into it, such as a batch normalization.
@@ -222,7 +248,7 @@ class RecordingReference(ArraysReference):
     def _candidates(self, inputs: Sequence[Array], entries: Mapping[tuple[str, int], Entry]) -> _Candidates:
         """The values of a run that may be inputs or outputs of modules."""
         candidates = _Candidates(
-            {self._prefix + name: array for name, array in self._recorded.items()},
+            self._outputs_by_name(),
             {
                 self._prefix + name: [array for array in arrays if array.dtype.kind == "f" and np.ptp(array) > 0]
                 for name, arrays in self._entering.items()
@@ -266,7 +292,7 @@ class RecordingReference(ArraysReference):
     def _unnamed_outputs(self) -> dict[str, Array]:
         """The recorded outputs of modules that no layer is known to belong to."""
         modules = {path for module in self._named.values() for path in self._modules_around(module)}
-        outputs = {self._prefix + name: array for name, array in self._recorded.items()}
+        outputs = self._outputs_by_name()
         return {name: array for name, array in outputs.items() if path_of(name) not in modules}
 
     def _read(self) -> dict[tuple[str, int], set[str]]:
@@ -302,6 +328,8 @@ class RecordingReference(ArraysReference):
     def _place_outputs(self, entries: Mapping[tuple[str, int], Entry]) -> None:
         ends = list(self._ends.items())
         for position, (result, port) in enumerate(zip(self._model.graph.results, self._model.outputs, strict=True)):
+            if position in self._outputs_of_wrapper:
+                continue
             value = result.values_in[0]
             value_path = entries[value.node.id, value.position].path
             named = next((self._ends[name] for name in (port.name, *port.names) if name in self._ends), None)

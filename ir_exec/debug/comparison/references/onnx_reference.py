@@ -238,14 +238,27 @@ class ONNXReference(ReferenceState):
         """Find the setting of onnxruntime that explains outputs that differ without optimizations."""
         if self._is_same(self._plain):
             return
+        self._add_spread(self._stored)
         for text, change in _SETTINGS:
             try:
                 answer = self._child.ask(do="outputs", **{**request, "values": f"{request['values']}.again"}, **change)
             except (ChildCrashed, ChildRefused):
                 continue
+            self._add_spread(answer["tensors"])
             if self._is_same(answer["tensors"]):
                 self._add_setting(text)
                 return
+
+    def _add_spread(self, values: Mapping[str, Stored]) -> None:
+        """Add the differences between outputs of the file as it is and those of another run."""
+        for name, stored in self._plain.items():
+            if name not in values:
+                continue
+            array, other = load_stored(values[name]), load_stored(stored)
+            change = difference(array, other, tolerance_of([ElementType.of(array), ElementType.of(other)]))
+            widest = self.spread.get(name)
+            if not change.is_within and (widest is None or change.rmse > widest.rmse):
+                self.spread[name] = change
 
     def repeat(self, settings: Sequence[RunSetting], requested: Collection[Key]) -> Iterator[RepeatedValue]:
         names = [name for name, operator_type in self._tensors if operator_type and ((), name, 0) in requested]

@@ -9,9 +9,10 @@ from __future__ import annotations
 import inspect
 import os
 import re
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -94,12 +95,23 @@ def torch_recorder(model: Any, path: str | os.PathLike[str] | None = None) -> It
             _register_hook(module, _root_hook(recording, model) if not name else _hook(recording, seen, name))
         )
     try:
-        yield recording
+        with _without_compilation():
+            yield recording
     finally:
         for handle in handles:
             handle.remove()
     if path is not None:
         recording.save(path)
+
+
+def _without_compilation() -> AbstractContextManager[object]:
+    """Return a context in which PyTorch runs branches, loops and compiled modules as Python code, so that hooks run.
+
+    `torch.cond` compiles its branches otherwise, and refuses modules with hooks.
+    """
+    compiler = getattr(sys.modules.get("torch"), "compiler", None)
+    set_stance = getattr(compiler, "set_stance", None)  # PyTorch 2.6
+    return nullcontext() if set_stance is None else set_stance("force_eager")
 
 
 def _register_hook(module: Any, hook: Any) -> Any:

@@ -83,7 +83,7 @@ def _outputs(node: ExportNode, label: Expr, score: Expr, boxes: Expr, places: Ex
     return rows.name, places.unsqueeze(1).to(dtype).name, sizes.to(dtype).name
 
 
-@export(MatrixNms)
+@export(MatrixNms, slow_from=2**10)
 def matrix_nms(node: ExportNode) -> tuple[str, ...]:
     """Decays from the overlaps of all candidates of a class."""
     op = node.op

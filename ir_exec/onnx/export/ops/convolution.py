@@ -17,6 +17,7 @@ from ir_exec.ops.convolution.backprop import ConvolutionBackpropData, GroupConvo
 from ir_exec.ops.convolution.binary import BinaryConvolution
 from ir_exec.ops.convolution.convolution import Convolution, GroupConvolution
 from ir_exec.ops.convolution.deformable import DeformableConvolution1, DeformableConvolution8
+from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import ElementType, convert
 
 if TYPE_CHECKING:
@@ -92,11 +93,19 @@ def _terms(node: ExportNode, axis: int) -> int:
 
 def _merge_groups(node: ExportNode, filters: Expr, groups: int, spatial_rank: int) -> Expr:
     """Filters of groups, with the group axis and the next axis merged."""
-    weights = node.known(1)
+    weights, shape_of_filters = node.known(1), node.dims(1)
+    if node.writer.int8 and shape_of_filters.is_static and not _is_stored(node, 1):
+        # The integers of the filters remain, which a known value does not have.
+        return filters.call("Reshape", filters.sheet.ints(-1, *shape_of_filters.static[2:]))
     if weights is not None:
         return filters.sheet.constant(weights.reshape(-1, *weights.shape[2:]))
     shape = filters.sheet.ints(-1, filters.call("Shape", dtype=I64, start=2))
     return filters.call("Reshape", shape)
+
+
+def _is_stored(node: ExportNode, position: int) -> bool:
+    value = node.values[position]
+    return value is not None and isinstance(value.node.op, Const)
 
 
 @export(Convolution, GroupConvolution, inline=True)

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
+from ir_exec.graph import Value
+from ir_exec.graph.constant_parts import is_constant_part, read_numbers
 from ir_exec.onnx.export.node import ExportNode
 from ir_exec.onnx.export.ops.common import narrow, rounded_to, working
 from ir_exec.onnx.export.registry import Outputs, export
+from ir_exec.ops.base.bodies import WeightsReader
 from ir_exec.ops.quantization import FakeConvert, FakeQuantize
 from ir_exec.types import Array, ElementType
 
 _CODES = {256: np.uint8, 65536: np.uint16}
+
+_ZERO_SHIFT = 1 / 16
+"""Maximum distance of 0 from a level, in steps, if levels become integers: limits in f16 move it as far."""
 
 
 @export(FakeQuantize)
@@ -19,7 +25,8 @@ def fake_quantize(node: ExportNode) -> Outputs:
     limits = [node.known(position) for position in range(1, 5)]
     constants = [limit for limit in limits if limit is not None]
     if len(constants) == 4 and element_type in (ElementType.f32, ElementType.f16):
-        steps = _linear(node, constants)
+        steps = _integers(node, constants) if node.writer.int8 else None
+        steps = steps or _linear(node, constants)
         if steps is not None:
             return steps
     wide = ElementType.f64 if element_type.is_integer or element_type is ElementType.f64 else ElementType.f32
@@ -79,6 +86,76 @@ def _linear(node: ExportNode, limits: list[Array]) -> str | None:
     quantized = node.emit("QuantizeLinear", data, steps, zeros, axis=axis, kinds=ElementType.of_dtype(np.dtype(codes)))
     dequantized = node.emit("DequantizeLinear", quantized, steps, zeros, axis=axis, kinds=ElementType.f32)
     return node.cast(dequantized, node.kind())
+
+
+def _integers(node: ExportNode, limits: list[Array]) -> str | None:
+    """Up to 256 levels as unsigned integers of 8 bits, with 0 nearly at a level; None for other levels.
+
+    The levels of the input may differ from those of the output.
+    """
+    count = node.op.levels
+    low, high, first, last = (array.astype(np.float64) for array in np.broadcast_arrays(*limits))
+    if not 2 <= count <= 256 or not (high > low).all() or not (last > first).all():
+        return None
+    steps = [(most - least) / (count - 1) for least, most in ((low, high), (first, last))]
+    zeros = [-least / step for least, step in zip((low, first), steps, strict=True)]
+    zero_levels = [np.rint(zero) for zero in zeros]
+    if any((abs(zero - level) > _ZERO_SHIFT).any() for zero, level in zip(zeros, zero_levels, strict=True)):
+        return None
+    if any((level < 0).any() or (level > count - 1).any() for level in zero_levels):
+        return None
+    value = node.values[0]
+    weights = node.lowerer.weights
+    if value is not None and weights is not None and is_constant_part(value):
+        return _integer_constant(node, value, weights, (low, steps[0], zero_levels[0]), (steps[1], zero_levels[1]))
+    axes = [axis for axis, size in enumerate(low.shape) if size > 1]
+    rank = node.rank()
+    if len(axes) > 1 or (axes and rank is None):
+        return None
+    axis = None if not axes else axes[0] - low.ndim + (rank or 0)
+    shape = (-1,) if axes else ()
+    inputs, outputs = (
+        [
+            node.constant(step.reshape(shape).astype(np.float32)),
+            node.constant(level.reshape(shape).astype(np.uint8)),
+        ]
+        for step, level in zip(steps, zero_levels, strict=True)
+    )
+    data = node.cast(node.inputs[0], ElementType.f32)
+    codes = node.emit("QuantizeLinear", data, *inputs, axis=axis, kinds=ElementType.u8)
+    if count < 256:
+        codes = node.emit("Clip", codes, node.constant(0, ElementType.u8), node.constant(count - 1, ElementType.u8))
+    dequantized = node.emit("DequantizeLinear", codes, *outputs, axis=axis, kinds=ElementType.f32)
+    return node.cast(dequantized, node.kind())
+
+
+def _integer_constant(
+    node: ExportNode,
+    value: Value,
+    weights: WeightsReader,
+    levels: tuple[Array, Array, Array],
+    outputs: tuple[Array, Array],
+) -> str | None:
+    """A quantized constant as signed integers times a step.
+
+    Args:
+        levels: The lowest level of the input, the step, and the index of the level of 0.
+        outputs: The step of the output, and the index of the level of 0.
+    """
+    (low, step, _), (factor, zero) = levels, outputs
+    count, shape = node.op.levels, node.dims()
+    # The integers are between -128 and 127.
+    if not shape.is_static or (zero > 128).any() or (count - 1 - zero > 127).any():
+        return None
+
+    def quantize() -> Array:
+        numbers = read_numbers(value, weights)
+        index = np.rint((numbers - low.astype(np.float32)) / step.astype(np.float32))
+        return (np.clip(index, 0, count - 1) - zero).astype(np.int8)
+
+    name = node.writer.element_constant(f"{node.name}/codes", ElementType.i8, shape.static, quantize)
+    product = node.emit("Mul", node.cast(name, ElementType.f32), node.constant(factor, ElementType.f32))
+    return node.cast(product, node.kind())
 
 
 @export(FakeConvert, opset=19)
