@@ -94,7 +94,9 @@ class EngineModel(CompiledModel):
         if self._engine_options["engine"] != AUTO:
             return replace(network, executor=split, direct=split.direct_call(network))
         is_useful = any(part.on_engine for part in split.partition.parts)
-        return replace(network, executor=FasterExecutor(network.executor, split, is_useful=is_useful))
+        return replace(
+            network, executor=FasterExecutor(network.executor, split, is_useful=is_useful, close=split.close)
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(type(self), **self._engine_options, **self._options), (self._whole,)
@@ -157,8 +159,8 @@ class EngineModel(CompiledModel):
     def close(self) -> None:
         """Release the resources of the engine; later calls raise EvaluationError IR704."""
         self._is_closed = True
-        for split in self._splits:
-            split.close()
+        for executor in self._executors:
+            executor.close()
 
     def __enter__(self) -> Self:
         return self
