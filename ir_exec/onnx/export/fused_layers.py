@@ -91,11 +91,11 @@ def emit_fused(export: ExportNode) -> str:
         return output
     data, *vectors = export.inputs
     size = export.dims()[-1].lo
-    if not vectors:
-        vectors = [export.constant(np.ones(size, np.float32))]
     vectors = [
         vector if export.rank(position) == 1 else export.reshape(vector, [size])
         for position, vector in enumerate(vectors, 1)
     ]
+    if not vectors:
+        vectors = [export.constant(np.ones(size, np.float32))]
     operator = "SimplifiedLayerNormalization" if isinstance(normalization, RMSNorm) else "LayerNormalization"
     return export.emit(operator, data, *vectors, axis=-1, epsilon=normalization.epsilon)
