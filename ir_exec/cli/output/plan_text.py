@@ -35,7 +35,7 @@ def show_partition(report: PartitionReport, types: Mapping[str, str], most: int 
         shown.add_row(name, types.get(name, ""), str(index), who, reasons.get(name, ""))
     why = [_reasons(report)] if report.interpreted else []
     headline = printable(str(report).splitlines()[0])
-    show(headline, _parts(report), *why, shown.without_empty_columns(), *left_out(len(rows), most))
+    show(headline, _parts(report), *_lowered(report), *why, shown.without_empty_columns(), *left_out(len(rows), most))
     for failure in report.failures:
         echo(printable(f"failed in the engine, now interpreted: {failure}"))
     for choice in report.choices:
@@ -43,13 +43,27 @@ def show_partition(report: PartitionReport, types: Mapping[str, str], most: int 
 
 
 def _parts(report: PartitionReport) -> Table:
-    columns: dict[str, Literal["left", "right"]] = {"inputs": "right", "outputs": "right", "first_layer": "left"}
+    columns: dict[str, Literal["left", "right"]] = {"inputs": "right", "outputs": "right"}
+    columns |= {"original_nodes": "right", "first_layer": "left"}
     shown = table("Parts", part="right", run_by="left", layers="right", **columns)
     for index, part in enumerate(report.parts):
         who = "engine" if part.engine else "interpreter"
         ends = (f"{len(part.layers):,}", f"{len(part.inputs):,}", f"{len(part.outputs):,}")
-        shown.add_row(str(index), who, *ends, next(iter(part.layers), ""))
-    return shown
+        nodes = "" if part.original_nodes is None else f"{part.original_nodes:,}"
+        shown.add_row(str(index), who, *ends, nodes, next(iter(part.layers), ""))
+    return shown.without_empty_columns()
+
+
+def _lowered(report: PartitionReport) -> list[Table]:
+    """The nodes of an ONNX file that were lowered for the engine, with the reasons."""
+    shown = table("Lowered nodes", part="right", layer="left", reason="left")
+    for index, part in enumerate(report.parts):
+        if part.reason:
+            shown.add_row(str(index), "all", part.reason)
+        for layer in part.lowered:
+            shown.add_row(str(index), layer.name, layer.reason)
+    has_rows = any(part.reason or part.lowered for part in report.parts)
+    return [shown] if has_rows else []
 
 
 def _reasons(report: PartitionReport) -> Table:
