@@ -109,7 +109,7 @@ class EngineModel(CompiledModel):
         if self._engine_options["engine"] != AUTO:
             return replace(network, executor=split, direct=split.direct_call(network))
         is_useful = any(part.on_engine for part in split.partition.parts)
-        faster = FasterExecutor(network.executor, split, is_useful=is_useful)
+        faster = FasterExecutor(network.executor, split, is_useful=is_useful, close=split.close)
         return replace(network, executor=faster, direct=split.direct_call(network, faster.has_chosen_engine))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -175,8 +175,8 @@ class EngineModel(CompiledModel):
     def close(self) -> None:
         """Release the resources of the engine; later calls raise EvaluationError IR704."""
         self._is_closed = True
-        for split in self._splits:
-            split.close()
+        for executor in self._executors:
+            executor.close()
 
     def __enter__(self) -> Self:
         return self

@@ -40,9 +40,9 @@ def find_fused_layers(
     nodes = [node for node in graph.nodes if node.op is not None and node not in excluded]
     if all(rule.anchors.isdisjoint([node.type for node in nodes]) for rule in _RULES):
         return {}
-    known = [types[value].value if types[value].element_type.is_known else None for value in graph.values]
+    slots = [types[value].value if types[value].element_type.is_known else None for value in graph.values]
     results = {value.number for value in _read_outside(graph, excluded)}
-    plan = PlanGraph(nodes, [types[value] for value in graph.values], known, sorted(results), _operator_of)
+    plan = PlanGraph(nodes, [types[value] for value in graph.values], slots, sorted(results), _operator_of)
     for rule in _RULES:
         fuse(plan, "", [rule])
     return {

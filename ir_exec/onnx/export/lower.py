@@ -147,7 +147,7 @@ class Lowerer(GraphLowerer):
                 continue
             if originals is not None and node in originals.replaced_layers:
                 for replacement in originals.at.get(node, ()):
-                    self._original(originals, replacement)
+                    self._emit_original(originals, replacement)
                 continue
             if node in compressed_weights:
                 compressed = compressed_weights[node]
@@ -164,7 +164,7 @@ class Lowerer(GraphLowerer):
                 continue
             if node in fused_layers:
                 if node in fused:
-                    self._fused(fused[node])
+                    self._emit_layers(fused[node])
                 continue
             with self.writer.derived_from(node.layer.source_entries if self.has_sources else {}):
                 outputs = (self.caches and self.caches.lower(node)) or self._outputs(node)
@@ -183,7 +183,7 @@ class Lowerer(GraphLowerer):
             return
         self.names[value] = emit_weight(self, compressed)
 
-    def _fused(self, fused: FusedNode) -> None:
+    def _emit_layers(self, fused: FusedNode) -> None:
         """Emit one operator for several layers."""
         assert fused.op is not None, "a fused node has an operator"
         inputs = [self.names[value] for value in fused.values_in]
@@ -193,7 +193,7 @@ class Lowerer(GraphLowerer):
             (self.names[fused.outputs[0]],) = self._final_names(fused, scope, [emit_fused(export)])
         self.writer.scope.nodes.extend(scope.nodes)
 
-    def _original(self, originals: OriginalNodes, replacement: NodeReplacement) -> None:
+    def _emit_original(self, originals: OriginalNodes, replacement: NodeReplacement) -> None:
         """Append a node of the file in place of its layers."""
         for value in replacement.outputs.values():
             element_type = self.type_of(value).element_type
