@@ -3,7 +3,7 @@
 The loop runs an exported decoder, `tests/networks/llama_stateful.xml`, from an empty cache. The steps are those of
 decoders built here with random weights, with as many heads of keys as of queries ("heads") and with a fourth of them
 ("grouped heads"). Caches are ReadValue, Gather by `beam_idx`, Concat and Assign, as exporters write them. The
-interpreter, the engine onnxruntime and OpenVINO run in processes of their own, one after another. The tokens and
+interpreter, the engine onnxruntime and OpenVINO run in separate processes, one after another. The tokens and
 outputs of the engine must be those of the interpreter; those of OpenVINO, which by default rounds activations before
 products with compressed weights, are reported if they differ. Figures are medians of processor and wall time for each
 token. OpenVINO keeps caches in f32, as ir_exec does; by default it rounds them to 8 bits.
