@@ -95,7 +95,8 @@ def prelu(node: ExportNode) -> Outputs:
     if element_type.is_float:
         slopes = node.known(1)
         if slopes is not None and slopes.size and np.isfinite(slopes.astype(np.float64)).all():
-            if (slopes == slopes.flat[0]).all():
+            if slopes.size == 1 or (node.target == "onnxruntime" and (slopes == slopes.flat[0]).all()):
+                # PRelu is a slow kernel of onnxruntime, and LeakyRelu becomes part of a Conv.
                 return narrow(node, node.emit("LeakyRelu", value, alpha=float(slopes.flat[0])), element_type)
             if node.target == "onnxruntime":
                 # Its PRelu is not vectorized.
