@@ -14,7 +14,7 @@ from ir_exec.runtime.executor import Executor
 from ir_exec.runtime.loop import Observer
 from ir_exec.types import Array
 
-__all__ = ["TRIAL_CALLS", "FasterExecutor"]
+__all__ = ["MOST_CHOICES", "TRIAL_CALLS", "FasterExecutor"]
 
 _CALLS = 3
 """Calls of the interpreter, and of the engine, that count: each follows one call that does not count."""
@@ -25,7 +25,7 @@ TRIAL_CALLS = 2 * (1 + _CALLS)
 _LONG = 0.1
 """Seconds of a call after which a second one is not measured."""
 
-_MOST = 256
+MOST_CHOICES = 256
 """Maximum sets of input shapes that have a choice; the engine runs inputs of further shapes."""
 
 Shapes = tuple[tuple[int, ...], ...]
@@ -58,6 +58,7 @@ class FasterExecutor(Executor):
 
     Args:
         is_useful: If false, the engine runs no layer, and nothing is measured.
+        close: Releases the resources of the engine.
     """
 
     def __init__(
@@ -66,12 +67,15 @@ class FasterExecutor(Executor):
         engine: Executor,
         *,
         is_useful: bool = True,
+        close: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = perf_counter,
     ) -> None:
         self._interpreter = interpreter
         self.engine = engine
+        self._close_engine = close
         self._clock = clock
         self._is_useful = is_useful
+        self._is_closed = False
         self._trials: dict[Shapes, _Trial] = {}
         self._chosen: dict[Shapes, Executor] = {}
         self._lock = Lock()
@@ -86,25 +90,35 @@ class FasterExecutor(Executor):
     def run(
         self, arrays: list[Array], observe: Observer | None = None, *, iterations: Iterations | None = None
     ) -> list[Array]:
-        if observe is not None or not self._is_useful:
+        if observe is not None:
             return self._interpreter.run(arrays, observe)
+        if self._is_closed:
+            # It raises the error of closed models.
+            return self.engine.run(arrays)
+        if not self._is_useful:
+            return self._interpreter.run(arrays)
         shapes = tuple([array.shape for array in arrays])
         chosen = self._chosen.get(shapes)
         return self._measure(shapes, arrays) if chosen is None else chosen.run(arrays)
+
+    def close(self) -> None:
+        """Release the resources of the engine."""
+        self._is_closed = True
+        self._close_engine()
 
     def _measure(self, shapes: Shapes, arrays: list[Array]) -> list[Array]:
         """Run the executor that is to be measured next, or the faster one if it is known for similar shapes."""
         similar = tuple([tuple([_round_up(dim) for dim in shape]) for shape in shapes])
         with self._lock:
             trial = self._trials.get(similar)
-            if trial is None and len(self._trials) < _MOST:
+            if trial is None and len(self._trials) < MOST_CHOICES:
                 trial = self._trials[similar] = _Trial(shapes)
             if trial is None or trial.is_measuring:
                 chosen: Executor | None = self.engine
             else:
                 chosen = self._choose(trial)
                 trial.is_measuring = chosen is None
-                if chosen is not None and len(self._chosen) < _MOST:
+                if chosen is not None and len(self._chosen) < MOST_CHOICES:
                     self._chosen[shapes] = chosen
         if trial is None or chosen is not None:
             return (chosen or self.engine).run(arrays)

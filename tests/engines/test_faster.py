@@ -138,7 +138,7 @@ def test_failed_calls_are_not_counted() -> None:
 
 
 def test_number_of_choices_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(faster, "_MOST", 2)
+    monkeypatch.setattr(faster, "MOST_CHOICES", 2)
     clock = Clock()
     engine = Timed(clock, 1e-3)
     executor = FasterExecutor(Timed(clock, 1e-3), engine, clock=clock)
@@ -203,6 +203,17 @@ def test_copies_measure_again() -> None:
     assert copy.partition.choices == ()
     copy([np.ones(4, np.float32)])
     assert copy.partition.choices[0].interpreter_calls == 1
+
+
+@pytest.mark.parametrize("calls", [0, 1, TRIAL_CALLS + 1])
+def test_closed_models_run_no_more(calls: int) -> None:
+    x = build.parameter([4], name="x")
+    compiled = compile_auto(build.model(build.result(build.relu(build.exp(build.sqrt(build.abs(x)))))))
+    for _ in range(calls):
+        compiled([np.ones(4, np.float32)])
+    compiled.close()
+    with pytest.raises(EvaluationError):
+        compiled([np.ones(4, np.float32)])
 
 
 @pytest.mark.parametrize("command", ["run", "profile"])

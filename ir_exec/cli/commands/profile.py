@@ -271,11 +271,12 @@ def _groups(report: Profile, most: int | None, by: str) -> Iterator[Table | str]
 
 def _parts(report: Profile, most: int | None, every: bool) -> Iterator[Table | str]:
     layers = slowest(report)
-    shown = _table("Layers", layer="left", type="left", value="left", memory=True)
+    shown = _table("Layers", layer="left", type="left", value="left", fusion="left", memory=True)
     for layer in layers[:most]:
         value_type = f"{layer.element_type}[{','.join(map(str, layer.shape or ()))}]" if layer.element_type else "-"
-        shown.add_row(layer.path, type_text(layer), value_type, *_cells(layer), format_bytes(layer.memory))
-    yield shown
+        names = (layer.path, type_text(layer), value_type, layer.fusion or "")
+        shown.add_row(*names, *_cells(layer), format_bytes(layer.memory))
+    yield shown.without_empty_columns() if shown.rows else shown
     yield from left_out(len(layers), most)
     types = _table("Types", type="left", layers="right")
     for group in report.by_type[:most]:

@@ -13,7 +13,7 @@ from ir_exec.debug.comparison.references.value_search import relative_distance
 from ir_exec.debug.traces.walk import Walker
 from ir_exec.debug.values.entries import Key
 from ir_exec.errors import IRError
-from ir_exec.graph import Graph, Node
+from ir_exec.graph import Graph, Node, Value
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import Array
 
@@ -69,10 +69,29 @@ def _apply(walker: Walker, node: Node, reader: Node, output: Array) -> Array | N
         return None
     arguments = []
     for value in reader.inputs:
-        if value is None or not (value.node is node or isinstance(value.node.op, Const)):
+        argument = output if value is not None and value.node is node else _constant_value(walker, value)
+        if argument is None:
             return None
-        arguments.append(output if value.node is node else walker.constant(value.node))
+        arguments.append(argument)
     try:
         return walker.again(reader, arguments)[0]
+    except (IRError, ValueError):
+        return None
+
+
+def _constant_value(walker: Walker, value: Value | None, depth: int = _MOST_STEPS) -> Array | None:
+    """Return a constant, also one that layers reshape or convert; None for other values."""
+    if value is None or value.node.op is None:
+        return None
+    if isinstance(value.node.op, Const):
+        return walker.constant(value.node)
+    if not depth or not value.node.op.is_data_movement or value.node.bodies:
+        return None
+    arguments = [_constant_value(walker, argument, depth - 1) for argument in value.node.inputs]
+    arrays = [argument for argument in arguments if argument is not None]
+    if not arrays or len(arrays) < len(arguments):
+        return None
+    try:
+        return walker.again(value.node, arrays)[value.position]
     except (IRError, ValueError):
         return None

@@ -16,7 +16,7 @@ from ir_exec.debug.weights.derived import multiply_vectors
 from ir_exec.debug.weights.layouts import Layout, find_layouts, read_in_layout, squeeze_shape
 from ir_exec.debug.weights.model_weights import ModelWeight
 from ir_exec.debug.weights.names import NamedTensors, NameIndex
-from ir_exec.debug.weights.readers.tensors import release_memory
+from ir_exec.debug.weights.readers.tensors import CheckpointTensor, MemoryTensor, count_rows, release_memory
 from ir_exec.debug.weights.sampling import Samples, fit_relation, least_similarity, sample_grid
 from ir_exec.debug.weights.source_tensors import SourceTensor
 from ir_exec.tuning.machine import available_cores
@@ -34,6 +34,9 @@ _SAME = 1.05
 
 _LONGEST_PRODUCT = 2**16
 """Maximum elements of a vector that is compared with products of vectors."""
+
+_MOST_FLIPPED = 2**24
+"""Maximum elements of filters that are compared in reversed order."""
 
 _MOST_PRODUCTS = 2**14
 """Maximum pairs of vectors that a vector may be the product of."""
@@ -170,6 +173,23 @@ class Matcher:
         matcher.by_name, matcher.sizes = self.by_name, self.sizes
         matched = matcher.match_all(remaining)
         matches |= {weight: match for weight, match in matched.items() if match is not None and match.is_explained}
+
+    def match_flipped(self, weight: ModelWeight) -> WeightMatch | None:
+        """Find the filters that are in reversed order, as those of transposed convolutions; None without them."""
+        axes = len(weight.shape) - 2
+        if axes < 1 or not weight.is_read_as("filters") or weight.elements > _MOST_FLIPPED:
+            return None
+        flipped = [
+            SourceTensor(MemoryTensor(name, _flip(source.tensor)), (name,), "flipped")
+            for name, source in self.by_name.items()
+            if self.sizes[name] == weight.elements and len(source.tensor.shape) > 2
+        ]
+        if not flipped:
+            return None
+        matcher = Matcher(flipped, self._index)
+        matcher.by_name, matcher.sizes = self.by_name, self.sizes
+        match = matcher.match_all([weight])[weight]
+        return match if match is not None and match.is_explained else None
 
     def _find_products(
         self,
@@ -344,6 +364,11 @@ class Matcher:
             positions = layout.map_positions(grid.reshape(-1))
             self._samples[key] = self.sources[position].tensor.gather(positions).reshape(grid.shape)
         return self._samples[key]
+
+
+def _flip(tensor: CheckpointTensor) -> Array:
+    """The filters of a convolution with all windows reversed."""
+    return np.flip(tensor.read(0, count_rows(tensor.shape)), tuple(range(2, len(tensor.shape))))
 
 
 def describe_layout(

@@ -95,19 +95,34 @@ def align_rows(weight: ModelWeight, sources: Sequence[SourceTensor]) -> WeightMa
     matrix = array.reshape(shape[0], -1)
     if matrix.shape[0] == 1 or matrix.shape[1] == 1:
         return _align_vector(weight, matrix.reshape(-1), sources)
-    for is_transposed in (False, True) if matrix.ndim == 2 else (False,):
+    for is_transposed in (False, True):
         match = _align(weight, matrix.T if is_transposed else matrix, sources, is_transposed=is_transposed)
         if match is not None:
             return match
-    if len(shape) > 2:
-        flat = matrix.reshape(-1, shape[-1])
-        return _align(weight, flat, sources, is_transposed=False) if shape[-1] >= _LEAST_COLUMNS else None
-    return None
+    if len(shape) < 3 or shape[-1] < _LEAST_COLUMNS:
+        return None
+    match = _align(weight, matrix.reshape(-1, shape[-1]), sources, is_transposed=False)
+    if match is not None or len(shape) > 3:
+        return match
+    # Several matrices, each transposed.
+    turned = array.reshape(shape).transpose(0, 2, 1)
+    return _align(weight, turned.reshape(-1, shape[1]), sources, is_transposed=True, turned_shape=turned.shape)
 
 
 def _align(
-    weight: ModelWeight, matrix: Array, sources: Sequence[SourceTensor], *, is_transposed: bool
+    weight: ModelWeight,
+    matrix: Array,
+    sources: Sequence[SourceTensor],
+    *,
+    is_transposed: bool,
+    turned_shape: tuple[int, ...] = (),
 ) -> WeightMatch | None:
+    """Find the rows of a matrix.
+
+    Args:
+        matrix: The weight, or its transpose.
+        turned_shape: The shape of several transposed matrices whose rows are the matrix.
+    """
     rows, width = matrix.shape
     if width < _LEAST_COLUMNS:
         return None
@@ -135,7 +150,10 @@ def _align(
         if not is_transposed and rows == count_rows(weight.shape) and matrix.shape[0] == rows:
             return mapping.read(width, start, stop)
         everything = mapping.read(width, 0, rows)
-        everything = everything.T if is_transposed else everything
+        if turned_shape:
+            everything = everything.reshape(turned_shape).transpose(0, 2, 1)
+        elif is_transposed:
+            everything = everything.T
         return everything.reshape(count_rows(weight.shape), -1)[start:stop]
 
     formats = {source.tensor.format for source in used}
@@ -175,7 +193,7 @@ def _collect(sources: Sequence[SourceTensor], width: int, columns: Array) -> _Ro
 
 def _transpose(sources: Sequence[SourceTensor]) -> Iterator[SourceTensor]:
     for source in sources:
-        if len(source.tensor.shape) == 2 and min(source.tensor.shape) > 1:
+        if len(source.tensor.shape) in (2, 3) and min(source.tensor.shape[-2:]) > 1:
             yield source._replace(tensor=TransposedTensor(source.tensor))
 
 

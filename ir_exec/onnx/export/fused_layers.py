@@ -40,9 +40,9 @@ def find_fused_layers(
     nodes = [node for node in graph.nodes if node.op is not None and node not in excluded]
     if all(rule.anchors.isdisjoint([node.type for node in nodes]) for rule in _RULES):
         return {}
-    known = [types[value].value if types[value].element_type.is_known else None for value in graph.values]
+    slots = [types[value].value if types[value].element_type.is_known else None for value in graph.values]
     results = {value.number for value in _read_outside(graph, excluded)}
-    plan = PlanGraph(nodes, [types[value] for value in graph.values], known, sorted(results), _operator_of)
+    plan = PlanGraph(nodes, [types[value] for value in graph.values], slots, sorted(results), _operator_of)
     for rule in _RULES:
         fuse(plan, "", [rule])
     return {
@@ -91,11 +91,11 @@ def emit_fused(export: ExportNode) -> str:
         return output
     data, *vectors = export.inputs
     size = export.dims()[-1].lo
-    if not vectors:
-        vectors = [export.constant(np.ones(size, np.float32))]
     vectors = [
         vector if export.rank(position) == 1 else export.reshape(vector, [size])
         for position, vector in enumerate(vectors, 1)
     ]
+    if not vectors:
+        vectors = [export.constant(np.ones(size, np.float32))]
     operator = "SimplifiedLayerNormalization" if isinstance(normalization, RMSNorm) else "LayerNormalization"
     return export.emit(operator, data, *vectors, axis=-1, epsilon=normalization.epsilon)

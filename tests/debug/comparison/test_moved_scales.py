@@ -78,6 +78,37 @@ def test_shift_and_scale_in_the_weights() -> None:
     assert {layer.path: layer.partner for layer in report.layers}["scale"] == "product"
 
 
+def test_scale_that_layers_reshape() -> None:
+    x = build.parameter([3, 4], "f32", name="x")
+    product = build.matmul(x, build.constant(WEIGHTS[0], name="weights"), name="product")
+    scales = np.arange(1, 7, dtype=np.float32)
+    scale = build.unsqueeze(build.constant(scales, name="scales"), 0)
+    plain = build.model(build.result(build.tanh(build.multiply(product, scale, name="scale"), name="tanh"), name="y"))
+
+    x = build.parameter([3, 4], "f32", name="x")
+    stored = build.constant(np.ascontiguousarray((WEIGHTS[0] * scales).T), name="folded")
+    product = build.matmul(x, stored, transpose_b=True, name="product")
+    folded = build.model(build.result(build.tanh(product, name="tanh"), name="y"))
+    report = ir_exec.compare(plain, folded, [X])
+    assert (report.verdict, report.faults) == ("equal", ())
+    assert {layer.path: layer.partner for layer in report.layers}["scale"] == "product"
+
+
+def test_output_without_a_bias_of_zeros_is_paired() -> None:
+    x = build.parameter([3, 4], "f32", name="x")
+    product = build.matmul(x, build.constant(WEIGHTS[0], name="weights"), name="left_product")
+    plain = build.model(build.result(build.add(product, np.zeros(6, np.float32), name="left_bias"), name="left_output"))
+
+    x = build.parameter([3, 4], "f32", name="x")
+    product = build.matmul(x, build.constant(WEIGHTS[0], name="weights"), name="right_product")
+    folded = build.model(build.result(product, name="right_output"))
+    for model, reference in ((plain, folded), (folded, plain)):
+        report = ir_exec.compare(model, reference, [X])
+        assert report.verdict == "equal"
+        (output,) = report.output_results
+        assert (output.status, output.error is None) == ("equal", False)
+
+
 def test_several_calls() -> None:
     report = ir_exec.compare(network(0.3, folds=False), network(0.3, folds=True), [X], then=[[X * 2], [X * 3]])
     assert (report.verdict, report.calls, report.faults) == ("equal", 3, ())

@@ -83,10 +83,6 @@ def clamp(node: ExportNode) -> Outputs:
 def prelu(node: ExportNode) -> Outputs:
     element_type, slope_type = node.kind(), node.kind(1)
     rank = node.rank()
-    number = node.known(1)
-    if number is not None and number.size == 1 and element_type is ElementType.f32 and np.isfinite(number).all():
-        # PRelu is a slow kernel of onnxruntime, and LeakyRelu becomes part of a Conv.
-        return node.emit("LeakyRelu", node.inputs[0], alpha=float(number.astype(np.float32).reshape(())))
     is_real = element_type.is_integer and slope_type.is_float
     wide = ElementType.f64 if is_real else working_type(element_type)
     value = node.cast(working(node, 0), wide)
