@@ -94,10 +94,15 @@ class CachedPart(EnginePart):
             for cache in self.caches.entries
         ]
 
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The ids of the variables whose values are in memory with room."""
+        return tuple([entry.variable_id for entry in self._entries])
+
     def _run_compiled(self, arrays: Sequence[Array], limits: Limits) -> list[Array]:
         memories = self._reserve(arrays)
         if memories is None:
-            return self._run_plain(arrays, limits)
+            return self.run_plain(arrays, limits)
         feed = list(arrays)
         for entry, memory in zip(self._entries, memories, strict=True):
             feed[entry.past] = memory.memory
@@ -109,11 +114,11 @@ class CachedPart(EnginePart):
         size = added[0].shape[GROWING_AXIS]
         for memory, elements in zip(memories, added, strict=True):
             if elements.shape != (*memory.latest.shape[:GROWING_AXIS], size, *memory.latest.shape[GROWING_AXIS + 1 :]):
-                return self._run_plain(arrays, limits)
+                return self.run_plain(arrays, limits)
         batch, total = added[0].shape[BEAM_AXIS], length + size
         for target in outputs[count:]:
             if target[BEAM_AXIS] not in (1, batch) or target[3] not in (1, total):
-                return self._run_plain(arrays, limits)
+                return self.run_plain(arrays, limits)
         del outputs[count:]
         for entry, elements in zip(self._entries, added, strict=True):
             outputs[entry.present] = self.state.extend(entry.variable_id, elements, GROWING_AXIS)
@@ -147,7 +152,8 @@ class CachedPart(EnginePart):
                 return memories
             capacity = largest
 
-    def _run_plain(self, arrays: Sequence[Array], limits: Limits) -> list[Array]:
+    def run_plain(self, arrays: Sequence[Array], limits: Limits) -> list[Array]:
+        """Return the outputs of the part that reads and returns whole caches."""
         if self._plain is None:
             assert self.compile_plain is not None
             self._plain = self.compile_plain()

@@ -137,7 +137,14 @@ class EngineModel(CompiledModel):
         choices = executor.choices if isinstance(executor, FasterExecutor) else ()
         split = split_graph_of(executor)
         return make_report(
-            split.graph, self._engine.title, split.partition, split.failures, split.forms, choices, split.products
+            split.graph,
+            self._engine.title,
+            split.partition,
+            split.failures,
+            split.forms,
+            choices,
+            split.products,
+            split.variables,
         )
 
     def explain(self, shapes: ShapesByPort | None = None) -> PlanReport:
@@ -240,6 +247,11 @@ class SplitGraph(Executor):
             if isinstance(part, RoundingPart)
             for name, error in part.errors.items()
         ]
+
+    @property
+    def variables(self) -> list[tuple[str, ...]]:
+        """The variables that each part appends to in place."""
+        return [step.variables if isinstance(step, CachedPart) else () for step in self.steps]
 
     @property
     def forms(self) -> list[PartForm | None]:

@@ -48,6 +48,7 @@ class PartReport(Record):
         lowered: Layers of other nodes of the file, one for each node, and the reasons why these were lowered.
         reason: The reason why all nodes of the file were lowered.
         int8_layers: The number of convolutions and products that the engine computes with integers of 8 bits.
+        variables: The ids of the variables that runs append to in place.
     """
 
     engine: bool
@@ -58,6 +59,7 @@ class PartReport(Record):
     lowered: tuple[LayerReason, ...] = ()
     reason: str = ""
     int8_layers: int = 0
+    variables: tuple[str, ...] = ()
 
     @property
     def form(self) -> str:
@@ -150,6 +152,9 @@ class PartitionReport(Record):
             lines += [f"    lowered: {part.reason}"] if part.reason else []
             lines += [f"    lowered: {layer.name}: {layer.reason}" for layer in part.lowered[:_MOST_SHOWN]]
             lines += [f"    {line}" for line in format_remainder(len(part.lowered), _MOST_SHOWN)]
+        count = sum(len(part.variables) for part in self.parts)
+        if count:
+            lines.append(f"  runs append to {format_count(count, 'variable')} in place")
         reasons = Counter((layer.type, layer.reason) for layer in self.interpreted)
         lines += [
             f"  interpreted: {count} x {operator_type}: {reason}"
@@ -191,6 +196,7 @@ def make_report(
     forms: Sequence[PartForm | None],
     choices: Sequence[EngineChoice] = (),
     products: Sequence[RoundedProduct] = (),
+    variables: Sequence[tuple[str, ...]] | None = None,
 ) -> PartitionReport:
     """Return the report of a partition.
 
@@ -198,16 +204,19 @@ def make_report(
         forms: The form of each part; None without one to report.
         choices: The times of the interpreter and the engine, with `engine="auto"`.
         products: The products whose activations may be rounded.
+        variables: For each part the variables that it appends to in place.
     """
+    appended = [()] * len(partition.parts) if variables is None else variables
     parts = [
         PartReport(
             engine=part.on_engine,
             layers=tuple([node.name for node in part.nodes]),
             inputs=tuple([value.name for value in part.inputs]),
             outputs=tuple([value.name for value in part.outputs]),
+            variables=ids,
             **({} if form is None else _form_fields(form)),
         )
-        for part, form in zip(partition.parts, forms, strict=True)
+        for part, form, ids in zip(partition.parts, forms, appended, strict=True)
     ]
     reasons = partition.reasons
     return PartitionReport(

@@ -204,7 +204,9 @@ def compare_values(
 def _add_lost_rows(comparison: ValueComparison, width: int) -> None:
     """Count rows of a quantized weight without the numbers of the tensor, which have steps larger than its numbers."""
     xx, xy, yy = comparison.products
-    is_lost = (xx - 2 * xy + yy > _LOST * yy) & (yy > _NEGLIGIBLE * yy.mean()) & (comparison.by_row == 0)
+    is_lost = (xx - 2 * xy + yy > _LOST * yy) & (yy > _NEGLIGIBLE * yy.mean())
+    # A single large value has a scale that the other values of its row are lost with.
+    is_lost &= (comparison.by_row == 0) | (xx <= _NEGLIGIBLE * yy)
     if width < _LEAST_WIDTH or not is_lost.any():
         return
     comparison.by_row = np.where(is_lost, width, comparison.by_row)

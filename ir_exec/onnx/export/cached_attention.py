@@ -13,6 +13,7 @@ import numpy as np
 from ir_exec.graph import Node, Value
 from ir_exec.onnx.export.caches import CachedAttention, Caches, DecoderCache
 from ir_exec.onnx.export.graph_lowerer import GraphLowerer
+from ir_exec.ops.infrastructure.values import Const, Parameter
 from ir_exec.types import ElementType
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class CacheLowerer:
     lowerer: GraphLowerer
     inputs: tuple[str, ...] = ()
     _shared: dict[Any, str] = field(default_factory=dict)
+    _claimed: set[Value] = field(default_factory=set)
 
     def declare(self) -> list[ValueInfoProto]:
         """Name the additional inputs, and return their declarations."""
@@ -66,6 +68,16 @@ class CacheLowerer:
             return [self._shape(node, *self.caches.shapes[node])]
         attention = self.caches.attentions.get(node)
         return None if attention is None else [self._attend(node, attention)]
+
+    def claim_output(self, value: Value) -> bool:
+        """Return True if the new elements of a cache are an output under their own name, without a copy."""
+        new = next((cache.new for cache in self.caches.entries if cache.present is value), None)
+        if new is None or new in self._claimed or isinstance(new.node.op, Parameter | Const):
+            return False
+        if new in self.lowerer.output_names:
+            return False
+        self._claimed.add(new)
+        return True
 
     def emit_checks(self) -> list[ValueInfoProto]:
         """Emit outputs with the target shapes that runs check, and return their declarations."""

@@ -12,11 +12,17 @@ from dataclasses import dataclass, field
 
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.onnx.export.fusible import readers_of
-from ir_exec.ops.base.registry import canonical
 from ir_exec.ops.infrastructure.values import Parameter
+from ir_exec.ops.movement.broadcast import Broadcast, Broadcast1
+from ir_exec.ops.movement.gather import Gather1, Gather7, Gather8
+from ir_exec.ops.movement.join import Concat
+from ir_exec.ops.sequence.attention import ScaledDotProductAttention
+from ir_exec.ops.shape import Reshape, ShapeOf, ShapeOf1, Unsqueeze
 from ir_exec.types import ElementType, TensorType
 
 __all__ = ["BEAM_AXIS", "GROWING_AXIS", "CachedAttention", "Caches", "DecoderCache", "find_caches"]
+
+_GATHERS = (Gather1, Gather7, Gather8)
 
 BEAM_AXIS = 0
 GROWING_AXIS = 2
@@ -190,7 +196,7 @@ class _Finder:
             return None
         readers = _Readers()
         value, beams, reorder = past, None, None
-        gathers = [node for node in self._readers.get(past, ()) if canonical(node.type) == "Gather"]
+        gathers = [node for node in self._readers.get(past, ()) if isinstance(node.op, _GATHERS)]
         if gathers:
             reorder = gathers[0]
             if len(self._readers[past]) > 1 or not self._reorders_beams(reorder):
@@ -198,7 +204,7 @@ class _Finder:
             value, beams = reorder.outputs[0], reorder.values_in[1]
         append = None
         for node in self._readers.get(value, ()):
-            if canonical(node.type) == "ShapeOf":
+            if isinstance(node.op, ShapeOf | ShapeOf1):
                 readers.shapes[node] = False
             elif append is None and self._appends(node, value) and self._presents.get(node.outputs[0]) == variable_id:
                 append = node
@@ -216,19 +222,18 @@ class _Finder:
         return self._constant(axis) == [BEAM_AXIS] and not vars(gather.op).get("batch_dims")
 
     def _appends(self, node: Node, value: Value) -> bool:
-        if canonical(node.type) != "Concat" or len(node.values_in) != 2 or node.values_in[0] is not value:
+        if not isinstance(node.op, Concat) or len(node.values_in) != 2 or node.values_in[0] is not value:
             return False
         return vars(node.op)["axis"] in (GROWING_AXIS, GROWING_AXIS - 4) and node.values_in[1] is not value
 
     def _follow(self, present: Value, heads: int, readers: _Readers) -> bool:
         """Collect the readers of a cache with new elements; False if others than attention read it."""
         for node in self._readers.get(present, ()):
-            type_name = canonical(node.type)
             if node.op is not None and node.op.is_result:
                 continue
-            if type_name == "ShapeOf":
+            if isinstance(node.op, ShapeOf | ShapeOf1):
                 readers.shapes[node] = True
-            elif type_name == "Unsqueeze" and node.values_in[0] is present:
+            elif isinstance(node.op, Unsqueeze) and node.values_in[0] is present:
                 if not self._follow_repeated(node, heads, readers):
                     return False
             elif not self._add_attention(node, present, heads, 1, readers):
@@ -241,7 +246,7 @@ class _Finder:
             return False
         readers.repeated.add(unsqueeze)
         for broadcast in self._readers.get(unsqueeze.outputs[0], ()):
-            if canonical(broadcast.type) != "Broadcast" or len(broadcast.values_in) != 2:
+            if not isinstance(broadcast.op, Broadcast | Broadcast1) or len(broadcast.values_in) != 2:
                 return False
             own, dims = (self._types[value].shape.dims for value in (unsqueeze.outputs[0], broadcast.outputs[0]))
             if own is None or dims is None or len(dims) != 5 or broadcast.values_in[0] is not unsqueeze.outputs[0]:
@@ -268,13 +273,13 @@ class _Finder:
 
     def _joins_heads(self, reshape: Node, heads: int, size: int) -> bool:
         """Return True for a Reshape to [B, heads, S, size] that keeps B."""
-        if canonical(reshape.type) != "Reshape" or not vars(reshape.op)["special_zero"]:
+        if not isinstance(reshape.op, Reshape) or not vars(reshape.op)["special_zero"]:
             return False
         target = self._constant(reshape.values_in[1])
         return target is not None and target in ([0, heads, -1, size], [0, -1, 0, size], [0, heads, 0, size])
 
     def _add_attention(self, node: Node, value: Value, heads: int, group: int, readers: _Readers) -> bool:
-        if canonical(node.type) != "ScaledDotProductAttention" or vars(node.op)["causal"] or None in node.inputs:
+        if not isinstance(node.op, ScaledDotProductAttention) or vars(node.op)["causal"] or None in node.inputs:
             return False
         if len(node.inputs) > 5 or node.values_in.count(value) != 1 or value not in node.values_in[1:3]:
             return False

@@ -258,6 +258,8 @@ class Lowerer(GraphLowerer):
         """The declaration of an output of the graph; a value with another name is copied."""
         value, writer = node.values_in[0], self.writer
         source = self.names[value]
+        if self.caches is not None and self.caches.claim_output(value):
+            return self.value_info(source, self.type_of(value))
         if source != name:
             writer.node("Identity", [source], [name], name=writer.node_name(f"{node.name}/Identity"), attributes={})
             writer.codes[name] = writer.codes[source]
