@@ -99,6 +99,10 @@ def prelu(node: ExportNode) -> Outputs:
     if element_type.is_float:
         slopes = node.known(1)
         if node.target == "onnxruntime" and slopes is not None and np.isfinite(slopes.astype(np.float64)).all():
+            factor = float(slopes.reshape(-1)[0]) if slopes.size else 0.0
+            if element_type is ElementType.f32 and (slopes.astype(np.float64) == factor).all() and slopes.size:
+                # The optimizer fuses it into the convolution before it.
+                return node.emit("LeakyRelu", value, alpha=factor)
             # Its PRelu is not vectorized.
             zero = node.scalar_like(0, value)
             below = node.emit("Mul", node.emit("Min", value, zero), slope)
