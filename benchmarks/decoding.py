@@ -2,11 +2,15 @@
 
 The loop runs an exported decoder, `tests/networks/llama_stateful.xml`, from an empty cache. The steps are those of
 decoders built here with random weights, with as many heads of keys as of queries ("heads") and with a fourth of them
-("grouped heads"). Caches are ReadValue, Gather by `beam_idx`, Concat and Assign, as exporters write them. Each library
-runs in separate processes; the tokens and outputs of both are compared. Figures are medians of processor and wall
-time for each token. OpenVINO keeps caches in f32, as ir_exec does; by default it rounds them to 8 bits.
+("grouped heads"). Caches are ReadValue, Gather by `beam_idx`, Concat and Assign, as exporters write them. The
+interpreter, the engine onnxruntime and OpenVINO run in processes of their own, one after another. The tokens and
+outputs of the engine must be those of the interpreter; those of OpenVINO, which by default rounds activations before
+products with compressed weights, are reported if they differ. Figures are medians of processor and wall time for each
+token. OpenVINO keeps caches in f32, as ir_exec does; by default it rounds them to 8 bits.
 
     python -m benchmarks.decoding [MODEL.xml ...] [--tokens 192] [--lengths 1000 4000 8000] [--runs 3] [--threads 2]
+
+Rows of the results file that a run does not measure remain in it, so that models can be measured one by one.
 """
 
 from __future__ import annotations
@@ -24,7 +28,7 @@ import numpy as np
 
 sys.path[:0] = [] if __package__ else [str(Path(__file__).resolve().parent.parent)]
 
-from benchmarks.measure import Paired, print_table, write_json
+from benchmarks.measure import RESULTS, Paired, print_table, write_json
 from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.model import Model
@@ -37,6 +41,7 @@ WIDTH = HEADS * HEAD
 LAYERS = 4
 VOCABULARY = 1000
 LEAST_COSINE = 0.999
+LIBRARIES = "interpreter", "onnxruntime", "OpenVINO"
 
 
 def build_decoder(key_heads: int) -> Model:
@@ -86,11 +91,11 @@ import json, sys, time
 import numpy as np
 
 library, path, threads, tokens, lengths = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5]
-if library == "ir_exec":
+if library != "OpenVINO":
     import ir_exec
     from ir_exec.cli.process import keep_freed_memory
     keep_freed_memory()
-    compiled = ir_exec.compile_model(path, threads=threads)
+    compiled = ir_exec.compile_model(path, threads=threads, engine=None if library == "interpreter" else library)
     names = [port.name for port in compiled.inputs]
 else:
     sys.modules["openvino_telemetry"] = None
@@ -146,28 +151,40 @@ print(json.dumps(figures))
 
 
 def measure(name: str, path: Path, threads: int, tokens: int, lengths: list[int], runs: int) -> list[Paired]:
-    """Time both libraries in separate processes, one after the other, and compare their outputs."""
-    figures: dict[str, list[dict[str, dict[str, list[list[float]]]]]] = {"ir_exec": [], "OpenVINO": []}
+    """Time the libraries in separate processes, one after another, and compare their outputs."""
+    figures: dict[str, list[dict[str, dict[str, list[list[float]]]]]] = {library: [] for library in LIBRARIES}
     for _ in range(runs):
         for library, results in figures.items():
-            command = [sys.executable, "-c", PROGRAM, library, path, str(threads), str(tokens)]
+            command = [sys.executable, "-c", PROGRAM, library, str(path), str(threads), str(tokens)]
             command.append(",".join(map(str, lengths)))
             environment = os.environ | {"PYTHONPATH": str(ROOT)}
             process = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment)
             results.append(json.loads(process.stdout))
     rows = []
-    for part in figures["ir_exec"][0]:
-        ours, theirs = (results[0][part]["outputs"] for results in figures.values())
-        if not _agree(ours, theirs):
-            raise SystemExit(f"{name}, {part}: the outputs differ")
+    for part in figures["interpreter"][0]:
+        interpreted, on_engine, theirs = (figures[library][0][part]["outputs"] for library in LIBRARIES)
+        if not _agree(interpreted, on_engine):
+            raise SystemExit(f"{name}, {part}: the outputs of the engine differ")
+        if not _agree(interpreted, theirs):
+            print(f"{name}, {part}: the outputs of OpenVINO differ")
         for clock, suffix in enumerate(("", ", processor time")):
-            medians = [
-                [statistics.median(times[clock] for times in result[part]["times"]) for result in results]
-                for results in figures.values()
-            ]
-            ratio = statistics.median(their / our for our, their in zip(*medians, strict=True))
-            rows.append(Paired(f"{name}, {part}{suffix}", *map(statistics.median, medians), ratio))
+            interpreter, engine, openvino = (
+                [statistics.median(times[clock] for times in result[part]["times"]) for result in figures[library]]
+                for library in LIBRARIES
+            )
+            for library, ours in (("interpreter", interpreter), ("engine", engine)):
+                ratio = statistics.median(openvino) / statistics.median(ours)
+                row = f"{name}, {part}, {library}{suffix}"
+                rows.append(Paired(row, statistics.median(ours), statistics.median(openvino), ratio))
     return rows
+
+
+def merge_rows(rows: list[Paired]) -> list[Paired]:
+    """Return the rows, preceded by those of the results file that have other names."""
+    path = RESULTS / "decoding.json"
+    stored = [Paired(**row) for row in json.loads(path.read_text())["rows"]] if path.exists() else []
+    names = {row.name for row in rows}
+    return [row for row in stored if row.name not in names] + rows
 
 
 def _agree(ours: list[float], theirs: list[float]) -> bool:
@@ -187,7 +204,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     arguments = parser.parse_args()
     rows = []
-    for path in arguments.models or [EXPORTED]:
+    for path in (arguments.models or [EXPORTED]) if arguments.tokens else []:
         rows += measure(
             path.parent.name if path.stem == "openvino_model" else path.stem,
             path.absolute(),
@@ -203,7 +220,7 @@ def main() -> None:
                 build_decoder(key_heads).save(path)
                 rows += measure(name, path, arguments.threads, 0, arguments.lengths, arguments.runs)
     print_table(rows)
-    write_json("decoding", rows, tokens=arguments.tokens, lengths=arguments.lengths)
+    write_json("decoding", merge_rows(rows), tokens=arguments.tokens)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ def find_readers(node, type):
 
 
 TABLES = {
+    ("engines/int8/values.py", "_COPYING"): "operators of ONNX graphs, which are edited without classes of operators",
     ("ir/document.py", "_STRUCTURAL"): "the file format: these types turn a list of layers into a model",
     ("onnx/export/kernel_types.py", "_TYPES"): "kernels of onnxruntime by ONNX operators, queried from it",
     ("plan/patterns.py", "_COMMUTATIVE"): "the language of patterns, which match by names before classes are imported",

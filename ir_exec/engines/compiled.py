@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, Self
 
 from ir_exec.build.cutting import Cut, below, cut, is_counted, region_at, source
+from ir_exec.engines.cached import CachedPart, find_part_caches
 from ir_exec.engines.direct import DirectCall, make_direct_call
 from ir_exec.engines.faster import FasterExecutor
-from ir_exec.engines.interface import Engine, EngineSetting, LayerTime, PartForm, PartRefused, original_of
+from ir_exec.engines.interface import (
+    CachingEngine,
+    Engine,
+    EngineSetting,
+    LayerTime,
+    PartForm,
+    PartRefused,
+    original_of,
+)
 from ir_exec.engines.partition import GraphPart, Partition, divide
 from ir_exec.engines.parts import EnginePart, Interpreter, PartStep, cut_part
 from ir_exec.engines.registry import AUTO, make_engine
-from ir_exec.engines.report import EnginePlan, PartitionReport, make_report
+from ir_exec.engines.report import EnginePlan, PartitionReport, RoundedProduct, make_report
+from ir_exec.engines.rounding import RoundingPart
 from ir_exec.errors import EvaluationError
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.kernels.limits import Budget, current_limits
@@ -72,9 +82,11 @@ class EngineModel(CompiledModel):
         super().__init__(model, **interpreted)
         if not self._network.networks:
             # No model is complete before the first call. It reports invalid options, and its title.
-            self._engine = self._make_engine(chosen_threads(self._options["threads"]), is_wide=True)
+            self._engine = self._make_engine(
+                chosen_threads(self._options["threads"]), is_wide=True, has_variables=False
+            )
 
-    def _make_engine(self, threads: int, *, is_wide: bool) -> Engine:
+    def _make_engine(self, threads: int, *, is_wide: bool, has_variables: bool) -> Engine:
         setting = EngineSetting(
             providers=self._providers,
             options=dict(self._engine_options["options"] or {}),
@@ -82,6 +94,7 @@ class EngineModel(CompiledModel):
             is_wide=is_wide,
             keeps_weights=not self._options["expand_weights"],
             optimize=bool(self._options["optimize"]),
+            has_variables=has_variables,
         )
         return make_engine(self._engine_options["engine"], setting)
 
@@ -89,14 +102,15 @@ class EngineModel(CompiledModel):
         if self._is_closed:
             raise closed_error()
         # Each specialization of a model has another engine.
-        self._engine = self._make_engine(network.threads, is_wide=network.is_wide)
+        self._engine = self._make_engine(
+            network.threads, is_wide=network.is_wide, has_variables=bool(network.variables)
+        )
         split = SplitGraph(network.model, self._engine, network.executor, network.budget, self._options)
         if self._engine_options["engine"] != AUTO:
             return replace(network, executor=split, direct=split.direct_call(network))
         is_useful = any(part.on_engine for part in split.partition.parts)
-        return replace(
-            network, executor=FasterExecutor(network.executor, split, is_useful=is_useful, close=split.close)
-        )
+        faster = FasterExecutor(network.executor, split, is_useful=is_useful, close=split.close)
+        return replace(network, executor=faster, direct=split.direct_call(network, faster.has_chosen_engine))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(type(self), **self._engine_options, **self._options), (self._whole,)
@@ -122,7 +136,9 @@ class EngineModel(CompiledModel):
         executor = executors[-1]
         choices = executor.choices if isinstance(executor, FasterExecutor) else ()
         split = split_graph_of(executor)
-        return make_report(split.graph, self._engine.title, split.partition, split.failures, split.forms, choices)
+        return make_report(
+            split.graph, self._engine.title, split.partition, split.failures, split.forms, choices, split.products
+        )
 
     def explain(self, shapes: ShapesByPort | None = None) -> PlanReport:
         """Return the plan of the interpreter and the partition.
@@ -188,7 +204,8 @@ class SplitGraph(Executor):
         self._original = original_of(model)
         self._graph = model.graph
         self._engine = engine
-        ops = run_as_f32(model).ops if options["precision"] == "f32" else AS_IN_FILE.ops
+        self._is_wide = options["precision"] == "f32"
+        ops = run_as_f32(model).ops if self._is_wide else AS_IN_FILE.ops
         self._state = CurrentVariables()
         self._how = Interpreter(
             {"weights": model.weights, "state": self._state},
@@ -212,6 +229,17 @@ class SplitGraph(Executor):
     def failures(self) -> list[str]:
         """Messages of runs that failed on the engine and succeeded in the interpreter."""
         return [failure for step in self.steps if isinstance(step, EnginePart) for failure in step.failures]
+
+    @property
+    def products(self) -> list[RoundedProduct]:
+        """The products with compressed weights that a run has measured."""
+        parts = [step.compiled for step in self.steps if isinstance(step, EnginePart)]
+        return [
+            RoundedProduct(name=name, error=error, is_rounded=name in part.small_errors)
+            for part in parts
+            if isinstance(part, RoundingPart)
+            for name, error in part.errors.items()
+        ]
 
     @property
     def forms(self) -> list[PartForm | None]:
@@ -258,13 +286,19 @@ class SplitGraph(Executor):
         step = self.steps[0]
         return step if (step.inputs, step.outputs) == (inputs, outputs) else None
 
-    def direct_call(self, network: RunnableNetwork) -> DirectCall | None:
-        """Return the calls without preparations, for a model that the engine runs as it is; else None."""
+    def direct_call(
+        self, network: RunnableNetwork, allows: Callable[[tuple[tuple[int, ...], ...]], bool] | None = None
+    ) -> DirectCall | None:
+        """Return the calls without preparations, for a model that the engine runs as it is; else None.
+
+        Args:
+            allows: Returns True for shapes of the inputs that the engine runs; by default all.
+        """
         step = self._only
         is_plain = not (network.is_stateful or network.is_wide or network.max_seconds is not None)
         if not is_plain or not isinstance(step, EnginePart):
             return None
-        return make_direct_call(step, network.inputs, network.model.weights)
+        return make_direct_call(step, network.inputs, network.model.weights, allows)
 
     def close(self) -> None:
         """Release the resources of the engine."""
@@ -341,13 +375,47 @@ class SplitGraph(Executor):
             )
             region_cut = replace(region_cut, original=self._original)
             try:
-                compiled = self._engine.compile(region_cut)
+                step = self._compile_cached(part, region_cut) or self._compile_plain(part, region_cut)
             except PartRefused as error:
                 inside = {node.id for node in (*part.nodes, *part.constants)}
                 reasons = {id: reason for id, reason in error.layers.items() if id in inside}
                 raise PartRefused(error.reason, reasons or {node.id: error.reason for node in part.nodes}) from error
-            step = done[part.nodes] = EnginePart(part, region_cut, self._graph, self._how, compiled=compiled)
+            done[part.nodes] = step
         return step
+
+    def _compile_plain(self, part: GraphPart, part_cut: Cut) -> EnginePart:
+        compiled = self._engine.compile(part_cut)
+        return EnginePart(part, part_cut, self._graph, self._how, compiled=compiled)
+
+    def _compile_cached(self, part: GraphPart, part_cut: Cut) -> CachedPart | None:
+        """Return the part with caches that grow in place; None for a part without caches."""
+        engine = self._engine
+        if not self._reads or not isinstance(engine, CachingEngine) or not engine.grows_caches:
+            return None
+        assigned: dict[Value, str] = {}
+        for node in self._assigns:
+            assert isinstance(node.op, AssignsVariable)
+            assigned[source(node.values_in[0])] = node.op.variable_id
+        inside = {*part.nodes, *part.constants, *self._assigns}
+        shown = {source(value) for node in self._graph.nodes if node not in inside for value in node.values_in}
+        caches = find_part_caches(part_cut, assigned, shown, is_wide=self._is_wide)
+        if caches is None:
+            return None
+        try:
+            compiled = engine.compile(part_cut, caches)
+        except PartRefused:
+            # The part without caches reports the reason.
+            return None
+        return CachedPart(
+            part,
+            part_cut,
+            self._graph,
+            self._how,
+            compiled=compiled,
+            caches=caches,
+            state=self._state,
+            compile_plain=partial(engine.compile, part_cut),
+        )
 
     def _whole_graph(self, part: GraphPart) -> Cut | None:
         """Return the model itself for a part with all layers, which saves the time of cutting it out."""

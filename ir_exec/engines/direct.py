@@ -40,9 +40,10 @@ class DirectCall:
     Args:
         run: Runs the engine on arrays by the names of the inputs, and returns new arrays.
         part: The part with the memory of its tensors.
+        allows: Returns True for shapes of the inputs that the engine runs; by default all.
     """
 
-    __slots__ = ("_inputs", "_names", "_part", "_run", "_weights")
+    __slots__ = ("_allows", "_inputs", "_names", "_part", "_run", "_weights")
 
     def __init__(
         self,
@@ -50,7 +51,9 @@ class DirectCall:
         run: Callable[[dict[str, Array]], list[Array]],
         part: EnginePart,
         weights: Weights | None,
+        allows: Callable[[tuple[tuple[int, ...], ...]], bool] | None,
     ) -> None:
+        self._allows = allows
         self._inputs = tuple(inputs)
         self._names = [entry.name for entry in inputs]
         self._run = run
@@ -77,6 +80,8 @@ class DirectCall:
                 size += array.nbytes
         except KeyError:
             return None
+        if self._allows is not None and not self._allows(tuple([inputs[name].shape for name in self._names])):
+            return None
         if not self._part.memory.is_ample(size, self._part.interpreter.budget.max_memory):
             return None
         if self._weights is not None:
@@ -97,12 +102,18 @@ def _fits(shape: tuple[int, ...], bounds: tuple[tuple[int, int | float], ...]) -
     return True
 
 
-def make_direct_call(part: EnginePart, ports: Sequence[ModelPort], weights: Weights | None) -> DirectCall | None:
+def make_direct_call(
+    part: EnginePart,
+    ports: Sequence[ModelPort],
+    weights: Weights | None,
+    allows: Callable[[tuple[tuple[int, ...], ...]], bool] | None = None,
+) -> DirectCall | None:
     """Return the direct calls of a model that is one part, or None if its engine or its types do not allow them.
 
     Args:
         ports: The inputs of the model.
         weights: The weights of the model, which are unchanged in every call.
+        allows: As for a DirectCall.
     """
     run_by_name: Callable[[Sequence[str]], Callable[[dict[str, Array]], list[Array]]] | None
     run_by_name = getattr(part.compiled, "run_by_name", None)
@@ -116,4 +127,4 @@ def make_direct_call(part: EnginePart, ports: Sequence[ModelPort], weights: Weig
         shape = port.shape.static if port.shape.is_static else None
         bounds = () if shape is not None else tuple([(dim.lo, dim.hi) for dim in dims])
         inputs.append(_DirectInput(port.name, port.element_type.dtype, shape, bounds))
-    return DirectCall(inputs, run_by_name([port.name for port in ports]), part, weights)
+    return DirectCall(inputs, run_by_name([port.name for port in ports]), part, weights, allows)

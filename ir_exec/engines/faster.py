@@ -138,6 +138,10 @@ class FasterExecutor(Executor):
             return None
         return self.engine if min(trial.engine[1:]) <= min(trial.interpreter[1:]) else self._interpreter
 
+    def has_chosen_engine(self, shapes: Shapes) -> bool:
+        """Return True if the engine is the faster one for inputs of these shapes."""
+        return self._chosen.get(shapes) is self.engine
+
     @property
     def choices(self) -> tuple[EngineChoice, ...]:
         """The times for each set of input shapes so far, and what runs it."""

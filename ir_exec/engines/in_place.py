@@ -27,16 +27,25 @@ _CUSTOM = "com.microsoft"
 _SHORT = frozenset({TensorProto.FLOAT16, TensorProto.BFLOAT16})
 _BYTES = frozenset({TensorProto.UINT8, TensorProto.INT8})
 _EXPANDING = frozenset({"Cast", "DequantizeLinear"})
+_LEAST_BLOCK = 16
+_GATHERS_BYTES = (1, 23)
+"""The first release whose GatherBlockQuantized has 8 bits."""
 
 
-def read_in_place(exported: Exported) -> Exported:
-    """Rewrite the graph of the model in place, and return the model."""
-    _Rewriter(exported).rewrite()
+def read_in_place(exported: Exported, version: tuple[int, ...]) -> Exported:
+    """Rewrite the graph of the model in place, and return the model.
+
+    Args:
+        version: The release of onnxruntime.
+    """
+    _Rewriter(exported, gathers_bytes=version >= _GATHERS_BYTES).rewrite()
     return exported
 
 
 def count_copied_bytes(exported: Exported, *, packs: bool) -> int:
-    """Return the bytes of constants in a session that are not those of a file: 16-bit floats that are cast to f32.
+    """Return the bytes of constants in a session that are not those of a file.
+
+    16-bit floats are cast to f32, and compressed weights are packed for their kernels or become f32.
 
     Args:
         packs: Count f32 constants, too, which kernels pack.
@@ -49,13 +58,20 @@ def count_copied_bytes(exported: Exported, *, packs: bool) -> int:
     counted = {name for name in exported.tensors if name in cast}
     if packs:
         counted |= {name for name, tensor in exported.tensors.items() if tensor.code == TensorProto.FLOAT}
-    return sum(4 * math.prod(exported.tensors[name].shape) for name in counted)
+    size = sum(4 * math.prod(exported.tensors[name].shape) for name in counted)
+    packed = [tensor for tensor in exported.tensors.values() if tensor.is_computed and tensor.name not in counted]
+    return size + sum((4 if tensor.code == TensorProto.FLOAT else 1) * math.prod(tensor.shape) for tensor in packed)
 
+
+_PASSING = _EXPANDING | {"Transpose"}
+"""Operators that constants reach other operators through."""
 
 _WEIGHT_READERS = frozenset(
     {
-        "Conv", "ConvInteger", "ConvTranspose", "Einsum", "FusedMatMul", "GRU", "Gather", "GatherBlockQuantized",
-        "Gemm", "LSTM", "MatMul", "MatMulInteger", "MatMulIntegerToFloat", "MatMulNBits", "QLinearConv", "RNN",
+        "Attention", "Conv", "ConvInteger", "ConvTranspose", "DynamicQuantizeMatMul", "Einsum",
+        "EmbedLayerNormalization", "FusedConv", "FusedGemm", "FusedMatMul", "GRU", "Gather", "GatherBlockQuantized",
+        "Gemm", "LSTM", "MatMul", "MatMulBnb4", "MatMulInteger", "MatMulIntegerToFloat", "MatMulNBits", "QAttention",
+        "QGemm", "QLinearConv", "QLinearMatMul", "RNN",
     }
 )  # fmt: skip
 """Operators whose constants the optimizer does not transpose."""
@@ -74,7 +90,7 @@ def find_transposable(graph: GraphProto) -> set[str]:
 
     def is_weight(name: str) -> bool:
         return all(
-            reader.op_type in _WEIGHT_READERS or (reader.op_type in _EXPANDING and is_weight(reader.output[0]))
+            reader.op_type in _WEIGHT_READERS or (reader.op_type in _PASSING and is_weight(reader.output[0]))
             for reader in readers.get(name, ())
         )
 
@@ -85,7 +101,8 @@ def find_transposable(graph: GraphProto) -> set[str]:
 class _Rewriter:
     """The rewriting of one graph."""
 
-    def __init__(self, exported: Exported) -> None:
+    def __init__(self, exported: Exported, *, gathers_bytes: bool) -> None:
+        self._gathers_bytes = gathers_bytes
         self._proto = exported.proto
         self._nodes = list(exported.proto.graph.node)
         self._value_shapes = exported.shapes
@@ -135,8 +152,7 @@ class _Rewriter:
         addition = self._addition(product, shape[0]) if is_matrix else None
         if addition is None:
             product.op_type, product.domain = "FusedMatMul", _CUSTOM
-            if all(entry.domain != _CUSTOM for entry in self._proto.opset_import):
-                self._proto.opset_import.append(helper.make_opsetid(_CUSTOM, 1))
+            self._use_custom_domain()
             return
         self._add_in_product(product, addition)
         if factor.rank != 2:
@@ -211,6 +227,9 @@ class _Rewriter:
             return
         if scale != (table[0], 1):
             return
+        if self._gathers_bytes and code == TensorProto.UINT8:
+            self._gather_blocks(gather, dequantize, table)
+            return
         output, indices = gather.output[0], gather.input[1]
         rows = self._new_name(f"{output}/codes")
         gather.input[0], gather.output[0] = dequantize.input[0], rows
@@ -228,6 +247,26 @@ class _Rewriter:
         added.append(_gather_rows(dequantize.input[1], indices, scales))
         added.append(helper.make_node("Mul", [numbers, scales], [output], name=f"{gather.name}/dequantized"))
         self._after[id(gather)] = added
+
+    def _gather_blocks(self, gather: NodeProto, dequantize: NodeProto, table: tuple[int, ...]) -> None:
+        """Gather rows of a table of bytes by one node; a row is one block, which may be longer."""
+        scale = dequantize.input[1]
+        if len(dequantize.input) > 2:
+            zeros = dequantize.input[2]
+        else:
+            zeros = self._new_name(f"{gather.output[0]}/zeros")
+            self._proto.graph.initializer.append(numpy_helper.from_array(np.zeros((table[0], 1), np.uint8), zeros))
+        block = max(_LEAST_BLOCK, 1 << (table[1] - 1).bit_length())
+        gather.op_type, gather.domain = "GatherBlockQuantized", _CUSTOM
+        gather.input[:] = [dequantize.input[0], gather.input[1], scale, zeros]
+        del gather.attribute[:]
+        attributes = {"gather_axis": 0, "quantize_axis": 1, "block_size": block, "bits": 8}
+        gather.attribute.extend(helper.make_attribute(name, value) for name, value in attributes.items())
+        self._use_custom_domain()
+
+    def _use_custom_domain(self) -> None:
+        if all(entry.domain != _CUSTOM for entry in self._proto.opset_import):
+            self._proto.opset_import.append(helper.make_opsetid(_CUSTOM, 1))
 
     @staticmethod
     def _cast_to_f32(source: str, result: str) -> NodeProto:

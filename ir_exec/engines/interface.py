@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from ir_exec.build.cutting import Cut
 from ir_exec.graph import Node
@@ -15,9 +15,11 @@ from ir_exec.model import Model
 from ir_exec.types import Array
 
 if TYPE_CHECKING:
+    from ir_exec.onnx.export.caches import Caches
     from ir_exec.onnx.lowering.original import OriginalGraph
 
 __all__ = [
+    "CachingEngine",
     "CompiledPart",
     "Engine",
     "EngineSetting",
@@ -39,6 +41,7 @@ class EngineSetting:
         is_wide: If true, 16-bit floats are computed in f32, as for `precision="f32"`.
         keeps_weights: If true, memory matters more than speed (`weight_mode="keep"`).
         optimize: If true, the engine may fuse layers.
+        has_variables: If true, the parts belong to a model with variables.
     """
 
     providers: Sequence[str] = ()
@@ -47,6 +50,7 @@ class EngineSetting:
     is_wide: bool = True
     keeps_weights: bool = False
     optimize: bool = True
+    has_variables: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,3 +143,21 @@ class Engine(Protocol):
 
     def compile(self, part: Cut) -> CompiledPart:
         """Make a part ready to run; PartRefused for layers that turn out to be impossible."""
+
+
+@runtime_checkable
+class CachingEngine(Engine, Protocol):
+    """An engine whose parts may read caches in memory with room for more elements."""
+
+    @property
+    def grows_caches(self) -> bool:
+        """True if parts of this setting read such memory."""
+
+    def compile(self, part: Cut, caches: Caches | None = None) -> CompiledPart:
+        """Make a part ready to run.
+
+        Args:
+            caches: Inputs that are memory with room, and outputs that are new elements. Further inputs are the number
+                of old elements, the capacity of the memory, and the padding of the old elements; further outputs are
+                the target shapes of `Caches.checks`.
+        """

@@ -3,34 +3,32 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import tempfile
 import weakref
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from threading import TIMEOUT_MAX, Lock, Timer
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ir_exec.build.cutting import Cut
 from ir_exec.codes import Code
 from ir_exec.engines.guards import find_guarded
-from ir_exec.engines.interface import EngineSetting, LayerTime, PartForm, PartRefused, original_of
+from ir_exec.engines.interface import CompiledPart, EngineSetting, LayerTime, PartForm, PartRefused, original_of
+from ir_exec.engines.layer_names import LayerNames, holders_of
+from ir_exec.engines.rounding import RoundingPart
+from ir_exec.engines.session_constants import FOLDER_ENTRY, SessionConstants, declare_constants
 from ir_exec.errors import EvaluationError, IRError, ResourceError
-from ir_exec.graph import Graph, Node
+from ir_exec.graph import Node
 from ir_exec.hints import install_hint
 from ir_exec.infer import Types
-from ir_exec.ir.mapped_file import file_range
-from ir_exec.ir.urls import is_url
 from ir_exec.kernels.limits import Limits
 from ir_exec.model import Model
 from ir_exec.ops.infrastructure.values import Const
@@ -39,16 +37,15 @@ from ir_exec.types import Array
 
 if TYPE_CHECKING:
     from ir_exec.graph import Value
+    from ir_exec.onnx.export.caches import Caches
+    from ir_exec.onnx.export.compressed_products import ProductLevels
     from ir_exec.onnx.export.lower import Exported
     from ir_exec.onnx.export.originals import OriginalNodes
-    from ir_exec.onnx.export.writer import StoredTensor
     from ir_exec.onnx.lowering.original import OriginalGraph
 
 __all__ = ["OLDEST_COMPARED", "OnnxRuntime", "OnnxRuntimePart"]
 
 _CPU = "CPUExecutionProvider"
-_NODE = re.compile(r"(?:[Nn]ame: ?|name )'([^']*)'|[Nn]ode:? ?\(([^)]*)\)")
-"""The names of nodes in messages of onnxruntime."""
 
 _SEES_ZEROS = (1, 32)
 """The first release that fails for integers divided by zero; older ones may end the process."""
@@ -62,15 +59,13 @@ _NAMES_FOLDER = (1, 21)
 _MOST_REFUSED = 8
 """Maximum sessions with nodes of a file, each without the nodes that onnxruntime rejected before."""
 
-_FOLDER = "session.model_external_initializers_file_folder_path"
-_IN_MEMORY = "memory"
-"""The location of constants that are in no file."""
-
-_MAPPED_FROM = 2**20
-"""Minimum bytes of a constant that sessions map: the number of maps of a process is limited."""
-
 _LARGEST = 2**31 - 2**16
 """Maximum bytes of a message."""
+
+_MULTIPLIES_BYTES = (1, 22)
+"""The first release whose MatMulNBits multiplies by weights of 8 bits without decoding them in every run."""
+
+_LEVELS = (1, 4)
 
 _DISABLED_PASSES = ("SkipLayerNormFusion", "WeightBiasQuantization")
 """Passes of the optimizer that are not run on the CPU.
@@ -79,7 +74,7 @@ The kernel of SkipLayerNormalization takes 0.37 ms for 128 rows of 768 elements,
 EPYC, family 26). WeightBiasQuantization rounds weights of f32 to 8 bits.
 """
 
-_OPTIONS = ("int8", "profile", "prepack", "spinning")
+_OPTIONS = ("accuracy_level", "int8", "profile", "prepack", "spinning")
 """The options that are not options of sessions."""
 
 
@@ -90,8 +85,9 @@ class OnnxRuntime:
     `graph_optimization_level` ("disable", "basic", "extended", "all"), and the additional `profile` (measure every
     node), `prepack` (False: matrices stay in the mapped file, and are packed again in every product), `spinning`
     (True: waiting threads keep their cores busy, also for milliseconds after a call; False: they never do; by default
-    they do during a call only), and `int8` (False: layers between FakeQuantize are computed in f32, between numbers
-    rounded to levels, as in the interpreter).
+    they do during a call only), `int8` (False: layers between FakeQuantize are computed in f32, between numbers
+    rounded to levels, as in the interpreter), and `accuracy_level` of products with compressed weights (4: they
+    round activations to 8 bits where the first run shows a small error; 1, the default: they do not).
 
     Raises:
         EvaluationError: IR705 if onnxruntime is not installed, and IR704 for unknown providers and options.
@@ -111,6 +107,7 @@ class OnnxRuntime:
         self._setting = setting
         self._providers = self._chosen(setting.providers)
         self._options()
+        self._level = _read_level(setting)
 
     @property
     def title(self) -> str:
@@ -166,29 +163,45 @@ class OnnxRuntime:
                 reasons[node] = "the interpreter is faster for its elements"
         return reasons
 
-    def compile(self, part: Cut) -> OnnxRuntimePart:
+    @property
+    def grows_caches(self) -> bool:
+        """True if parts read memory of caches with room."""
+        return self.is_cpu and self._setting.optimize
+
+    def compile(self, part: Cut, caches: Caches | None = None) -> CompiledPart:
+        if self._level == 1 or not self.is_cpu:
+            return self._compile_form(part, caches)
+        return RoundingPart(partial(self._compile_form, part, caches), has_bytes=self._version >= _MULTIPLIES_BYTES)
+
+    def _compile_form(
+        self, part: Cut, caches: Caches | None = None, levels: ProductLevels | None = None
+    ) -> OnnxRuntimePart:
+        """Return a session with the nodes of the file, or of all layers lowered."""
         if part.original is None:
-            return self._compile(part, None, None)
+            return self._compile(part, None, None, caches, levels)
+        if caches is not None:
+            return self._compile(part, None, PartForm(reason="its caches grow in place"), caches, levels)
         if self._version < OLDEST_COMPARED:
             reason = f"the kernels of onnxruntime {self._module.__version__} were not compared with ours"
-            return self._compile(part, None, PartForm(reason=reason))
+            return self._compile(part, None, PartForm(reason=reason), levels=levels)
         refused: dict[str, str] = {}
         for _ in range(_MOST_REFUSED):
             originals = self._select(part.original, part.model, inputs=part.inputs, refused=refused)
             form = PartForm(len(originals.replacements), tuple(originals.reasons.items()))
             if not originals.replacements:
-                return self._compile(part, None, form)
+                return self._compile(part, None, form, levels=levels)
             replaced = {node.id for node in originals.replaced_layers}
             try:
-                return self._compile(part, originals, form)
+                return self._compile(part, originals, form, levels=levels)
             except PartRefused as error:
                 if not error.layers:
-                    return self._compile(part, None, PartForm(reason=error.reason))
+                    return self._compile(part, None, PartForm(reason=error.reason), levels=levels)
                 blamed = {id: reason for id, reason in error.layers.items() if id in replaced}
                 if not blamed:
                     raise
                 refused |= blamed
-        return self._compile(part, None, PartForm(reason=f"onnxruntime rejects {len(refused)} of the nodes or more"))
+        form = PartForm(reason=f"onnxruntime rejects {len(refused)} of the nodes or more")
+        return self._compile(part, None, form, levels=levels)
 
     @staticmethod
     def _select(
@@ -202,19 +215,29 @@ class OnnxRuntime:
         types = dict(zip(graph.values, model.types, strict=True))
         return select_originals(original, graph, values, types, opset=DEFAULT_OPSET, refused=refused)
 
-    def _compile(self, part: Cut, originals: OriginalNodes | None, form: PartForm | None) -> OnnxRuntimePart:
+    def _compile(
+        self,
+        part: Cut,
+        originals: OriginalNodes | None,
+        form: PartForm | None,
+        caches: Caches | None = None,
+        levels: ProductLevels | None = None,
+    ) -> OnnxRuntimePart:
         """Return a session.
 
         Args:
             originals: The nodes of the file that the session gets; all other layers are lowered.
             form: Both, for reports.
+            caches: Inputs that are memory with room.
+            levels: The products that round activations.
         """
+        from ir_exec.engines.expanding import expand_weights
         from ir_exec.engines.in_place import count_copied_bytes, read_in_place
         from ir_exec.engines.int8 import convert_layers, has_quantized_values, saturates
         from ir_exec.engines.widening import widen_model
         from ir_exec.onnx.export.lower import lower_model
 
-        holders = dict(_holders(part.model.graph))
+        holders = dict(holders_of(part.model.graph))
         # ONNX files have QuantizeLinear around the layers that run with integers.
         has_int8 = self._has_int8 and originals is None
         try:
@@ -226,7 +249,12 @@ class OnnxRuntime:
                 finite=True,
                 int8=has_int8,
                 sources=False,
+                expand=not self._setting.keeps_weights,
+                has_variables=self._setting.has_variables,
+                caches=caches,
+                levels=levels,
                 originals=originals,
+                fuses=self._setting.optimize,
             )
         except IRError as error:
             layer = error.location.layer_id
@@ -236,49 +264,28 @@ class OnnxRuntime:
             raise PartRefused("lowering", {holders[node].id: reason for node, reason in exported.not_representable})
         if self._setting.is_wide:
             exported = widen_model(exported)
+        count = 0
         if has_int8:
             is_wide = self._setting.is_wide
             exported, count = convert_layers(exported, partial(saturates, self._module), is_wide=is_wide)
             if count:
                 form = replace(form or PartForm(None), int8_layers=count)
         if self.is_cpu and (originals is None or not originals.is_complete):
-            exported = read_in_place(exported)
-        require_memory(count_copied_bytes(exported, packs=self._packs))
-        constants = self._declare_constants(part.model, exported)
+            if not count and originals is None and not self._setting.keeps_weights:
+                exported = expand_weights(exported)
+            exported = read_in_place(exported, self._version)
+        require_memory(count_copied_bytes(exported, packs=self._packs(exported)))
+        constants = declare_constants(part.model, exported, from_files=self._version >= _NAMES_FOLDER)
         if exported.proto.ByteSize() > _LARGEST:
             raise PartRefused("its constants with element types outside NumPy exceed the maximum size of a message")
         is_simulated = self.is_cpu and originals is None and not has_int8 and has_quantized_values(exported)
         return self._session(part.model, exported, constants, form, fuses_integers=not is_simulated)
 
-    def _declare_constants(self, model: Model, exported: Exported) -> _Constants:
-        """Declare the constants in the message; only those without another way are stored in it.
-
-        Sessions map large constants of a file themselves, and release each as soon as a kernel has packed it.
-        """
-        folder = _folder_of(model) if self._version >= _NAMES_FOLDER else None
-        constants = _Constants(folder)
-        for tensor in exported.tensors.values():
-            array = np.ascontiguousarray(tensor.read() if tensor.read_packed is None else tensor.read_packed())
-            position = file_range(array)
-            is_plain = array.dtype.isbuiltin == 1 and tensor.read_packed is None
-            path = "" if position is None else os.path.realpath(position.path)
-            if position is not None and os.path.dirname(path) == folder:
-                _declare(exported.proto, tensor, array, os.path.basename(path), position.offset)
-                constants.mapped.append(array)
-                if is_plain and array.nbytes < _MAPPED_FROM:
-                    constants.shared[tensor.name] = array
-            elif is_plain:
-                _declare(exported.proto, tensor, array, _IN_MEMORY, 0)
-                constants.in_memory[tensor.name] = array
-            else:
-                _embed(exported.proto, tensor, array)
-        return constants
-
     def _session(
         self,
         model: Model,
         exported: Exported,
-        constants: _Constants,
+        constants: SessionConstants,
         form: PartForm | None,
         *,
         fuses_integers: bool,
@@ -290,19 +297,19 @@ class OnnxRuntime:
         """
         from ir_exec.engines.in_place import find_transposable
 
-        options = self._options()
+        options = self._options(packs=self._packs(exported))
         if not fuses_integers:
             options.add_session_config_entry("session.disable_quant_qdq", "1")
         if constants.folder is not None:
-            options.add_session_config_entry(_FOLDER, constants.folder)
+            options.add_session_config_entry(FOLDER_ENTRY, constants.folder)
         arrays = constants.in_memory | constants.shared
         values = {name: self._module.OrtValue.ortvalue_from_numpy(array) for name, array in arrays.items()}
         if constants.in_memory:
             options.add_external_initializers(list(constants.in_memory), [values[name] for name in constants.in_memory])
-        for name in arrays.keys() - find_transposable(exported.proto.graph):
-            # Without this call the session would copy them.
+        for name in arrays.keys() - find_transposable(exported.proto.graph) - constants.computed:
+            # Without this call the session would copy them. It releases its copy when a kernel has packed it.
             options.add_initializer(name, values[name])
-        layers = _LayerNames(model.graph)
+        layers = LayerNames(model.graph)
         folder = self._start_profile(options)
         try:
             session = self._module.InferenceSession(
@@ -319,17 +326,21 @@ class OnnxRuntime:
             for array in filter(model.weights.maps, (*arrays.values(), *constants.mapped)):
                 # The session has packed the constants that it reads often; the others are read again.
                 model.weights.forget(array)
-        return OnnxRuntimePart(self._module, session, exported.inputs, exported.outputs, layers, values, folder, form)
+        retained = {name: value for name, value in values.items() if name not in constants.computed}
+        return OnnxRuntimePart(self._module, session, exported.inputs, exported.outputs, layers, retained, folder, form)
 
     @property
     def _has_int8(self) -> bool:
         """True if layers between FakeQuantize are computed with integers; other providers fuse other patterns."""
         return self.is_cpu and bool(self._setting.options.get("int8", True))
 
-    @property
-    def _packs(self) -> bool:
-        """True if kernels pack the constants that they read."""
-        return bool(self._setting.options.get("prepack", not self._setting.keeps_weights))
+    def _packs(self, exported: Exported | None = None) -> bool:
+        """Return True if kernels pack the constants that they read.
+
+        A kernel of compressed weights that packs none decodes all of them in every run.
+        """
+        has_products = exported is not None and any(node.op_type == "MatMulNBits" for node in exported.proto.graph.node)
+        return bool(self._setting.options.get("prepack", not self._setting.keeps_weights or has_products))
 
     def _start_profile(self, options: Any) -> Path | None:
         """Return the folder of a session's profile, with the options set; None without the option `profile`."""
@@ -344,7 +355,7 @@ class OnnxRuntime:
         options.profile_file_prefix = str(folder / "profile")
         return folder
 
-    def _options(self) -> Any:
+    def _options(self, *, packs: bool = True) -> Any:
         """Return the options of a session, without those of its profile."""
         setting, module = self._setting, self._module
         options = module.SessionOptions()
@@ -357,8 +368,9 @@ class OnnxRuntime:
         options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "1")
         entries = dict(setting.options)
         entries.pop("prepack", None)
+        entries.pop("accuracy_level", None)
         entries.pop("int8", None)
-        if not self._packs:
+        if not packs:
             options.add_session_config_entry("session.disable_prepacking", "1")
         spinning = entries.pop("spinning", None)
         if spinning is None:
@@ -392,6 +404,14 @@ class OnnxRuntime:
             raise EvaluationError(f"the option {name} cannot be {value!r}: {message}") from error
 
 
+def _read_level(setting: EngineSetting) -> int:
+    """Return the lowest accuracy of products with compressed weights, as in MatMulNBits."""
+    level = setting.options.get("accuracy_level", 1)
+    if level not in _LEVELS:
+        raise EvaluationError("the option accuracy_level is", actual=repr(level), expected="1 or 4")
+    return int(level)
+
+
 def _least_elements(node: Node, types: Types) -> int:
     """Return the minimum number of elements of the largest input or output."""
     return max([types[value.number].shape.size.lo for value in (*node.values_in, *node.outputs)], default=0)
@@ -410,7 +430,7 @@ class OnnxRuntimePart:
         session: Any,
         inputs: Sequence[str],
         outputs: Sequence[str],
-        layers: _LayerNames,
+        layers: LayerNames,
         constants: object,
         folder: Path | None,
         form: PartForm | None = None,
@@ -537,45 +557,7 @@ def _discard_profile(session: Any, folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-class _LayerNames:
-    """The layers from which nodes of the ONNX graph were made: names of nodes begin with the name of their layer."""
-
-    def __init__(self, graph: Graph) -> None:
-        self._graph = graph
-
-    @cached_property
-    def _nodes(self) -> dict[str, Node]:
-        return {node.name: holder for node, holder in _holders(self._graph)}
-
-    def of(self, name: str) -> Node | None:
-        """Return the layer named by the longest prefix of a node's name."""
-        while name:
-            node = self._nodes.get(name)
-            if node is not None:
-                return node
-            cut = max(name.rfind("/"), name.rfind("_"))
-            name = name[:cut] if cut > 0 else ""
-        return None
-
-    def of_message(self, text: str) -> Node | None:
-        """Return the layer that a message names."""
-        for match in _NODE.finditer(text):
-            node = self.of(match[1] or match[2])
-            if node is not None:
-                return node
-        return None
-
-
-def _holders(graph: Graph) -> Iterable[tuple[Node, Node]]:
-    """Yield each layer of the graph and of bodies, with the layer of the graph that contains it."""
-    for node in graph.nodes:
-        yield node, node
-        for body in node.bodies:
-            for inner in body.graph.all_nodes():
-                yield inner, node
-
-
-def _refuse(error: Exception, layers: _LayerNames) -> PartRefused:
+def _refuse(error: Exception, layers: LayerNames) -> PartRefused:
     text = _message(error)
     node = layers.of_message(text)
     reason = f"onnxruntime rejects it: {text}"
@@ -598,46 +580,3 @@ def require_memory(size: int) -> None:
             reason="the memory of the machine",
             hint='keep constants in the file with weight_mode="keep" or --weight-mode keep, or run without the engine',
         )
-
-
-@dataclass
-class _Constants:
-    """The constants of a session that are not in its message, by name.
-
-    Attributes:
-        folder: The folder of files with constants; None if sessions cannot read files.
-        in_memory: Arrays in memory.
-        shared: Small arrays of a mapped file, which sessions would map one by one.
-        mapped: The arrays of mapped files, including shared ones.
-    """
-
-    folder: str | None
-    in_memory: dict[str, Array] = field(default_factory=dict)
-    shared: dict[str, Array] = field(default_factory=dict)
-    mapped: list[Array] = field(default_factory=list)
-
-
-def _folder_of(model: Model) -> str | None:
-    path = None if model.weights is None else model.weights.path
-    return None if path is None or is_url(path) else os.path.dirname(os.path.realpath(path))
-
-
-def _declare(proto: Any, tensor: StoredTensor, array: Array, location: str, offset: int) -> None:
-    """Declare an initializer with elements given to the session, or stored in a file."""
-    from onnx import TensorProto
-
-    initializer = proto.graph.initializer.add()
-    initializer.name, initializer.data_type, initializer.data_location = tensor.name, tensor.code, TensorProto.EXTERNAL
-    initializer.dims.extend(tensor.shape)
-    for key, value in (("location", location), ("offset", str(offset)), ("length", str(array.nbytes))):
-        entry = initializer.external_data.add()
-        entry.key, entry.value = key, value
-
-
-def _embed(proto: Any, tensor: StoredTensor, array: Array) -> None:
-    """Put an initializer into the message: sessions accept no arrays of its type."""
-    from ir_exec.onnx.export.writer import raw_bytes
-
-    initializer = proto.graph.initializer.add()
-    initializer.name, initializer.data_type, initializer.raw_data = tensor.name, tensor.code, bytes(raw_bytes(array))
-    initializer.dims.extend(tensor.shape)

@@ -14,7 +14,7 @@ from ir_exec.engines.memory import PartMemory
 from ir_exec.engines.partition import GraphPart
 from ir_exec.errors import EvaluationError, IRError, ResourceError
 from ir_exec.graph import Graph, Node, Value
-from ir_exec.kernels.limits import Budget, current_limits
+from ir_exec.kernels.limits import Budget, Limits, current_limits
 from ir_exec.model import Model
 from ir_exec.ops import Op
 from ir_exec.plan.compiler import Tier
@@ -131,12 +131,15 @@ class EnginePart(PartStep):
         limits = current_limits()
         self.memory.require(arrays, limits, self.interpreter.budget.max_memory)
         try:
-            outputs = self.compiled.run(arrays, limits)
+            outputs = self._run_compiled(arrays, limits)
             return self._restore_types(outputs) if self.restored_types else outputs
         except ResourceError:
             raise
         except IRError as error:
             return self._interpret(list(arrays), error)
+
+    def _run_compiled(self, arrays: Sequence[Array], limits: Limits) -> list[Array]:
+        return self.compiled.run(arrays, limits)
 
     @cached_property
     def restored_types(self) -> dict[int, ElementType]:

@@ -21,6 +21,7 @@ __all__ = [
     "LayerReason",
     "PartReport",
     "PartitionReport",
+    "RoundedProduct",
     "make_report",
 ]
 
@@ -102,6 +103,20 @@ class EngineChoice(Record):
         return f"{shapes}: runs on the {self.runs_on}; least time: {times}"
 
 
+class RoundedProduct(Record):
+    """A product with compressed weights for which the engine may round activations to 8 bits.
+
+    Attributes:
+        name: The name of the layer.
+        error: The relative error in the first run.
+        is_rounded: The error is small enough.
+    """
+
+    name: str
+    error: float
+    is_rounded: bool
+
+
 class PartitionReport(Record):
     """The layers that an engine runs.
 
@@ -111,6 +126,7 @@ class PartitionReport(Record):
         crossings: The number of values passed between parts in a run.
         failures: Messages of runs that failed on the engine and were then interpreted.
         choices: With `engine="auto"`, what runs inputs of the shapes of the calls so far, and the times that decided.
+        products: The products with compressed weights that a run has measured, for the option `accuracy_level`.
     """
 
     engine: str
@@ -121,6 +137,7 @@ class PartitionReport(Record):
     interpreted: tuple[InterpretedLayer, ...]
     failures: tuple[str, ...] = ()
     choices: tuple[EngineChoice, ...] = ()
+    products: tuple[RoundedProduct, ...] = ()
 
     def __str__(self) -> str:
         parts = len(self.parts)
@@ -140,7 +157,21 @@ class PartitionReport(Record):
         ]
         lines += [f"  failed on the engine and was interpreted: {failure}" for failure in self.failures]
         lines += [f"  inputs {choice}" for choice in self.choices]
+        if self.products:
+            lines += self._describe_products()
         return "\n".join(lines)
+
+    def _describe_products(self) -> list[str]:
+        rounded = [product for product in self.products if product.is_rounded]
+        exact = [product for product in self.products if not product.is_rounded]
+        lines = []
+        if rounded:
+            largest = max(product.error for product in rounded)
+            lines.append(
+                f"  {format_count(len(rounded), 'product')} with activations of 8 bits, error at most {largest:.2%}"
+            )
+        lines += [f"  {product.name}: activations of f32, the error would be {product.error:.2%}" for product in exact]
+        return lines
 
 
 class EnginePlan(PlanReport):
@@ -159,12 +190,14 @@ def make_report(
     failures: Sequence[str],
     forms: Sequence[PartForm | None],
     choices: Sequence[EngineChoice] = (),
+    products: Sequence[RoundedProduct] = (),
 ) -> PartitionReport:
     """Return the report of a partition.
 
     Args:
         forms: The form of each part; None without one to report.
         choices: The times of the interpreter and the engine, with `engine="auto"`.
+        products: The products whose activations may be rounded.
     """
     parts = [
         PartReport(
@@ -192,6 +225,7 @@ def make_report(
         ),
         failures=tuple(failures),
         choices=tuple(choices),
+        products=tuple(products),
     )
 
 

@@ -7,7 +7,7 @@ for fusion in list_fusions("model.xml", "cpu").fusions:
         print(fusion.name, missed.layer, missed.expected, missed.actual)
 """
 
-from ir_exec.fusions.predicting import list_fusions
+from ir_exec.fusions.predicting import find_fused_layers, list_fusions
 from ir_exec.fusions.records import (
     FUSION_TARGETS,
     FusionReport,
@@ -16,4 +16,12 @@ from ir_exec.fusions.records import (
     PredictedFusion,
 )
 
-__all__ = ["FUSION_TARGETS", "FusionReport", "FusionTarget", "MissedFusion", "PredictedFusion", "list_fusions"]
+__all__ = [
+    "FUSION_TARGETS",
+    "FusionReport",
+    "FusionTarget",
+    "MissedFusion",
+    "PredictedFusion",
+    "find_fused_layers",
+    "list_fusions",
+]

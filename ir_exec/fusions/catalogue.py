@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from ir_exec.fusions.transformation import Transformation
 from ir_exec.fusions.transformations.attention import ATTENTION
+from ir_exec.fusions.transformations.experts import EXPERTS
 from ir_exec.fusions.transformations.fully_connected import COMPRESSED_PRODUCT
 from ir_exec.fusions.transformations.gelu import GELU
+from ir_exec.fusions.transformations.int8_convolution import INT8_CONVOLUTION
 from ir_exec.fusions.transformations.lora import LORA
 from ir_exec.fusions.transformations.mvn import MVN
 from ir_exec.fusions.transformations.paged_attention import PAGED_ATTENTION
@@ -22,6 +24,8 @@ TRANSFORMATIONS: tuple[Transformation, ...] = (
     ROPE,
     LORA,
     COMPRESSED_PRODUCT,
+    EXPERTS,
+    INT8_CONVOLUTION,
     ATTENTION,
     STATEFUL_ATTENTION,
     PAGED_ATTENTION,

@@ -14,7 +14,7 @@ from ir_exec.fusions.transformations.paged_attention import PAGED_ATTENTION
 from ir_exec.hints import suggested
 from ir_exec.model import Model, read_model
 
-__all__ = ["list_fusions"]
+__all__ = ["find_fused_layers", "list_fusions", "predict"]
 
 
 def list_fusions(model: Model | str | os.PathLike[str], target: FusionTarget = "cpu") -> FusionReport:
@@ -57,3 +57,17 @@ def predict(graph: FusionGraph, entry: Transformation, target: FusionTarget) -> 
         source=str(entry.source),
         unknown=matches.unknown,
     )
+
+
+def find_fused_layers(model: Model, target: FusionTarget = "cpu") -> dict[str, str]:
+    """The name of the fusion by the id of each layer outside of bodies that OpenVINO fuses with others."""
+    graph = FusionGraph(model)
+    fused: dict[str, str] = {}
+    for entry in TRANSFORMATIONS:
+        if target in entry.targets:
+            matches = entry.find(graph, target)
+            if not matches.fails:
+                nodes = [node for match in matches.details for node in match.nodes]
+                nodes += [value.node for value in matches.roots]
+                fused |= {node.id: entry.name for node in nodes if node.id not in fused}
+    return fused

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,9 @@ from ir_exec.plan.patterns import Match, Mismatch, NodePattern, explain
 __all__ = ["Matches", "Transformation", "openvino_source", "search"]
 
 _RELEASE = "releases/2026/4"
+_LEAST_AFTER = 3
+"""Minimum matched nodes of a search that stops between an anchor and the end of the pattern."""
+
 _REACH = 12
 """Maximum layers between an anchor and the last layer of its pattern."""
 
@@ -32,7 +35,7 @@ class Matches:
 
     Attributes:
         roots: The last value of each match, in the order of the model.
-        details: The match of each root.
+        details: The matches of patterns, with all of their nodes.
         missed: A record for each near miss.
         unknown: The reason for an unknown number of matches.
         fails: The transformation fails as a whole.
@@ -101,7 +104,7 @@ def search(
                 continue
             part = explain(anchor, graph, node, value.position)
             if isinstance(part, Match) and not (is_other is not None and is_other(part)):
-                reason = _deepest_mismatch(graph, pattern, part, least)
+                reason = _deepest_mismatch(graph, pattern, part, least, covered)
                 if reason is not None:
                     missed.append(as_missed(reason))
     return Matches(tuple(matches), tuple(matches.values()), tuple(dict.fromkeys(reversed(missed))))
@@ -127,18 +130,32 @@ def _values_of_kinds(graph: FusionGraph, kinds: Iterable[str]) -> Iterator[Value
             yield from node.outputs
 
 
-def _deepest_mismatch(graph: FusionGraph, pattern: NodePattern, part: Match, least: int) -> Mismatch | None:
-    """The mismatch with the most matched nodes, of all searches that end after an anchor and pass it."""
+def _deepest_mismatch(
+    graph: FusionGraph, pattern: NodePattern, part: Match, least: int, covered: Set[Node]
+) -> Mismatch | None:
+    """The mismatch with the most matched nodes, of all searches that end after an anchor.
+
+    A search that passes the anchor takes precedence over one that stops between the anchor and the end.
+
+    Args:
+        covered: The nodes of all matches.
+    """
     anchor = part.nodes[0]
-    deepest: Mismatch | None = None
-    for node in _following(graph, anchor):
-        if graph.kind(node) in pattern.kinds:
-            result = explain(pattern, graph, node)
-            if isinstance(result, Mismatch) and anchor in result.passed:
-                extra = len(set(result.passed) - set(part.nodes))
-                if extra >= least and (deepest is None or len(result.passed) > len(deepest.passed)):
-                    deepest = result
-    return deepest
+    following = list(_following(graph, anchor))
+    deepest: tuple[bool, int, Mismatch] | None = None
+    for node in following:
+        if graph.kind(node) not in pattern.kinds:
+            continue
+        result = explain(pattern, graph, node)
+        if not isinstance(result, Mismatch):
+            continue
+        passes = anchor in result.passed
+        count = len(set(result.passed) - set(part.nodes))
+        is_after = result.node in following and covered.isdisjoint(result.passed)
+        is_deep = count >= least if passes else count >= _LEAST_AFTER and is_after
+        if is_deep and (deepest is None or (passes, count) > deepest[:2]):
+            deepest = (passes, count, result)
+    return None if deepest is None else deepest[2]
 
 
 def _following(graph: FusionGraph, node: Node) -> Iterator[Node]:

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from ir_exec.kernels.chunks import convert_by_chunks
 from ir_exec.kernels.limits import current_limits
 from ir_exec.model import Model, ModelPort
 from ir_exec.ops.infrastructure.values import ReadValue, ReadValue3
-from ir_exec.runtime.growing import GrowingArray, copy_elements
+from ir_exec.runtime.growing import GrowingArray, capacity_for, copy_elements
 from ir_exec.types import Array, ElementType
 
 __all__ = ["VARIABLES", "CurrentVariables", "Drawers", "Snapshot", "Variables", "variables_of"]
@@ -64,7 +66,9 @@ class Variables:
     def read(self, variable_id: str) -> Array | None:
         value = self._current.get(variable_id)
         value = self._values.get(variable_id) if value is None else value
-        return value if value is None or variable_id not in self._rounded else convert_by_chunks(value, ElementType.f32)
+        if value is None or variable_id not in self._rounded or value.dtype == np.float32:
+            return value
+        return convert_by_chunks(value, ElementType.f32)
 
     def shapes(self, variable_ids: Iterable[str]) -> tuple[tuple[str, tuple[int, ...]], ...]:
         """The shapes of the values that a run reads, without variables that have their initial values."""
@@ -72,8 +76,23 @@ class Variables:
         return tuple([(name, value.shape) for name, value in values if value is not None])
 
     def stored_value(self, variable_id: str) -> Array | None:
-        """The value between runs, None for the initial one."""
-        return self._values.get(variable_id)
+        """The value between runs in the type of the variable, None for the initial one."""
+        value = self._values.get(variable_id)
+        return None if value is None else self._narrow(variable_id, value)
+
+    def _narrow(self, variable_id: str, value: Array) -> Array:
+        """Return a value of a variable in the variable's type: caches in memory with room are f32."""
+        element_type = self._rounded.get(variable_id)
+        if element_type is None or value.dtype != np.float32:
+            return value
+        return _frozen(convert_by_chunks(value, element_type))
+
+    def _round(self, variable_id: str, elements: Array) -> Array:
+        """Return elements with the values that a variable keeps."""
+        element_type = self._rounded.get(variable_id)
+        if element_type is None:
+            return elements
+        return convert_by_chunks(convert_by_chunks(elements, element_type), ElementType.f32)
 
     def write(self, variable_id: str, value: Array, *, is_own: bool = False) -> None:
         """Store a value.
@@ -81,19 +100,22 @@ class Variables:
         Args:
             is_own: The array and its memory have no other owner, and need no copy.
         """
-        element_type = self._rounded.get(variable_id)
-        self._written[variable_id] = value if element_type is None else convert_by_chunks(value, element_type)
+        element_type, growing = self._rounded.get(variable_id), self._growing.get(variable_id)
+        if element_type is not None and (growing is None or value is not growing.latest):
+            value = convert_by_chunks(value, element_type)
+        self._written[variable_id] = value
         (self._own.add if is_own else self._own.discard)(variable_id)
 
     def append(self, variable_id: str, value: Array, elements: Array, axis: int) -> Array | None:
         """Return a value followed by elements along an axis, in place if nothing was appended to the value yet.
 
-        Arrays that were returned before never change.
+        Arrays that were returned before never change. This excludes variables of f16 and bf16: their values are rounded
+        after the run that appends to them.
         """
         shape, dtype, others = value.shape, value.dtype, (*value.shape[:axis], *value.shape[axis + 1 :])
         if elements.dtype != dtype or others != (*elements.shape[:axis], *elements.shape[axis + 1 :]):
             return None
-        growing = self._growing.get(variable_id)
+        growing = None if variable_id in self._rounded else self._growing.get(variable_id)
         if growing is not None and growing.fits(value, axis):
             appended = growing.append(elements)
             if appended is not None:
@@ -104,6 +126,50 @@ class Variables:
         growing.append(value)
         self._growing[variable_id] = growing
         return growing.append(elements)
+
+    def reserve(
+        self, variable_id: str, value: Array, axis: int, capacity: int, *, order: Array | None = None, along: int = 0
+    ) -> GrowingArray | None:
+        """Return memory with a value and room for more elements along an axis, all of which may be read.
+
+        Args:
+            capacity: Minimum elements along the axis. New memory has room.
+            order: The slices of the value along another axis, None for all in their order.
+            along: This axis.
+
+        Returns:
+            None if memory cannot hold the value, or for an index out of range.
+        """
+        growing = self._growing.get(variable_id)
+        is_same = growing is not None and growing.is_cleared and growing.fits(value, axis)
+        if growing is not None and is_same and order is None and growing.capacity >= capacity:
+            return growing
+        shape = value.shape
+        if order is not None:
+            if not all(0 <= index < shape[along] for index in order.tolist()):
+                return None
+            shape = (*shape[:along], len(order), *shape[along + 1 :])
+        if not GrowingArray.can_hold(shape, axis, value.dtype):
+            return None
+        growing = GrowingArray(shape, axis, value.dtype, shape[axis], max(capacity, capacity_for(shape[axis])))
+        growing.append(value if order is None else value.take(order, along))
+        self._growing[variable_id] = growing
+        return growing
+
+    def extend(self, variable_id: str, elements: Array, axis: int) -> Array:
+        """Return the reserved value of a variable followed by elements along the axis, rounded to its type."""
+        elements, growing = self._round(variable_id, elements), self._growing[variable_id]
+        appended = growing.append(elements)
+        if appended is not None:
+            return appended
+        shape = growing.latest.shape
+        size = shape[axis] + elements.shape[axis]
+        larger = GrowingArray(shape, axis, elements.dtype, size, capacity_for(size))
+        larger.append(growing.latest)
+        self._growing[variable_id] = larger
+        appended = larger.append(elements)
+        assert appended is not None, "there is room for all elements"
+        return appended
 
     def reorder(self, variable_id: str, value: Array, indices: Array, axis: int, growing_axis: int) -> Array | None:
         """Return slices of a value along an axis, in memory with room to append along another one.
@@ -187,7 +253,8 @@ class Variables:
         """Return the values and sequences between runs."""
         self.resume(drawers)
         drawn = {key: self._drawn[id(layer)] for key, layer in drawers.items() if id(layer) in self._drawn}
-        return Snapshot(self._values.copy(), {**self._drawn_later, **drawn})
+        values = {name: self._narrow(name, value) for name, value in self._values.items()}
+        return Snapshot(values, {**self._drawn_later, **drawn})
 
     def restore(self, snapshot: Snapshot, drawers: Drawers) -> None:
         """Continue from a snapshot that was made with the same drawers; read-only arrays are shared."""
@@ -259,6 +326,14 @@ class CurrentVariables:
 
     def reorder(self, variable_id: str, value: Array, indices: Array, axis: int, growing_axis: int) -> Array | None:
         return VARIABLES.get().reorder(variable_id, value, indices, axis, growing_axis)
+
+    def reserve(
+        self, variable_id: str, value: Array, axis: int, capacity: int, *, order: Array | None = None, along: int = 0
+    ) -> GrowingArray | None:
+        return VARIABLES.get().reserve(variable_id, value, axis, capacity, order=order, along=along)
+
+    def extend(self, variable_id: str, elements: Array, axis: int) -> Array:
+        return VARIABLES.get().extend(variable_id, elements, axis)
 
     def draw(self, layer: object, count: int) -> int:
         return VARIABLES.get().draw(layer, count)

@@ -15,6 +15,7 @@ from ir_exec.graph.sources import find_sources
 from ir_exec.ir.markup import load as read_raw
 from ir_exec.ir.sources import CodeLocation
 from ir_exec.model import Loaded, Model, Source, WeightsSource, load
+from ir_exec.onnx.lowering.layer_names import node_of_layer
 from ir_exec.ops.infrastructure.values import Const, Parameter, ReadsVariable
 from ir_exec.ports import port_names
 from ir_exec.types import TensorType
@@ -131,6 +132,7 @@ class _Layers:
         self._inferred = opened.inferred
         self._notes = notes
         self._lines = lines
+        self._operators = _onnx_operators(opened.source)
         graph = opened.loaded.graph
         self._code = find_sources(graph, opened.loaded.document)
         ends = [(node, node.outputs[0]) for node in graph.parameters if node.outputs]
@@ -158,7 +160,8 @@ class _Layers:
             name=printable(layer.name),
             type=printable(layer.type),
             opset=printable(layer.version or ""),
-            attributes={printable(name): printable(text) for name, text in layer.data.items()},
+            attributes=self._onnx_node(layer.name)
+            | {printable(name): printable(text) for name, text in layer.data.items()},
             inputs=tuple([self._input(node, position, positions) for position in range(len(node.inputs))]),
             outputs=tuple([self._output(value) for value in node.outputs]),
             bodies=bodies,
@@ -172,6 +175,11 @@ class _Layers:
             change=notes.changes.get(node),
             port=printable(self._ports[node][0]) if node in self._ports else None,
         )
+
+    def _onnx_node(self, name: str) -> dict[str, str]:
+        """The node of an ONNX file from which a layer was made, with its operator."""
+        node = node_of_layer(name, self._operators) if self._operators else None
+        return {} if node is None else {"ONNX node": printable(f"{node} ({self._operators[node]})")}
 
     def _input(self, node: Node, position: int, positions: Mapping[Node, int]) -> InputView:
         value = node.inputs[position]
@@ -191,6 +199,18 @@ class _Layers:
             known=None if inferred is None else _known_elements(inferred),
             values=self._notes.values.get(value),
         )
+
+
+def _onnx_operators(source: Source | None) -> dict[str, str]:
+    """The operators of the nodes of an ONNX file by their names; none for other files, and for damaged ones."""
+    if not isinstance(source, (str, os.PathLike)) or os.path.splitext(os.fsdecode(source))[1].lower() != ".onnx":
+        return {}
+    from ir_exec.onnx.reading.node_operators import node_operators  # imported for ONNX files only
+
+    try:
+        return node_operators(source)
+    except IRError:
+        return {}
 
 
 def _code_view(source: CodeLocation | None) -> CodeView | None:

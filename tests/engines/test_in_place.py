@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from onnxruntime import InferenceSession
 
-from ir_exec import Model, ResourceError, build, compile_model, read_model
+from ir_exec import IRError, Model, ResourceError, build, compile_model, read_model
 from ir_exec.engines import in_place
 from ir_exec.engines import onnxruntime as module
 from ir_exec.engines.compiled import EngineModel
@@ -21,6 +22,7 @@ from ir_exec.types import Array, ElementType
 WIDTH = 768
 """The width of matrices of more than a megabyte, which sessions map."""
 
+RELEASE = tuple(int(part) for part in onnxruntime.__version__.split(".")[:2])
 RANDOM = np.random.default_rng(0)
 ROWS = RANDOM.normal(size=(3, WIDTH)).astype(np.float32)
 
@@ -82,7 +84,7 @@ def test_transposed_factors_are_not_copied(
     assert "Transpose" not in operators(proto)
     if element_type == "f32":
         assert stored_bytes(proto) < WIDTH * WIDTH
-    monkeypatch.setattr(in_place, "read_in_place", lambda exported: exported)
+    monkeypatch.setattr(in_place, "read_in_place", lambda exported, version: exported)
     transposed, expected = run_optimized(model, x, tmp_path / "transposed.onnx")
     assert operators(transposed)[operator] == (1 if operator == "Gemm" else 0)
     np.testing.assert_array_equal(output, expected)
@@ -217,11 +219,37 @@ def test_rows_of_quantized_tables_are_dequantized(
     indices = [np.array([[0, 1999], [-1, 5]])]
     proto, output = run_optimized(model, indices, tmp_path / "optimized.onnx")
     assert "DequantizeLinear" not in operators(proto)
-    assert operators(proto)["Gather"] == (3 if has_zero_points else 2)
-    monkeypatch.setattr(in_place, "read_in_place", lambda exported: exported)
+    if element_type == "u8" and RELEASE >= (1, 23):
+        assert operators(proto)["GatherBlockQuantized"] == 1
+    else:
+        assert operators(proto)["Gather"] == (3 if has_zero_points else 2)
+    monkeypatch.setattr(in_place, "read_in_place", lambda exported, version: exported)
     dequantized, expected = run_optimized(model, indices, tmp_path / "dequantized.onnx")
     assert "DequantizeLinear" in operators(dequantized)
     np.testing.assert_array_equal(output, expected)
+
+
+@pytest.mark.parametrize("release", [(1, 22), RELEASE])
+def test_rows_outside_a_quantized_table(
+    release: tuple[int, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    codes = build.convert(build.constant(RANDOM.integers(0, 127, size=(2000, WIDTH)), "u8"), "f32")
+    scale = build.constant(RANDOM.uniform(0.5, 1, size=(2000, 1)).astype(np.float32))
+    rows = build.gather(build.multiply(codes, scale), build.parameter([None], "i64", name="indices"), 0)
+    model = save_and_read(tmp_path, build.model(build.result(rows, name="y")))
+    rewrite = in_place.read_in_place
+    monkeypatch.setattr(in_place, "read_in_place", lambda exported, version: rewrite(exported, release))
+    compiled, interpreted = compile_model(model, engine="onnxruntime"), compile_model(model)
+    for indices in (np.array([1, 2000]), np.array([-2001, 3])):
+        assert outcome(compiled, indices) == outcome(interpreted, indices)
+
+
+def outcome(compiled: Any, indices: Array) -> object:
+    """The output as nested lists, or the code of the error."""
+    try:
+        return compiled([indices])["y"].tolist()
+    except IRError as error:
+        return error.code
 
 
 @pytest.mark.parametrize("shape", [(1, 6, 5, 64), (6, 5, 64), (1, 6, 1, 64)])

@@ -435,3 +435,14 @@ def test_outputs_have_their_element_types(element_type: str) -> None:
     actual = compile_model(network, precision="file", engine="onnxruntime")([data])[0]
     assert actual.dtype == expected.dtype
     np.testing.assert_array_equal(actual.astype(np.float32), expected.astype(np.float32))
+
+
+@pytest.mark.parametrize("element_type", ["f32", "i8"])
+def test_constants_that_the_optimizer_transposes(element_type: str) -> None:
+    """The optimizer moves the first Transpose past the sum, and transposes a square constant under its name."""
+    x = build.parameter([1, 64, 64], name="x")
+    constant = build.constant(np.arange(64 * 64).reshape(1, 64, 64) % 100, element_type)
+    total = build.add(build.transpose(x, [0, 2, 1]), build.convert(constant, "f32"))
+    model = build.model(build.result(build.relu(build.transpose(total, [0, 2, 1])), name="y"))
+    values = RANDOM.normal(size=(1, 64, 64)).astype(np.float32)
+    assert_close(compile_for_engine(model)([values])["y"], compile_model(model)([values])["y"])

@@ -151,6 +151,25 @@ def compress(*, scale: tuple[int, ...] = (32, 1), element_type: str = "i8", tran
     )
 
 
+def experts() -> Model:
+    """The products of all tokens with the weights of 4 experts."""
+    x = build.parameter([1, None, 16], "f32", name="x")
+    weights = np.resize(vector(64), (4, 8, 16))
+    return build.model([build.relu(build.matmul(x, weights, transpose_a=False, transpose_b=True, name="product"))])
+
+
+def quantized_convolution(*, levels: int | None = 256) -> Model:
+    """A convolution with weights of 8 bits, and data of so many levels; None for data that is not quantized."""
+    x = build.multiply(build.parameter([1, 16, 8, 8], "f32", name="x"), np.float32(2), name="scaled")
+    if levels is not None:
+        limits = [build.constant(np.full((1, 1, 1, 1), limit, np.float32)) for limit in (0, 2.55, 0, 2.55)]
+        x = build.fake_quantize(x, *limits, levels=levels, name="quantized")
+    codes = build.constant(np.resize(np.arange(-8, 8), (16, 16, 3, 3)).astype(np.int8), name="codes")
+    weights = build.multiply(build.convert(codes, destination_type="f32"), np.full((16, 1, 1, 1), 0.01, np.float32))
+    sizes = {"strides": [1, 1], "pads_begin": [0, 0], "pads_end": [0, 0], "dilations": [1, 1]}
+    return build.model([build.relu(build.convolution(x, weights, name="convolution", **sizes))])
+
+
 def gelu(*, factor: float = 0.5, name: str = "error") -> Model:
     """x · factor · (1 + erf(x / √2))."""
     x = build.parameter([None, 8], "f32", name="x")
@@ -185,7 +204,7 @@ class FusionCase:
     """A network, and the result of one transformation.
 
     Attributes:
-        matched: The number of matches; None if the transformation fails.
+        matched: The number of matches; None if the transformation fails, or if it is `unknown`.
         missed: The layer of the near miss, and a name or a number of the actual value.
     """
 
@@ -194,6 +213,7 @@ class FusionCase:
     matched: int | None
     missed: tuple[str, str] | None = None
     target: FusionTarget = "cpu"
+    unknown: bool = False
 
 
 CASES: dict[str, FusionCase] = {
@@ -216,6 +236,14 @@ CASES: dict[str, FusionCase] = {
     ),
     "compressed product of f8e4m3": FusionCase(
         "FullyConnectedCompressed", lambda: compress(element_type="f8e4m3"), 0, ("product", "f8e4m3")
+    ),
+    "experts": FusionCase("MoE", lambda: experts(), None, unknown=True),
+    "int8 convolution": FusionCase("Int8Convolution", quantized_convolution, 1),
+    "convolution of data that is not quantized": FusionCase(
+        "Int8Convolution", lambda: quantized_convolution(levels=None), 0, ("convolution", "scaled")
+    ),
+    "convolution of data of 16 bits": FusionCase(
+        "Int8Convolution", lambda: quantized_convolution(levels=65536), 0, ("convolution", "65536")
     ),
     "gelu": FusionCase("Gelu", gelu, 1),
     "gelu with another factor": FusionCase("Gelu", lambda: gelu(factor=0.25), 0, ("half", "0.25")),

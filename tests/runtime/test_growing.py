@@ -17,14 +17,17 @@ ROW_BYTES = 2 * WIDTH * 4
 RANDOM = np.random.default_rng(3)
 
 
-def make_cache(*, beams: bool = True, axis: int = 2) -> ir_exec.Model:
+def make_cache(*, beams: bool = True, axis: int = 2, element_type: str = "f32") -> ir_exec.Model:
     """cache = concat(gather(cache, beams), x), with a sum of the cache as a second output."""
-    x = build.parameter([None, 2, None, WIDTH], "f32", name="x")
+    x = build.parameter([None, 2, None, WIDTH], element_type, name="x")
     indices = build.parameter([None], "i32", name="beams")
-    past = build.read_value(np.zeros((1, 2, 0, WIDTH), np.float32), "v", shape=[None, 2, None, WIDTH])
+    initial = build.constant(np.zeros((1, 2, 0, WIDTH), np.float32), element_type)
+    past = build.read_value(initial, "v", shape=[None, 2, None, WIDTH])
     source = build.gather(past, indices, np.array(0)) if beams else past
     cache = build.concat([source, x], axis)
-    total = build.reduce_sum(build.multiply(cache, np.float32(2)), np.array([2]), keep_dims=False)
+    total = build.reduce_sum(
+        build.multiply(cache, build.constant(np.float32(2), element_type)), np.array([2]), keep_dims=False
+    )
     results = [build.result(cache, name="cache"), build.result(total, name="total")]
     if beams:
         return build.model(results, sinks=[build.assign(cache, "v")])
@@ -215,3 +218,22 @@ def test_growing_array_without_room_allocates_nothing() -> None:
     assert array.append(np.ones((2, growing.LEAST_ROOM), np.float32)) is not None
     assert array.append(np.ones((2, 1), np.float32)) is None
     assert array.latest.shape == (2, growing.LEAST_ROOM)
+
+
+def test_sums_that_a_cache_of_16_bits_appends_are_rounded() -> None:
+    """The next run reads what the variable keeps, and snapshots have the type of the variable."""
+    x = build.parameter([None, 2, None, WIDTH], "f16", name="x")
+    initial = build.constant(np.zeros((1, 2, 0, WIDTH), np.float32), "f16")
+    past = build.read_value(initial, "v", shape=[None, 2, None, WIDTH])
+    cache = build.concat([past, build.add(x, build.constant(np.float32(1), "f16"))], 2)
+    model = build.model([build.result(cache, name="cache")], sinks=[build.assign(cache, "v")])
+    session = ir_exec.compile_model(model).session()
+    for _ in range(2):
+        session({"x": np.full((1, 2, 1, WIDTH), 2048, np.float16)})
+    snapshot = session.snapshot()
+    assert snapshot.values["v"].dtype == np.float16
+    # 2049 is no number of f16.
+    assert np.unique(snapshot.values["v"]).tolist() == [2048]
+    other = ir_exec.compile_model(model).session()
+    other.restore(snapshot)
+    assert other({"x": np.full((1, 2, 1, WIDTH), 2048, np.float16)})["cache"].shape == (1, 2, 3, WIDTH)

@@ -91,3 +91,12 @@ def test_tensors_of_torch() -> None:
     assert np.shares_memory(to_numpy(numbers), numbers.numpy())
     assert ElementType.of(to_numpy(numbers.to(torch.float8_e4m3fn))) is ElementType.f8e4m3
     assert compiled({"data": list(numbers)})[0].tolist() == (NUMBERS * 2).tolist()
+
+
+def test_outputs_are_exchanged_without_a_copy() -> None:
+    result = compile_sum()({"data": NUMBERS})
+    assert np.shares_memory(np.from_dlpack(result[0]), result[0])
+    torch: Any = pytest.importorskip("torch")
+    tensor = torch.from_dlpack(result[0])
+    assert tensor.tolist() == (NUMBERS * 2).tolist()
+    assert tensor.data_ptr() == result[0].ctypes.data

@@ -58,8 +58,9 @@ def language_model(seed: int = 0, projection: Callable[[build.Value], build.Valu
         past.append((extended, build.assign(extended, variable)))
     query = build.transpose(build.reshape(hidden, [0, 0, 2, 4], special_zero=True), [0, 2, 1, 3])
     bias = build.multiply(build.subtract(build.convert(build.unsqueeze(mask, [1, 2]), "f32"), 1.0), 1e4)
-    scores = build.add(build.matmul(query, past[0][0], transpose_b=True), bias)
-    mixed = build.transpose(build.matmul(build.softmax(scores, axis=-1), past[1][0]), [0, 2, 1, 3])
+    (keys, _), (values, _) = past
+    attended = build.scaled_dot_product_attention(query, keys, values, bias, np.float32(1), causal=False)
+    mixed = build.transpose(attended, [0, 2, 1, 3])
     states = build.add(hidden, build.reshape(mixed, [0, 0, 8], special_zero=True))
     states = states if projection is None else projection(states)
     logits = build.matmul(states, table, transpose_b=True)

@@ -16,6 +16,7 @@ from ir_exec.errors import IRError
 from ir_exec.view import PageView, html_of, page_of_reports, view
 from ir_exec.view.data import GraphView, LayerView
 from ir_exec.view.text import LONGEST_NAME
+from tests.debug.comparison.test_by_node import write as write_gemm
 from tests.helpers.deep_network import deep_network
 from tests.helpers.ir_text import layer, net, parameter, port, result
 
@@ -118,3 +119,13 @@ def test_model_in_memory_has_page_of_its_file() -> None:
     for first, other in zip(ours.networks[0].graph.layers, theirs.networks[0].graph.layers, strict=True):
         assert first.outputs == other.outputs
         assert first.source is None
+
+
+def test_layers_of_an_onnx_file_name_their_nodes(tmp_path: Path) -> None:
+    """A node that became several layers is named by each of them."""
+    path = write_gemm(tmp_path / "net.onnx")
+    layers = layers_in(view(path).networks[0].graph)
+    nodes = {layer.name: layer.attributes.get("ONNX node") for layer in layers}
+    assert nodes["norm"] == nodes["norm/MVN"] == "norm (LayerNormalization)"
+    assert nodes["x"] is None
+    assert not any("ONNX node" in layer.attributes for layer in layers_in(view(FILES[0]).networks[0].graph))

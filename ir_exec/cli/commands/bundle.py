@@ -77,7 +77,7 @@ def command(
     """Write a model with its inputs, outputs, versions and reports to a .zip, or run such a .zip.
 
     A bundle of an ONNX file has the layout of ONNX's test data: model.onnx, test_data_set_0/input_0.pb, ... Files with
-    sequences as inputs or outputs become IR.
+    maps or optional values as inputs or outputs become IR.
 
     Inputs are given or random, as in `run`, and ir_exec computes the outputs. On another machine, `ir-exec bundle --run
     FILE.zip` runs the model again and compares the outputs. Nothing else in a bundle is executed.
@@ -103,11 +103,11 @@ def command(
         fails = None if until is None else Command(until, bad_exit=bad_exit, timeout=timeout)
     file_inputs = asked.read_inputs(network.inputs)
     if is_onnx_file(model):
-        from ir_exec.debug.reduction.onnx_bundling import bundle_onnx, has_tensors_only
+        from ir_exec.debug.reduction.onnx_bundling import bundle_onnx, can_bundle
         from ir_exec.onnx.editing.sources import OnnxSource  # imported for ONNX files only
 
         source = OnnxSource(model)
-        if has_tensors_only(source):
+        if can_bundle(source):
             with errors_as_messages(exit_code=UNUSABLE):
                 written_bundle = bundle_onnx(
                     source,

@@ -76,8 +76,8 @@ def _report_output(path: str | None, parameters: Mapping[str, Any]) -> Iterable[
     "--for",
     "targets",
     multiple=True,
-    type=click.Choice(["npu", "gpu", "genai"]),
-    help="Report everything that this device or pipeline does not support; repeatable.",
+    type=click.Choice(["npu", "gpu", "genai", "cpu"]),
+    help="Report everything that this device or pipeline does not support, and missed fusions; repeatable.",
 )
 @click.option(
     "--weights-values",

@@ -466,10 +466,10 @@ def command(
     if by == "module":
         report = add_source_modules(report)
     if is_onnx_file(model):
-        from ir_exec.cli.output.onnx_ends import operators_of  # imported for ONNX files only
         from ir_exec.debug.comparison.by_node import add_nodes
+        from ir_exec.onnx.reading.node_operators import node_operators  # imported for ONNX files only
 
-        report = add_nodes(report, operators_of(model))
+        report = add_nodes(report, node_operators(model))
     if checkpoint is not None:
         report = _add_weights(report, network, checkpoint)
     if output_format == "text" and output is None:

@@ -114,7 +114,8 @@ def _extract_onnx(
     with errors_as_messages(hint=drawn_hint if has_drawn else None, exit_code=UNUSABLE):
         extracted = extract_onnx(source, network, arrays, from_=begin, to=end, iteration=iteration)
         written = extracted.save(output)
-    counts = f"{len(extracted.part.proto.graph.node):,} of {len(source.proto.graph.node):,} nodes"
+    count, total = len(extracted.part.proto.graph.node), len(source.proto.graph.node)
+    counts = f"{count:,} of {total:,} nodes" if count <= total else f"{count:,} nodes"
     show(ends_of_proto("Cut", extracted.part.proto), f"{counts} written to {', '.join(map(str, written))}")
 
 

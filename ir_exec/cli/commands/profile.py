@@ -23,7 +23,6 @@ from ir_exec.cli.options import (
     top_option,
     weight_mode_option,
 )
-from ir_exec.cli.output.onnx_ends import operators_of
 from ir_exec.cli.output.plan_text import show_partition, show_plan
 from ir_exec.cli.output.progress import Steps
 from ir_exec.cli.output.rendering import render
@@ -45,6 +44,7 @@ from ir_exec.engines.faster import TRIAL_CALLS
 from ir_exec.engines.registry import AUTO
 from ir_exec.engines.report import EnginePlan
 from ir_exec.model import Model
+from ir_exec.onnx.reading.node_operators import node_operators
 from ir_exec.printable import printable
 from ir_exec.report.numbers import format_bytes, format_seconds
 from ir_exec.report.records import to_json
@@ -189,7 +189,7 @@ def command(
         )
     report = report.model_copy(update={"seed": asked.seed if drawn else None})
     if output_format == "text" and output is None:
-        _show(report, most, every, by, operators_of(model) if by == "node" else {})
+        _show(report, most, every, by, node_operators(model) if by == "node" else {})
         if trace_events is not None:
             echo(f"\none run written to {printable(trace_events)}, for ui.perfetto.dev or chrome://tracing")
         return
@@ -271,11 +271,12 @@ def _groups(report: Profile, most: int | None, by: str) -> Iterator[Table | str]
 
 def _parts(report: Profile, most: int | None, every: bool) -> Iterator[Table | str]:
     layers = slowest(report)
-    shown = _table("Layers", layer="left", type="left", value="left", memory=True)
+    shown = _table("Layers", layer="left", type="left", value="left", fusion="left", memory=True)
     for layer in layers[:most]:
         value_type = f"{layer.element_type}[{','.join(map(str, layer.shape or ()))}]" if layer.element_type else "-"
-        shown.add_row(layer.path, type_text(layer), value_type, *_cells(layer), format_bytes(layer.memory))
-    yield shown
+        names = (layer.path, type_text(layer), value_type, layer.fusion or "")
+        shown.add_row(*names, *_cells(layer), format_bytes(layer.memory))
+    yield shown.without_empty_columns() if shown.rows else shown
     yield from left_out(len(layers), most)
     types = _table("Types", type="left", layers="right")
     for group in report.by_type[:most]:

@@ -14,7 +14,7 @@ from ir_exec.cli.commands.run_batch import Many, is_many
 from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.files import write_text
 from ir_exec.cli.options import MODEL, FiniteRange, format_option, left_out, rows_of, top_option
-from ir_exec.cli.output.progress import Steps
+from ir_exec.cli.output.progress import LayerBar, Steps
 from ir_exec.cli.output.rendering import render
 from ir_exec.cli.output.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages, show, show_verdict
 from ir_exec.cli.output.writing import output_option, report_output, text_output
@@ -32,6 +32,13 @@ from ir_exec.types import Array
 @click.command("quantize-report")
 @click.argument("model", metavar="MODEL", type=MODEL)
 @click.option("--with", "plain", metavar="PLAIN", type=MODEL, required=True, help="Model before quantization.")
+@click.option(
+    "--checkpoint",
+    metavar="PATH",
+    type=click.Path(exists=True),
+    help="Also name the tensor of each weight in a checkpoint (.safetensors, .gguf, .npz, .pt, or a folder), and the "
+    "noise relative to it.",
+)
 @input_options
 @click.option(
     "--max-loss",
@@ -63,6 +70,7 @@ from ir_exec.types import Array
 def command(
     model: str,
     plain: str,
+    checkpoint: str | None,
     asked: Asked,
     weights: str | None,
     extensions: tuple[str, ...],
@@ -107,6 +115,8 @@ def command(
             seconds=seconds,
             progress=steps.tell,
         )
+    if checkpoint is not None:
+        report = _add_tensors(report, network, checkpoint)
     if mixed is not None:
         write_text(_formats(report) + "\n", mixed)
     if output_format == "text" and output is None:
@@ -116,6 +126,15 @@ def command(
         if output is not None:
             show_verdict(report.headline, is_good=report.is_within)
     sys.exit(0 if report.is_within else 1)
+
+
+def _add_tensors(report: QuantizationReport, network: Model, checkpoint: str) -> QuantizationReport:
+    """Add the tensors of a checkpoint to each weight."""
+    from ir_exec.debug import diff_weights  # imported for checkpoints only
+    from ir_exec.debug.weights.quantization_tensors import add_tensors
+
+    with errors_as_messages(exit_code=UNUSABLE), LayerBar(None) as bar:
+        return add_tensors(report, diff_weights(network, checkpoint, progress=bar.advance))
 
 
 def _calls(network: Model, asked: Asked, extensions: tuple[str, ...]) -> list[dict[str, Array]] | None:
@@ -166,6 +185,9 @@ def _show(report: QuantizationReport, most: int | None) -> None:
         "sqnr db": "right",
     }
     columns |= {"weight sqnr db": "right", "bytes": "right", "saved": "right"}
+    has_tensors = any(layer.tensors for layer in report.layers)
+    if has_tensors:
+        columns |= {"tensor sqnr db": "right", "tensors": "left"}
     if not has_kl:
         del columns["top-1"]
     shown = table("Layers, each quantized alone", **columns)
@@ -179,6 +201,8 @@ def _show(report: QuantizationReport, most: int | None) -> None:
             cells.append("-" if top is None else f"{top:.1%}")
         cells.append("-" if effect is None else format_number(effect.sqnr_db))
         cells += [format_number(layer.weight_sqnr_db), f"{layer.bytes:,}", f"{layer.plain_bytes - layer.bytes:,}"]
+        if has_tensors:
+            cells += [format_number(layer.tensor_sqnr_db), layer.tensor_fault or ", ".join(layer.tensors)]
         shown.add_row(*cells)
     show(shown)
     for line in left_out(len(report.layers), most, "layers"):

@@ -94,10 +94,10 @@ def _rows_of_nodes(rows: Sequence[tuple[str, TracedValue]], path: str) -> list[t
     Values of further layers of a node are omitted, unless they have NaN or infinities. The last layer of a call of a
     function is its value.
     """
-    from ir_exec.cli.output.onnx_ends import operators_of
     from ir_exec.onnx.lowering.layer_names import node_of_layer  # imported for ONNX files only
+    from ir_exec.onnx.reading.node_operators import node_operators
 
-    operators = operators_of(path)
+    operators = node_operators(path)
     shown: list[tuple[str, TracedValue]] = []
     nodes = {name: node_of_layer(value.layer_name, operators) for name, value in rows}
     named = {value.layer_name for _, value in rows}

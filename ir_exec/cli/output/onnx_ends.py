@@ -1,17 +1,16 @@
-"""Inputs, outputs and operators of an ONNX file in the output of commands."""
+"""Inputs and outputs of an ONNX file in the output of commands."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ir_exec.onnx.reading.files import read_proto
-from ir_exec.onnx.reading.listing import Listing, type_text
+from ir_exec.onnx.reading.listing import type_text
 from ir_exec.report.tables import Table, table
 
 if TYPE_CHECKING:
     from onnx import ModelProto
 
-__all__ = ["ends_of_proto", "operators_of"]
+__all__ = ["ends_of_proto"]
 
 
 def ends_of_proto(title: str, proto: ModelProto) -> Table:
@@ -23,8 +22,3 @@ def ends_of_proto(title: str, proto: ModelProto) -> Table:
         for declared in declarations:
             ends.add_row(end, declared.name, type_text(declared.type))
     return ends
-
-
-def operators_of(path: str) -> dict[str, str]:
-    """Return the operators of the nodes of an ONNX file by the names of the nodes, or by those of their outputs."""
-    return {node.name: node.operator for node in reversed(Listing(read_proto(path)[0], path).nodes) if node.name}

@@ -38,6 +38,7 @@ from ir_exec.debug.comparison.discontinuities import (
     reached_by_rounding,
 )
 from ir_exec.debug.comparison.metrics import CallObserver, Settings, Tolerance
+from ir_exec.debug.comparison.moved_scales import find_scaled_layer, readers_of_layers
 from ir_exec.debug.comparison.pairing.partners import given_by_key, partners_of
 from ir_exec.debug.comparison.records import CONTRADICTION, MOST_INCLUDED, ComparedLayer
 from ir_exec.debug.comparison.references.reference import Adviser, IRReference, Reference, TraceReference
@@ -144,10 +145,12 @@ class _Comparing(FindingsReporter):
         model: Model,
         reference: Reference,
         entries: Mapping[Key, Entry],
-        partners: Mapping[Key, Entry],
+        partners: dict[Key, Entry],
         settings: Settings,
         folded: FoldedWeights,
     ) -> None:
+        self._pairs = partners
+        self._readers = readers_of_layers(model.graph)
         self._walker = Walker(model, threads=settings.threads, precision=settings.precision)
         super().__init__(model, reference, entries, partners, settings, folded, is_wide=bool(self._walker.wide.ops))
         self._outputs = {node.values_in[0] for node in model.graph.results}
@@ -233,11 +236,28 @@ class _Comparing(FindingsReporter):
         elif node.outputs:
             values = [self._value(node, where, position) for position in range(len(node.outputs))]
             if not self._is_same_again(visit, anchors, values):
-                self._remember(self._layer(visit, anchors, values, frame), visit)
+                layer = self._layer(visit, anchors, values, frame)
+                if layer.status == "wrong" and self._pair_with_scale(visit, anchors, values):
+                    layer = self._layer(visit, anchors, [None], frame)
+                self._remember(layer, visit)
             else:
                 frame.update((value.number, SAME) for value in node.outputs)
         for number in visit.dying:
             frame.pop(number, None)
+
+    def _pair_with_scale(self, visit: Visit, anchors: Sequence[Anchor], values: Sequence[Array | None]) -> bool:
+        """Pair the value of the reference with a constant scale after the layer instead, if it is the scaled value."""
+        node, expected = visit.node, values[0]
+        if self._fuses or visit.where.scope or expected is None or len(node.outputs) != 1:
+            return False
+        own, _, _ = self._own(visit, anchors)
+        output = visit.outputs[0] if own is None else own[0]
+        scale = find_scaled_layer(self._walker, node, output, expected, self._readers, self._pairs)
+        if scale is None:
+            return False
+        self._pairs[(), scale.id, 0] = self._pairs.pop(((), node.id, 0))
+        self._scaled.add(((), scale.id))
+        return True
 
     def _frame(self, where: Where) -> dict[int, Anchor]:
         """Return the anchors of the running graph by value number, and drop those of finished bodies."""

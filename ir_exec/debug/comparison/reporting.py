@@ -185,6 +185,7 @@ class FindingsReporter:
         self._nodes: dict[Place, Node] = {}
         self._confirmed: set[Place] = set()
         self._compensated: set[Place] = set()
+        self._scaled: set[Place] = set()
         self._not_run: set[Place] = set()
         self._variation: Variation | None = None
 
@@ -279,7 +280,9 @@ class FindingsReporter:
         pairs = zip(self._found, layers, strict=True)
         return [
             layer.model_copy(update={"other_attributes": differing[layer_key]})
-            if layer_key in differing and (layer.status in ("equal", "close") or layer_key in self._not_run)
+            if layer_key in differing
+            and layer_key not in self._scaled
+            and (layer.status in ("equal", "close") or layer_key in self._not_run)
             else layer
             for layer_key, layer in pairs
         ]

@@ -175,6 +175,9 @@ class LayerEffect(Record):
         group_size: The number of elements of a weight that share a scale; None for whole channels or tensors, and for
             values.
         weight_sqnr_db: The SQNR of the weight relative to the plain weight.
+        tensors: The tensors of a checkpoint that the weight consists of; empty without a checkpoint.
+        tensor_sqnr_db: The SQNR of the weight relative to these tensors.
+        tensor_fault: The difference from these tensors that rounding does not explain; None without one.
         bytes: The size of the quantized weight.
         plain_bytes: The size of the plain weight.
         estimate: The noise that the layer adds, relative to the power of the quantized values, computed without a
@@ -193,6 +196,9 @@ class LayerEffect(Record):
     format: str
     group_size: int | None = None
     weight_sqnr_db: Number | None = None
+    tensors: tuple[str, ...] = ()
+    tensor_sqnr_db: Number | None = None
+    tensor_fault: str | None = None
     bytes: int = 0
     plain_bytes: int = 0
     estimate: Number | None = None
@@ -270,7 +276,8 @@ class QuantizationReport(TableRecord):
         """A flat row for each layer."""
         rows = []
         for layer in self.layers:
-            row = layer.model_dump(exclude={"layer_ids", "layers", "effect", "source"})
+            row = layer.model_dump(exclude={"layer_ids", "layers", "effect", "source", "tensors"})
+            row["tensors"] = " ".join(layer.tensors)
             row["source"] = None if layer.source is None else str(layer.source)
             row |= {f"effect_{name}": value for name, value in (layer.effect or OutputLoss()).model_dump().items()}
             rows.append(row)

@@ -142,6 +142,8 @@ class LayerProfile(Rates):
             operator.
         openvino: The layer of OpenVINO that computes it; None if there is none, or without OpenVINO.
         source: The line of Python that the layer was exported from.
+        fusion: The operator that OpenVINO makes of the layer and others on CPUs, predicted by `ir_exec.fusions`; None
+            if it fuses none.
     """
 
     layer_id: str
@@ -155,6 +157,7 @@ class LayerProfile(Rates):
     fused: tuple[str, ...] = ()
     openvino: str | None = None
     source: SourceLine | None = None
+    fusion: str | None = None
 
 
 class GroupProfile(Rates):

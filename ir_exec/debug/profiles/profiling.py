@@ -33,6 +33,7 @@ from ir_exec.debug.profiles.recording import trace_events as as_trace_events
 from ir_exec.debug.values.entries import class_of_type
 from ir_exec.debug.values.files import write_file
 from ir_exec.errors import EvaluationError, IRError
+from ir_exec.fusions import find_fused_layers
 from ir_exec.graph import Node
 from ir_exec.ir.sources import module_order
 from ir_exec.model import Model, ShapeLike, Source, read_model
@@ -217,6 +218,7 @@ def _usual(seconds: list[float], runs: _Runs) -> float:
 
 def _layers(model: Model, runs: _Runs, machine: MachineSpeed) -> Iterator[tuple[Node, LayerProfile]]:
     paths, sources = model.graph.node_paths(), model.sources
+    fusions, outer_nodes = find_fused_layers(model), frozenset(model.graph.nodes)
     seconds = runs.seconds_by_node()
     total = sum(own for own, _ in seconds.values()) or 1.0
     # A layer that runs only in some runs, depending on random numbers, may be missing from the counting run.
@@ -236,6 +238,7 @@ def _layers(model: Model, runs: _Runs, machine: MachineSpeed) -> Iterator[tuple[
                 with_bodies=inclusive,
                 memory=counted.memory,
                 source=sources[node].summary if node in sources else None,
+                fusion=fusions.get(node.id) if node in outer_nodes else None,
                 **_rates(own, total, counted.calls, counted.bytes_moved, counted.multiply_adds, machine).model_dump(),
             ),
         )

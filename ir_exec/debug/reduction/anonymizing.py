@@ -17,7 +17,10 @@ from ir_exec.ops.base.registry import resolve
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import BOOLEAN, STRING, Array, ElementType, element_types
 
-__all__ = ["anonymous", "constants_of_inference", "is_weight", "redrawn"]
+__all__ = ["TRIED_SEEDS", "anonymous", "constants_of_inference", "is_weight", "other_input", "redrawn"]
+
+TRIED_SEEDS = 3
+"""Maximum anonymous models that are tried until one fails."""
 
 _RECORDS = element_types("u1 u3 u6 nf4")
 
@@ -289,6 +292,13 @@ def redrawn(array: Array, random: np.random.Generator) -> Array:
         drawn = np.concatenate([drawn, fresh])
     with np.errstate(all="ignore"):
         return random.permutation(drawn).astype(array.dtype).reshape(array.shape)
+
+
+def other_input(array: Array, random: np.random.Generator) -> Array:
+    """Return an input with another value of the same distribution; wide integers and booleans remain."""
+    element_type = ElementType.of(array)
+    stays = element_type in BOOLEAN or (not element_type.is_float and element_type.bits > 8)
+    return array if stays else redrawn(array, random)
 
 
 def _other_strings(array: Array, random: np.random.Generator) -> Array:

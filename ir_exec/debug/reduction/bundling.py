@@ -11,7 +11,7 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.debug.comparison.references.reference import differences
-from ir_exec.debug.reduction.anonymizing import anonymous, redrawn
+from ir_exec.debug.reduction.anonymizing import TRIED_SEEDS, anonymous, other_input
 from ir_exec.debug.reduction.bundle_files import (
     FILES,
     INPUTS,
@@ -33,14 +33,11 @@ from ir_exec.model import Model, ModelPort, Source, read_model
 from ir_exec.runtime import compile_model
 from ir_exec.runtime.arguments import Inputs
 from ir_exec.runtime.calls import bind_calls
-from ir_exec.types import BOOLEAN, Array, ElementType
+from ir_exec.types import Array, ElementType
 
-__all__ = ["TRIED_SEEDS", "bundle", "other_input", "rerun"]
+__all__ = ["bundle", "rerun"]
 
 _MOST_BYTES = 2**34
-
-TRIED_SEEDS = 3
-"""Maximum anonymous models that are tried until one fails."""
 
 _TOLD = """\
 A model in OpenVINO IR with inputs, and the outputs that ir_exec computed for them.
@@ -142,13 +139,6 @@ def _store(model: Model, arrays: Sequence[Array], folder: Path) -> dict[str, Arr
 def _fails(fails: Callable[..., bool], model: Model, arrays: Sequence[Array], folder: Path) -> bool:
     inputs = _store(model, arrays, folder)
     return bool(fails(read_model(folder / MODEL), inputs))
-
-
-def other_input(array: Array, random: np.random.Generator) -> Array:
-    """Return an input with another value of the same distribution; wide integers and booleans remain."""
-    element_type = ElementType.of(array)
-    stays = element_type in BOOLEAN or (not element_type.is_float and element_type.bits > 8)
-    return array if stays else redrawn(array, random)
 
 
 def rerun(

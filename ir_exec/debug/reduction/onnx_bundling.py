@@ -12,6 +12,7 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.debug.comparison.references.reference import differences
+from ir_exec.debug.reduction.anonymizing import TRIED_SEEDS, other_input
 from ir_exec.debug.reduction.bundle_files import (
     ONNX_DATA,
     ONNX_MODEL,
@@ -23,24 +24,25 @@ from ir_exec.debug.reduction.bundle_files import (
     name_reports,
     write_bundle,
 )
-from ir_exec.debug.reduction.bundling import TRIED_SEEDS, other_input
 from ir_exec.debug.reduction.minimizing import inputs_path
 from ir_exec.debug.reduction.onnx_anonymizing import anonymize_onnx
 from ir_exec.debug.values.files import write_npz
 from ir_exec.errors import EvaluationError
+from ir_exec.ir.regular_files import open_regular
 from ir_exec.ir.storage import temporary_folder
-from ir_exec.model import Model, read_model
+from ir_exec.model import Model, ModelPort, read_model
 from ir_exec.onnx.editing.attributes import tensor_of
 from ir_exec.onnx.editing.sources import OnnxSource
 from ir_exec.onnx.editing.storage import write_edited
 from ir_exec.onnx.reading.tensor_files import data_set_files, read_tensor_file
 from ir_exec.runtime import compile_model
+from ir_exec.runtime.calls import bind_calls
 from ir_exec.types import Array
 
 if TYPE_CHECKING:
     from onnx import ModelProto, ValueInfoProto
 
-__all__ = ["bundle_onnx", "has_tensors_only", "rerun_onnx"]
+__all__ = ["bundle_onnx", "can_bundle", "rerun_onnx"]
 
 _READ_ME = """\
 An ONNX model with inputs, and the outputs that ir_exec computed for them, in the layout of ONNX's test data.
@@ -56,10 +58,18 @@ _LARGE = 2**30
 """Minimum bytes of a message whose tensors are written to a separate file."""
 
 
-def has_tensors_only(source: OnnxSource) -> bool:
-    """Return True if all inputs and outputs are tensors; sequences and optional values have several in IR."""
+def can_bundle(source: OnnxSource) -> bool:
+    """Return True if all inputs and outputs are tensors or sequences of tensors, not maps or optional values."""
     graph = source.proto.graph
-    return all(declared.type.WhichOneof("value") in (None, "tensor_type") for declared in (*graph.input, *graph.output))
+    return all(
+        declared.type.WhichOneof("value") in (None, "tensor_type")
+        or (_is_sequence(declared) and declared.type.sequence_type.elem_type.WhichOneof("value") == "tensor_type")
+        for declared in (*graph.input, *graph.output)
+    )
+
+
+def _is_sequence(declared: ValueInfoProto) -> bool:
+    return bool(declared.type.WhichOneof("value") == "sequence_type")
 
 
 def bundle_onnx(
@@ -112,15 +122,18 @@ def bundle_onnx(
                 if answer is not False:
                     break
             model = read_model(folder / ONNX_MODEL)
-        results = compile_model(model, precision="file")(dict(inputs)).to_tuple()
-        initialized = {tensor.name for tensor in proto.graph.initializer}
-        graph_inputs = [declared for declared in proto.graph.input if declared.name not in initialized]
+        # A sequence has as many outputs as elements for these inputs.
+        called, (arrays,), _ = bind_calls(model, dict(inputs))
+        results = compile_model(called, precision="file")(arrays).to_tuple()
+        outputs = {port.name: array for port, array in zip(called.outputs, results, strict=True)}
+        if not any(map(_is_sequence, proto.graph.output)):
+            outputs = {declared.name: array for declared, array in zip(proto.graph.output, results, strict=True)}
         (folder / TEST_DATA).mkdir()
         members = {ONNX_MODEL: folder / ONNX_MODEL}
         if (folder / ONNX_DATA).exists():
             members[ONNX_DATA] = folder / ONNX_DATA
-        members |= _write_tensors(folder, "input", graph_inputs, [inputs[declared.name] for declared in graph_inputs])
-        members |= _write_tensors(folder, "output", list(proto.graph.output), results)
+        members |= _write_values(folder, "input", _inputs_of(proto), inputs)
+        members |= _write_values(folder, "output", list(proto.graph.output), outputs)
         members |= reports_by_member
         about = Bundle(
             versions=current_versions(),
@@ -153,22 +166,46 @@ def _store(
     return fails(os.fspath(folder / ONNX_MODEL))
 
 
-def _write_tensors(
-    folder: Path, end: str, declarations: Sequence[ValueInfoProto], arrays: Sequence[Array]
+def _inputs_of(proto: ModelProto) -> list[ValueInfoProto]:
+    """Return the inputs that have no initializer."""
+    initialized = {tensor.name for tensor in proto.graph.initializer}
+    return [declared for declared in proto.graph.input if declared.name not in initialized]
+
+
+def _write_values(
+    folder: Path, end: str, declarations: Sequence[ValueInfoProto], arrays: Mapping[str, Array]
 ) -> dict[str, Path]:
-    """Write one file for each tensor, in the element types that the model declares."""
+    """Write one file for each tensor or sequence, in the element types that the model declares."""
     members: dict[str, Path] = {}
-    for position, (declared, array) in enumerate(zip(declarations, arrays, strict=True)):
+    for position, declared in enumerate(declarations):
         name = f"{TEST_DATA}/{end}_{position}.pb"
         members[name] = folder / name
-        members[name].write_bytes(tensor_of(declared.name, _as_declared(array, declared)).SerializeToString())
+        members[name].write_bytes(_message(declared, arrays).SerializeToString())
     return members
 
 
-def _as_declared(array: Array, declared: Any) -> Array:
+def _message(declared: ValueInfoProto, arrays: Mapping[str, Array]) -> Any:
+    """Return a tensor or a sequence: elements are `name/0`, `name/1`, ..., or the rows of a single array."""
+    if not _is_sequence(declared):
+        return tensor_of(declared.name, _as_declared(arrays[declared.name], declared.type.tensor_type.elem_type))
+    from onnx import SequenceProto
+
+    code = declared.type.sequence_type.elem_type.tensor_type.elem_type
+    elements = [_as_declared(array, code) for array in _elements(declared.name, arrays)]
+    tensors = [tensor_of("", array) for array in elements]
+    return SequenceProto(name=declared.name, elem_type=SequenceProto.TENSOR, tensor_values=tensors)
+
+
+def _elements(name: str, arrays: Mapping[str, Array]) -> list[Array]:
+    if name in arrays:
+        return [np.asarray(row) for row in arrays[name]]
+    count = sum(f"{name}/{position}" in arrays for position in range(len(arrays)))
+    return [arrays[f"{name}/{position}"] for position in range(count)]
+
+
+def _as_declared(array: Array, code: int) -> Array:
     from onnx import helper
 
-    code = declared.type.tensor_type.elem_type
     if not code or array.dtype == object:
         return array
     dtype = helper.tensor_dtype_to_np_dtype(code)
@@ -181,8 +218,47 @@ def rerun_onnx(about: Bundle, folder: Path, **options: Any) -> Rerun:
     Args:
         options: As for `compile_model`.
     """
-    inputs, expected = (
-        dict(read_tensor_file(path) for path in data_set_files(folder / TEST_DATA, end)) for end in ("input", "output")
-    )
-    results = compile_model(read_model(folder / ONNX_MODEL), precision="file", **options)(inputs)
+    model = read_model(folder / ONNX_MODEL)
+    proto = OnnxSource(folder / ONNX_MODEL).proto
+    inputs = _read_values(folder, "input", _inputs_of(proto), model.inputs)
+    called, (arrays,), _ = bind_calls(model, inputs)
+    expected = _read_values(folder, "output", list(proto.graph.output), called.outputs)
+    results = compile_model(called, precision="file", **options)(arrays)
     return Rerun(about, differences(results, TEST_DATA, arrays=expected))
+
+
+def _read_values(
+    folder: Path, end: str, declarations: Sequence[ValueInfoProto], ports: Sequence[ModelPort]
+) -> dict[str, Array]:
+    """Read the files of a data set; the elements of a sequence are `name/0`, ..., or one array for one port."""
+    names = {port.name for port in ports}
+    values: dict[str, Array] = {}
+    for declared, path in zip(declarations, data_set_files(folder / TEST_DATA, end), strict=False):
+        if not _is_sequence(declared):
+            name, array = read_tensor_file(path)
+            values[name] = array
+            continue
+        elements = _read_sequence(path)
+        if declared.name in names:
+            values[declared.name] = np.stack(elements) if elements else np.empty(0, np.float32)
+        else:
+            values |= {f"{declared.name}/{position}": array for position, array in enumerate(elements)}
+    return values
+
+
+def _read_sequence(path: str) -> list[Array]:
+    """Return the tensors of a SequenceProto.
+
+    Raises:
+        EvaluationError: IR705 for another message.
+    """
+    from onnx import SequenceProto, numpy_helper
+
+    try:
+        with open_regular(path) as file:
+            sequence = SequenceProto.FromString(file.read())
+        return [numpy_helper.to_array(tensor) for tensor in sequence.tensor_values]
+    except Exception as error:
+        # The exceptions of protobuf have no common class in all its implementations.
+        message = f"{os.path.basename(path)} is not an ONNX sequence: {error}"
+        raise EvaluationError(message, code=Code.unknown_input) from None

@@ -18,9 +18,12 @@ from ir_exec.errors import EvaluationError
 from ir_exec.model import Model
 from ir_exec.onnx.editing.checking import check_edit, infer_types
 from ir_exec.onnx.editing.cutting import OnnxPart, cut_between
+from ir_exec.onnx.editing.inlining import calls_of, inline_calls
 from ir_exec.onnx.editing.lowered_types import names_of_port, outputs_by_layer
+from ir_exec.onnx.editing.scopes import ScopeFinder
 from ir_exec.onnx.editing.sources import OnnxSource
 from ir_exec.onnx.editing.storage import ExternalData, write_edited
+from ir_exec.onnx.reading.files import read_message
 from ir_exec.runtime.arguments import Inputs
 from ir_exec.runtime.calls import bind_calls
 from ir_exec.types import Array
@@ -81,7 +84,8 @@ def extract_onnx(
 ) -> ExtractedOnnx:
     """Extract the nodes between some values of an ONNX file; arguments as for `extract`.
 
-    Nodes, initializers, functions, opsets and metadata of the part are those of the file.
+    Nodes, initializers, functions, opsets and metadata of the part are those of the file. For names inside of functions
+    (`call/name` for one of its calls, `function/name` for the first), calls are replaced by the nodes of functions.
 
     Args:
         model: The model of the file, to compute the values at the cut from `inputs`.
@@ -96,17 +100,64 @@ def extract_onnx(
         raise EvaluationError(
             "the cut has neither a start nor an end", expected="at least one", code=Code.unknown_input
         )
-    part = cut_between(source.proto, starts, ends, lambda: infer_types(source, source.proto))
+    proto, names = _inline(source.proto, [*starts, *ends])
+    starts, ends = ([names[name] for name in group] for group in (starts, ends))
+    part = cut_between(proto, starts, ends, lambda: infer_types(source, proto))
     check_edit(source, part.proto)
     if model is None or inputs is None:
         return ExtractedOnnx(source, part)
-    values = OnnxValues(model, inputs, source.proto).compute([*part.inputs, *part.outputs], iteration)
+    if proto is not source.proto:
+        model = read_message(source.readable_proto(proto), source.folder, source.path)
+        assert model is not None, "without `report`, errors are raised"
+    values = OnnxValues(model, inputs, proto).compute([*part.inputs, *part.outputs], iteration)
     return ExtractedOnnx(
         source,
         part,
         {name: values[name] for name in part.inputs},
         {name: values[name] for name in part.outputs},
     )
+
+
+def _inline(proto: ModelProto, names: Sequence[str]) -> tuple[ModelProto, dict[str, str]]:
+    """Return the model for a cut, with inlined calls if a name is inside of a function, and the names in it.
+
+    Raises:
+        EvaluationError: IR705 for names that do not exist.
+    """
+    finder = ScopeFinder(proto)
+    by_name = {name: name for name in names}
+    is_inside = False
+    for name in by_name:
+        try:
+            scope, inner = finder.find(name)
+        except EvaluationError:
+            # It may be inside of a call; else the next search in the inlined model finds the nearest names.
+            is_inside |= bool(proto.functions)
+            continue
+        if scope.is_function:
+            is_inside = True
+            function = scope.path.removesuffix("/")
+            call = next(calls_of(proto, function), None)
+            if call is None:
+                message = f"no node of the graph calls {function!r}"
+                raise EvaluationError(message, expected="a function that is called", code=Code.unknown_input)
+            by_name[name] = f"{call}/{inner}"
+    if not is_inside:
+        return proto, by_name
+    inlined = inline_calls(proto)
+    finder_of_calls = ScopeFinder(inlined)
+    if not all(_has_name(finder_of_calls, name) for name in by_name.values()):
+        for name in names:
+            finder.find(name)
+    return inlined, by_name
+
+
+def _has_name(finder: ScopeFinder, name: str) -> bool:
+    try:
+        finder.find(name)
+    except EvaluationError:
+        return False
+    return True
 
 
 class OnnxValues:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,7 +29,8 @@ from ir_exec.model import Model, ModelPort
 from ir_exec.onnx.editing.attributes import tensor_of
 from ir_exec.onnx.editing.checking import find_errors, infer_types
 from ir_exec.onnx.editing.cutting import OnnxPart, PartGraph, make_part
-from ir_exec.onnx.editing.scopes import GraphScope, bodies_of, model_scope, rename_inputs
+from ir_exec.onnx.editing.inlining import count_nodes, inline_calls
+from ir_exec.onnx.editing.scopes import GraphScope, model_scope, rename_inputs
 from ir_exec.onnx.editing.sources import OnnxSource, data_span
 from ir_exec.onnx.editing.storage import write_edited
 from ir_exec.onnx.editing.types import declared_types
@@ -71,8 +72,8 @@ def reduce_onnx(
 
     Nodes are removed in halves, quarters and so on, down to single ones. Values that other nodes read from them become
     inputs, or initializers if they follow from constants. Then outputs are removed, nodes replaced by one of their
-    inputs, bodies tried alone, and large initializers tried as inputs. Nodes that remain are those of the file. Models
-    in which `check` finds new errors are not tried.
+    inputs, bodies tried alone, calls replaced by the nodes of their functions, and large initializers tried as inputs.
+    Nodes that remain are those of the file. Models in which `check` finds new errors are not tried.
 
     Args:
         fails: Called with the path of an .onnx, as `Command.fails_on`; an .npz with its inputs is next to it.
@@ -106,12 +107,6 @@ def _count(nodes: Any) -> int:
     return sum(node.op_type != "Constant" for node in nodes)
 
 
-def _count_inside(nodes: Any) -> int:
-    return sum(
-        (node.op_type != "Constant") + sum(_count_inside(body.graph.node) for body in bodies_of(node)) for node in nodes
-    )
-
-
 def _tensor_bytes(tensor: Any) -> int:
     span = data_span(tensor)
     return int(tensor.ByteSize()) if span is None else span.size
@@ -132,7 +127,7 @@ class _OnnxState:
     def size(self) -> tuple[int, int, int]:
         """Sizes to reduce, the most important first."""
         graph = self.part.proto.graph
-        return _count_inside(graph.node), len(graph.output), sum(map(_tensor_bytes, graph.initializer))
+        return count_nodes(self.part.proto), len(graph.output), sum(map(_tensor_bytes, graph.initializer))
 
 
 def _read(source: OnnxSource, proto: ModelProto) -> Model | None:
@@ -222,7 +217,7 @@ class _OnnxReducer(ModelReducer[_OnnxState]):
 
     @property
     def steps(self) -> Sequence[Callable[[_OnnxState], None]]:
-        return self._fewest_nodes, self._fewest_outputs, self._try_bypasses, self._try_bodies
+        return self._fewest_nodes, self._fewest_outputs, self._try_bypasses, self._try_bodies, self._try_calls
 
     def write(self, state: _OnnxState) -> None:
         for previous in self._path.parent.glob("network.*"):
@@ -313,6 +308,22 @@ class _OnnxReducer(ModelReducer[_OnnxState]):
                     nodes = [inner for inner in body.nodes if inner.op_type != "Constant"]
                     if nodes and self._holds(values, partial(self._part_of, values, nodes)):
                         return
+
+    def _try_calls(self, state: _OnnxState) -> None:
+        """Try the nodes of functions instead of their calls, if fewer of them suffice."""
+        proto = state.part.proto
+        if not proto.functions:
+            return
+        inlined = inline_calls(proto)
+        if inlined.graph == proto.graph:
+            return
+        part = replace(state.part, proto=inlined)
+        if self.accepts(lambda: _OnnxState(part, state.arrays)):
+            try:
+                self._fewest_nodes(self.best or state)
+            finally:
+                if self.best is not None and self.best.size >= state.size:
+                    self.best = state
 
     def reduce_constants(self, state: _OnnxState) -> None:
         with closing(_PartValues(self._source, state, model_scope(state.part.proto))) as values:

@@ -20,7 +20,7 @@ from ir_exec.debug.weights.names import split_name
 from ir_exec.debug.weights.placement import fault_of
 from ir_exec.debug.weights.readers.tensors import CheckpointTensor, MemoryTensor, count_rows
 from ir_exec.debug.weights.records import WeightFault
-from ir_exec.debug.weights.tensor_sources import TensorSource
+from ir_exec.debug.weights.source_tensors import SourceTensor
 from ir_exec.types import Array
 
 __all__ = ["Adapter", "find_adapters", "merge_adapters"]
@@ -102,7 +102,7 @@ def _scale(module: str, rank: int, alpha: CheckpointTensor | None, settings: Map
 def merge_adapters(
     matches: dict[ModelWeight, WeightMatch | None],
     adapters: Sequence[Adapter],
-    by_name: Mapping[str, TensorSource],
+    by_name: Mapping[str, SourceTensor],
     named: Mapping[ModelWeight, frozenset[str]],
 ) -> Iterator[WeightFault]:
     """Replace the matches of weights that adapters are merged into, and yield the faults of adapters.
@@ -166,7 +166,7 @@ def _report_unused(adapter: Adapter, weight: ModelWeight | None, reason: str) ->
     )
 
 
-def _find_base(module: str, by_name: Mapping[str, TensorSource]) -> TensorSource | None:
+def _find_base(module: str, by_name: Mapping[str, SourceTensor]) -> SourceTensor | None:
     """The weight of a module, with a longer or shorter path."""
     for suffix in (".weight", ".base_layer.weight", ""):
         if f"{module}{suffix}" in by_name:
@@ -185,12 +185,12 @@ def _find_base(module: str, by_name: Mapping[str, TensorSource]) -> TensorSource
     return None
 
 
-def _is_merged(weight: ModelWeight, base: TensorSource, adapter: Adapter) -> bool:
+def _is_merged(weight: ModelWeight, base: SourceTensor, adapter: Adapter) -> bool:
     match, _, _ = _merge(weight, base, adapter)
     return match is not None and match.is_explained
 
 
-def _merge(weight: ModelWeight, base: TensorSource, adapter: Adapter) -> tuple[WeightMatch | None, float, float]:
+def _merge(weight: ModelWeight, base: SourceTensor, adapter: Adapter) -> tuple[WeightMatch | None, float, float]:
     """The match of a weight with its adapter, the scale that fits best, and its relative error.
 
     The match is None if the adapter is not merged.
@@ -229,7 +229,7 @@ def _merge(weight: ModelWeight, base: TensorSource, adapter: Adapter) -> tuple[W
     comparison = compare_values(weight, read, base.tensor.format, is_computed=True)
     words = (*(() if layout.is_row_major else ("transposed",)), f"merged with an adapter, scale {factor:.4g}")
     words = (*words, *describe_format(weight, base.tensor.format))
-    sources = (TensorSource(tensor, (base.name, *adapter.names), "merged with an adapter"),)
+    sources = (SourceTensor(tensor, (base.name, *adapter.names), "merged with an adapter"),)
     return WeightMatch(weight, sources, words, comparison, read=read), scale, doubt
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from ir_exec.debug.weights.comparing_values import Relation, compare_values
 from ir_exec.debug.weights.matching import WeightMatch
 from ir_exec.debug.weights.readers.tensors import count_rows
-from ir_exec.debug.weights.tensor_sources import TensorSource
+from ir_exec.debug.weights.source_tensors import SourceTensor
 from ir_exec.types import Array
 
 __all__ = ["explain_axis_factors"]
@@ -28,7 +28,7 @@ _ERROR_QUANTIZED = 0.05
 """Maximum relative error of half of the factors."""
 
 
-def explain_axis_factors(match: WeightMatch, sources: Sequence[TensorSource]) -> WeightMatch | None:
+def explain_axis_factors(match: WeightMatch, sources: Sequence[SourceTensor]) -> WeightMatch | None:
     """Find the tensor whose elements multiply the weight along one or two axes; None if no tensor explains all of it.
 
     Args:
@@ -80,7 +80,7 @@ def _split_groups(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
                 yield (groups, shape[0] // groups, *shape[1:])
 
 
-def _compare(match: WeightMatch, expected: Array, source: TensorSource, numbers: Array) -> WeightMatch:
+def _compare(match: WeightMatch, expected: Array, source: SourceTensor, numbers: Array) -> WeightMatch:
     def read(start: int, stop: int) -> Array:
         return expected.reshape(count_rows(expected.shape), -1)[start:stop]
 

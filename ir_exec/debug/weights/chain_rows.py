@@ -131,9 +131,9 @@ class ChainRows:
     def _apply(self, node: Node, numbers: Array, start: int, stop: int) -> Array:
         """Apply a layer of the chain to rows."""
         if self.chain.zero is not None and self.chain.zero in node.inputs:
-            return numbers - self._read_part(self.chain.zero, start, stop)
+            return _calculate(np.subtract, numbers, self._read_part(self.chain.zero, start, stop))
         if self.chain.scale is not None and self.chain.scale in node.inputs:
-            return numbers * self._read_part(self.chain.scale, start, stop)
+            return _calculate(np.multiply, numbers, self._read_part(self.chain.scale, start, stop))
         if node.op_class.preserves_order and not node.op_class.is_conversion:
             return numbers.reshape(stop - start, *node.outputs[0].declared.shape.static[1:])
         return numbers
@@ -187,3 +187,9 @@ class ChainRows:
             low, high = read_range(self.chain, self._weights)
             return np.asarray((self._all_numbers <= low) | (self._all_numbers >= high))
         return mask_end_levels(self.chain, self._weights).reshape(self.rows, *self.shape[1:])
+
+
+def _calculate(function: np.ufunc, numbers: Array, part: Array) -> Array:
+    """Apply a function of two arrays, in place of the first one unless the second one is larger."""
+    is_smaller = np.broadcast_shapes(numbers.shape, part.shape) == numbers.shape and part.dtype == numbers.dtype
+    return np.asarray(function(numbers, part, out=numbers) if is_smaller else function(numbers, part))

@@ -9,7 +9,7 @@ import numpy as np
 
 from ir_exec.debug.weights.readers.tensors import CheckpointTensor, MemoryTensor, count_rows
 from ir_exec.debug.weights.recurrent import derive_gates
-from ir_exec.debug.weights.tensor_sources import NORMALIZED, TensorSource
+from ir_exec.debug.weights.source_tensors import NORMALIZED, SourceTensor
 from ir_exec.types import Array
 
 __all__ = ["TYPED_POSITIONS", "batch_norm_of", "derive_tensors", "list_sources", "multiply_vectors"]
@@ -24,13 +24,13 @@ _MOST_ELEMENTS = 2**24
 """Maximum elements of a tensor that is computed."""
 
 
-def list_sources(tensors: Mapping[str, CheckpointTensor]) -> list[TensorSource]:
+def list_sources(tensors: Mapping[str, CheckpointTensor]) -> list[SourceTensor]:
     """The tensors with elements, then those that are computed from them."""
-    plain = [TensorSource(tensor, (name,)) for name, tensor in tensors.items() if prod(tensor.shape) > 0]
+    plain = [SourceTensor(tensor, (name,)) for name, tensor in tensors.items() if prod(tensor.shape) > 0]
     return [*plain, *derive_tensors(tensors)]
 
 
-def derive_tensors(tensors: Mapping[str, CheckpointTensor]) -> Iterator[TensorSource]:
+def derive_tensors(tensors: Mapping[str, CheckpointTensor]) -> Iterator[SourceTensor]:
     """Yield the tensors that exporters compute from those of a checkpoint."""
     for name in tensors:
         prefix, _, leaf = name.rpartition(".")
@@ -52,8 +52,8 @@ def derive_tensors(tensors: Mapping[str, CheckpointTensor]) -> Iterator[TensorSo
             yield from _relative_positions(name, tensors[name])
         elif leaf.endswith("A_log") and prod(tensors[name].shape) <= _MOST_ELEMENTS:
             exponential = np.exp(_read(tensors[name]))
-            yield TensorSource(MemoryTensor(name, -exponential), (name,), "negated exponential")
-            yield TensorSource(MemoryTensor(name, exponential), (name,), "exponential")
+            yield SourceTensor(MemoryTensor(name, -exponential), (name,), "negated exponential")
+            yield SourceTensor(MemoryTensor(name, exponential), (name,), "exponential")
 
 
 def batch_norm_of(prefix: str, tensors: Mapping[str, CheckpointTensor], epsilon: float) -> tuple[Array, Array] | None:
@@ -70,7 +70,7 @@ def batch_norm_of(prefix: str, tensors: Mapping[str, CheckpointTensor], epsilon:
     return scale, shift
 
 
-def _batch_norm(prefix: str, tensors: Mapping[str, CheckpointTensor]) -> Iterator[TensorSource]:
+def _batch_norm(prefix: str, tensors: Mapping[str, CheckpointTensor]) -> Iterator[SourceTensor]:
     names = [f"{prefix}.{leaf}" for leaf in ("weight", "bias", "running_mean", "running_var")]
     present = tuple([name for name in names if name in tensors])
     with_shift = tuple([name for name in reversed(present) if not name.endswith(".weight")])
@@ -80,13 +80,13 @@ def _batch_norm(prefix: str, tensors: Mapping[str, CheckpointTensor]) -> Iterato
             return
         scale, shift = (np.asarray(values, np.float32) for values in folded)
         transformation = f"folded batch normalization, epsilon {epsilon:g}"
-        yield TensorSource(MemoryTensor(prefix, scale), (*present[:1], f"{prefix}.running_var"), transformation)
-        yield TensorSource(MemoryTensor(prefix, shift), (*with_shift[::-1], *present[:1]), transformation)
+        yield SourceTensor(MemoryTensor(prefix, scale), (*present[:1], f"{prefix}.running_var"), transformation)
+        yield SourceTensor(MemoryTensor(prefix, shift), (*with_shift[::-1], *present[:1]), transformation)
 
 
 def _weight_norm(
     scale_name: str, direction_name: str, tensors: Mapping[str, CheckpointTensor]
-) -> Iterator[TensorSource]:
+) -> Iterator[SourceTensor]:
     scale, direction = tensors.get(scale_name), tensors[direction_name]
     if scale is None or len(scale.shape) != len(direction.shape) or prod(direction.shape) > _MOST_ELEMENTS:
         return
@@ -96,12 +96,12 @@ def _weight_norm(
         values = magnitude * numbers / np.sqrt(np.square(numbers).sum(axis=axes, keepdims=True))
     if values.shape == direction.shape:
         tensor = MemoryTensor(direction_name, values.astype(np.float32))
-        yield TensorSource(tensor, (direction_name, scale_name), NORMALIZED)
+        yield SourceTensor(tensor, (direction_name, scale_name), NORMALIZED)
 
 
 def _spectral_norm(
     name: str, left_name: str, right_name: str, tensors: Mapping[str, CheckpointTensor]
-) -> Iterator[TensorSource]:
+) -> Iterator[SourceTensor]:
     """A weight divided by its greatest singular value, that of two stored vectors."""
     weight, left, right = tensors[name], tensors.get(left_name), tensors.get(right_name)
     if left is None or right is None or prod(weight.shape) > _MOST_ELEMENTS:
@@ -112,20 +112,20 @@ def _spectral_norm(
     with np.errstate(all="ignore"):
         values = numbers / (_read(left) @ numbers.reshape(len(numbers), -1) @ _read(right))
     tensor = MemoryTensor(name, values.astype(np.float32))
-    yield TensorSource(tensor, (name, left_name, right_name), "divided by its spectral norm")
+    yield SourceTensor(tensor, (name, left_name, right_name), "divided by its spectral norm")
 
 
-def _typed_positions(prefix: str, type_name: str, tensors: Mapping[str, CheckpointTensor]) -> Iterator[TensorSource]:
+def _typed_positions(prefix: str, type_name: str, tensors: Mapping[str, CheckpointTensor]) -> Iterator[SourceTensor]:
     """The embeddings of positions plus that of the first type of tokens, which a model without types adds to all."""
     name = f"{prefix}position_embeddings.weight"
     positions, types = tensors.get(name), tensors[type_name]
     if positions is None or positions.shape[1:] != types.shape[1:] or prod(positions.shape) > _MOST_ELEMENTS:
         return
     total = (_read(positions) + _read(types)[:1]).astype(np.float32)
-    yield TensorSource(MemoryTensor(name, total), (name, type_name), TYPED_POSITIONS)
+    yield SourceTensor(MemoryTensor(name, total), (name, type_name), TYPED_POSITIONS)
 
 
-def _relative_positions(name: str, table: CheckpointTensor) -> Iterator[TensorSource]:
+def _relative_positions(name: str, table: CheckpointTensor) -> Iterator[SourceTensor]:
     """The bias of each pair of positions in a square window, of a table of differences in both directions."""
     if len(table.shape) != 2:
         return
@@ -136,12 +136,12 @@ def _relative_positions(name: str, table: CheckpointTensor) -> Iterator[TensorSo
     row, column = np.divmod(np.arange(window * window), window)
     index = (row[:, None] - row + window - 1) * span + column[:, None] - column + window - 1
     bias = _read(table)[index].transpose(2, 0, 1).astype(np.float32)
-    yield TensorSource(MemoryTensor(name, bias), (name,), "gathered by relative positions")
+    yield SourceTensor(MemoryTensor(name, bias), (name,), "gathered by relative positions")
 
 
 def multiply_vectors(
-    name: str, tensors: Mapping[str, CheckpointTensor], scale: TensorSource, shift: TensorSource | None
-) -> TensorSource | None:
+    name: str, tensors: Mapping[str, CheckpointTensor], scale: SourceTensor, shift: SourceTensor | None
+) -> SourceTensor | None:
     """The bias of a layer whose outputs are multiplied, plus the shift of a batch normalization."""
     bias = tensors.get(name)
     if bias is None or prod(bias.shape) != prod(scale.tensor.shape):
@@ -150,7 +150,7 @@ def multiply_vectors(
     if shift is not None:
         product = product + _read(shift.tensor).reshape(-1)
     names = tuple(dict.fromkeys((name, *scale.names, *(() if shift is None else shift.names))))
-    return TensorSource(
+    return SourceTensor(
         MemoryTensor(name, product.astype(np.float32)), names, scale.transformation or f"scaled by {scale.name}"
     )
 

@@ -197,7 +197,8 @@ class _Account:
         self.faults += find_misplaced(self.matches, self.matcher, self.checkpoint.format)
         self._describe_differences()
         counted = [weight for weight in self.weights if self._is_weight(weight)]
-        self.faults += find_foreign(counted, self.matches, self.faults, self.checkpoint)
+        of_adapters = frozenset(name for adapter in self.adapters for name in adapter.names)
+        self.faults += find_foreign(counted, self.matches, self.faults, self.checkpoint, of_adapters)
         claimed = {
             name: fault.path
             for fault in self.faults
@@ -205,7 +206,6 @@ class _Account:
             if fault.path is not None
         }
         tensors = account_for_tensors(self.checkpoint, self.matches, claimed, self.matcher, self.index)
-        of_adapters = frozenset(name for adapter in self.adapters for name in adapter.names)
         self.faults += find_missing(tensors, self.index, of_adapters, _count_layers(path))
         self.faults.sort(key=lambda fault: (_RANKS[fault.category], -fault.bytes))
         accounted = [self._account_for(weight) for weight in counted]
@@ -263,7 +263,7 @@ class _Account:
         for weight in self.weights:
             if self.matches[weight] is not None or weight.elements < _LEAST_ELEMENTS:
                 continue
-            match = align_rows(weight, self._likely_sources(weight))
+            match = self.matcher.match_flipped(weight) or align_rows(weight, self._likely_sources(weight))
             if match is not None:
                 self.matches[weight] = match
 

@@ -52,9 +52,15 @@ class Layout:
 
 @dataclass(frozen=True, eq=False)
 class TransposedTensor:
-    """A matrix whose rows are the columns of another tensor."""
+    """A matrix whose rows are the columns of another tensor, or several matrices, each transposed."""
 
     tensor: CheckpointTensor
+
+    @property
+    def layout(self) -> Layout:
+        """The order of the axes."""
+        count = len(self.tensor.shape)
+        return Layout(self.tensor.shape, (*range(count - 2), count - 1, count - 2))
 
     @property
     def name(self) -> str:
@@ -64,7 +70,7 @@ class TransposedTensor:
     @property
     def shape(self) -> tuple[int, ...]:
         """The dims."""
-        return self.tensor.shape[::-1]
+        return self.layout.permuted_shape
 
     @property
     def format(self) -> str:
@@ -78,11 +84,11 @@ class TransposedTensor:
 
     def read(self, start: int, stop: int) -> Array:
         """Return rows along the first axis as f32."""
-        return read_in_layout(self.tensor, Layout(self.tensor.shape, (1, 0)), self.shape, start, stop)
+        return read_in_layout(self.tensor, self.layout, self.shape, start, stop)
 
     def gather(self, positions: Array) -> Array:
         """Return the elements at flat positions as f32."""
-        return self.tensor.gather(Layout(self.tensor.shape, (1, 0)).map_positions(positions))
+        return self.tensor.gather(self.layout.map_positions(positions))
 
 
 def squeeze_shape(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -16,9 +16,9 @@ from ir_exec.debug.weights.derived import multiply_vectors
 from ir_exec.debug.weights.layouts import Layout, find_layouts, read_in_layout, squeeze_shape
 from ir_exec.debug.weights.model_weights import ModelWeight
 from ir_exec.debug.weights.names import NamedTensors, NameIndex
-from ir_exec.debug.weights.readers.tensors import release_memory
+from ir_exec.debug.weights.readers.tensors import CheckpointTensor, MemoryTensor, count_rows, release_memory
 from ir_exec.debug.weights.sampling import Samples, fit_relation, least_similarity, sample_grid
-from ir_exec.debug.weights.tensor_sources import TensorSource
+from ir_exec.debug.weights.source_tensors import SourceTensor
 from ir_exec.tuning.machine import available_cores
 from ir_exec.types import Array
 
@@ -34,6 +34,9 @@ _SAME = 1.05
 
 _LONGEST_PRODUCT = 2**16
 """Maximum elements of a vector that is compared with products of vectors."""
+
+_MOST_FLIPPED = 2**24
+"""Maximum elements of filters that are compared in reversed order."""
 
 _MOST_PRODUCTS = 2**14
 """Maximum pairs of vectors that a vector may be the product of."""
@@ -68,7 +71,7 @@ class WeightMatch:
     """
 
     weight: ModelWeight
-    sources: tuple[TensorSource, ...]
+    sources: tuple[SourceTensor, ...]
     transformations: tuple[str, ...]
     comparison: ValueComparison
     layout: Layout | None = None
@@ -91,7 +94,7 @@ class _Candidate:
 
     __slots__ = ("error", "layout", "relation", "source")
 
-    def __init__(self, source: TensorSource, layout: Layout, relation: Relation, error: float) -> None:
+    def __init__(self, source: SourceTensor, layout: Layout, relation: Relation, error: float) -> None:
         self.source, self.layout, self.relation, self.error = source, layout, relation, error
 
 
@@ -105,7 +108,7 @@ class Matcher:
     """
 
     def __init__(
-        self, sources: Sequence[TensorSource], index: NameIndex, progress: Callable[[str], object] = lambda name: None
+        self, sources: Sequence[SourceTensor], index: NameIndex, progress: Callable[[str], object] = lambda name: None
     ) -> None:
         self.sources = sources
         self.by_name = {source.name: source for source in sources if not source.is_computed}
@@ -150,7 +153,7 @@ class Matcher:
             for source in self.sources
             if len(source.names) == _SHIFT_NAMES
         }
-        products: list[TensorSource] = []
+        products: list[SourceTensor] = []
         for match in matches.values():
             if match is None or not match.relation.form.startswith("scaled ") or len(match.sources) < 2:
                 continue
@@ -171,13 +174,30 @@ class Matcher:
         matched = matcher.match_all(remaining)
         matches |= {weight: match for weight, match in matched.items() if match is not None and match.is_explained}
 
+    def match_flipped(self, weight: ModelWeight) -> WeightMatch | None:
+        """Find the filters that are in reversed order, as those of transposed convolutions; None without them."""
+        axes = len(weight.shape) - 2
+        if axes < 1 or not weight.is_read_as("filters") or weight.elements > _MOST_FLIPPED:
+            return None
+        flipped = [
+            SourceTensor(MemoryTensor(name, _flip(source.tensor)), (name,), "flipped")
+            for name, source in self.by_name.items()
+            if self.sizes[name] == weight.elements and len(source.tensor.shape) > 2
+        ]
+        if not flipped:
+            return None
+        matcher = Matcher(flipped, self._index)
+        matcher.by_name, matcher.sizes = self.by_name, self.sizes
+        match = matcher.match_all([weight])[weight]
+        return match if match is not None and match.is_explained else None
+
     def _find_products(
         self,
         weight: ModelWeight,
         match: WeightMatch | None,
         unused: Sequence[str],
-        shifts: Mapping[tuple[str, str], TensorSource],
-    ) -> Iterator[TensorSource]:
+        shifts: Mapping[tuple[str, str], SourceTensor],
+    ) -> Iterator[SourceTensor]:
         """Yield the products of the vectors that a vector may be, and another vector, plus its shift.
 
         Args:
@@ -205,7 +225,7 @@ class Matcher:
                 ):
                     yield scaled
 
-    def compare(self, weight: ModelWeight, source: TensorSource, layout: Layout, relation: Relation) -> WeightMatch:
+    def compare(self, weight: ModelWeight, source: SourceTensor, layout: Layout, relation: Relation) -> WeightMatch:
         """Compare a weight with a tensor completely."""
         read = partial(read_in_layout, source.tensor, layout, weight.shape)
         comparison = compare_values(weight, read, source.tensor.format, relation, is_computed=source.is_computed)
@@ -300,7 +320,7 @@ class Matcher:
         assert factors is not None, "only scaled rows and columns have factors"
         assert match.layout is not None, "only single tensors are scaled"
         tolerance = _FACTOR_ERROR * (1 if match.weight.rows is None else _QUANTIZED)
-        best: tuple[float, TensorSource, Array] | None = None
+        best: tuple[float, SourceTensor, Array] | None = None
         for source in self.sources:
             if prod(source.tensor.shape) != len(factors):
                 continue
@@ -334,7 +354,7 @@ class Matcher:
             transformations=(*words, scale.transformation or f"{relation.form} by {scale.name}"),
         )
 
-    def _fit(self, numbers: Array, source: TensorSource, layout: Layout, grid: Array) -> tuple[Relation, float]:
+    def _fit(self, numbers: Array, source: SourceTensor, layout: Layout, grid: Array) -> tuple[Relation, float]:
         sample = source.tensor.gather(layout.map_positions(grid.reshape(-1))).reshape(grid.shape)
         return fit_relation(numbers, sample)
 
@@ -346,8 +366,13 @@ class Matcher:
         return self._samples[key]
 
 
+def _flip(tensor: CheckpointTensor) -> Array:
+    """The filters of a convolution with all windows reversed."""
+    return np.flip(tensor.read(0, count_rows(tensor.shape)), tuple(range(2, len(tensor.shape))))
+
+
 def describe_layout(
-    source: TensorSource, layout: Layout, relation: Relation, shape: tuple[int, ...]
+    source: SourceTensor, layout: Layout, relation: Relation, shape: tuple[int, ...]
 ) -> tuple[str, ...]:
     """The changes of a tensor, as words: transposed, reshaped, plus one."""
     words = [source.transformation] if source.transformation else []

@@ -224,6 +224,9 @@ def _describe_plain(
 ) -> Iterator[ModelWeight]:
     if not constant.shape.is_static or prod(constant.shape.static) < 2:
         return
+    uses = readers.get(node.outputs[0], [])
+    if uses and all(position > 0 and reader.op_class.steps == "levels" for reader, position in uses):
+        return  # the limits of the levels of data
     shape = constant.shape.static
     stored = MappedTensor(node.name, constant.element_type, shape, weights, constant.offset)
     yield ModelWeight(

@@ -108,6 +108,13 @@ def _find_other_tensors(explained: Mapping[ModelWeight, WeightMatch], matcher: M
     swapped: dict[tuple[str, ...], list[ModelWeight]] = {}
     for weight, expected in wrong.items():
         actual_name = explained[weight].sources[0].name
+        low, high = explained[weight].comparison.range
+        if low == high:
+            # Another tensor may be constant, too.
+            category = "zero" if low == 0 else "constant"
+            message = f"all {weight.elements:,} values are {low:.6g}, expected {expected}"
+            yield fault_of(weight, category, message, tensors=(expected,))
+            continue
         partner = holders.get(expected)
         if partner is not None and wrong[partner] == actual_name:
             swapped.setdefault(tuple(sorted(_numbers_that_differ(expected, actual_name))), []).append(weight)

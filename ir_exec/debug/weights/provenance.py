@@ -30,6 +30,7 @@ def find_foreign(
     matches: Mapping[ModelWeight, WeightMatch | None],
     faults: Sequence[WeightFault],
     checkpoint: Checkpoint,
+    adapters: frozenset[str],
 ) -> Iterator[WeightFault]:
     """Yield a fault for a checkpoint of another model, or one for each weight from no tensor.
 
@@ -39,6 +40,7 @@ def find_foreign(
     Args:
         weights: All weights that are accounted for.
         faults: The faults of single weights.
+        adapters: The names of tensors of adapters.
     """
     elsewhere = {fault.path for fault in faults if fault.category in ("other values", "untied")}
     wrong = {fault.path for fault in faults} - elsewhere
@@ -60,7 +62,7 @@ def find_foreign(
         or (checkpoint.tensors and not weights)
         or (weights and not checkpoint.tensors)
     ):
-        yield _describe_checkpoint(weights, of_checkpoint, foreign, checkpoint)
+        yield _describe_checkpoint(weights, of_checkpoint, foreign, checkpoint, adapters)
     elif share > _NEGLIGIBLE:
         message = "the values are those of no tensor of the checkpoint, expected one or several of them"
         yield from (fault_of(weight, "other values", message) for weight in foreign if weight.name not in elsewhere)
@@ -81,10 +83,13 @@ def _describe_checkpoint(
     of_checkpoint: Sequence[ModelWeight],
     foreign: Sequence[ModelWeight],
     checkpoint: Checkpoint,
+    adapters: frozenset[str],
 ) -> WeightFault:
     """The fault of a checkpoint of another model."""
     if not checkpoint.tensors:
         message = f"the checkpoint has no tensors with numbers, expected those of {len(weights):,} constants"
+    elif adapters.issuperset(checkpoint.tensors):
+        message = "the checkpoint is an adapter alone, expected the weights that it changes; --adapter names an adapter"
     elif not weights:
         message = f"the model has no weights, expected those of the {len(checkpoint.tensors):,} tensors"
     else:

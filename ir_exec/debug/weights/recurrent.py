@@ -13,7 +13,7 @@ from math import prod
 import numpy as np
 
 from ir_exec.debug.weights.readers.tensors import CheckpointTensor, MemoryTensor, count_rows
-from ir_exec.debug.weights.tensor_sources import TensorSource
+from ir_exec.debug.weights.source_tensors import SourceTensor
 from ir_exec.types import Array
 
 __all__ = ["derive_gates"]
@@ -28,7 +28,7 @@ _FIRST = "weight_ih_l"
 _REVERSE = "_reverse"
 
 
-def derive_gates(name: str, tensors: Mapping[str, CheckpointTensor]) -> Iterator[TensorSource]:
+def derive_gates(name: str, tensors: Mapping[str, CheckpointTensor]) -> Iterator[SourceTensor]:
     """Yield the weights and biases of a recurrent layer in the orders of other formats.
 
     Args:
@@ -57,7 +57,7 @@ def _read_layer(path: str, number: str, tensors: Mapping[str, CheckpointTensor])
     return layer if is_fitting and {shape[:1] for shape in shapes.values()} == {(rows,)} else None
 
 
-def _reorder(layers: Sequence[Mapping[str, CheckpointTensor]]) -> Iterator[TensorSource]:
+def _reorder(layers: Sequence[Mapping[str, CheckpointTensor]]) -> Iterator[SourceTensor]:
     rows, hidden = layers[0]["weight_hh"].shape
     gates = rows // hidden
     for word in ("weight_ih", "weight_hh"):
@@ -88,9 +88,9 @@ def _select_gates(array: Array, order: tuple[int, ...]) -> Array:
     return array.reshape(len(order), -1, *array.shape[1:])[list(order)].reshape(array.shape)
 
 
-def _join(parts: Sequence[Array], tensors: Sequence[CheckpointTensor]) -> TensorSource:
+def _join(parts: Sequence[Array], tensors: Sequence[CheckpointTensor]) -> SourceTensor:
     names = tuple([tensor.name for tensor in tensors])
-    return TensorSource(MemoryTensor(names[0], np.stack(parts).astype(np.float32)), names, "gates reordered")
+    return SourceTensor(MemoryTensor(names[0], np.stack(parts).astype(np.float32)), names, "gates reordered")
 
 
 def _read(tensor: CheckpointTensor) -> Array:

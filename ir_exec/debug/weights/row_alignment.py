@@ -17,7 +17,7 @@ from ir_exec.debug.weights.matching import WeightMatch, describe_format
 from ir_exec.debug.weights.model_weights import ModelWeight
 from ir_exec.debug.weights.readers.tensors import count_rows
 from ir_exec.debug.weights.sampling import least_similarity
-from ir_exec.debug.weights.tensor_sources import TensorSource
+from ir_exec.debug.weights.source_tensors import SourceTensor
 from ir_exec.types import Array
 
 __all__ = ["align_rows", "find_rotary_heads", "match_rows"]
@@ -46,7 +46,7 @@ class _RowPool(NamedTuple):
         row: The row of the tensor.
     """
 
-    sources: tuple[TensorSource, ...]
+    sources: tuple[SourceTensor, ...]
     signatures: Array
     owner: Array
     row: Array
@@ -56,7 +56,7 @@ class _RowPool(NamedTuple):
 class _RowMap:
     """The tensor and its row for each row of a weight."""
 
-    sources: tuple[TensorSource, ...]
+    sources: tuple[SourceTensor, ...]
     owner: Array
     row: Array
 
@@ -78,7 +78,7 @@ class _RowMap:
         return np.concatenate(parts).reshape(stop - start, width)
 
 
-def align_rows(weight: ModelWeight, sources: Sequence[TensorSource]) -> WeightMatch | None:
+def align_rows(weight: ModelWeight, sources: Sequence[SourceTensor]) -> WeightMatch | None:
     """Find the rows of tensors that a weight consists of, or its columns if the weight is transposed.
 
     Args:
@@ -95,19 +95,34 @@ def align_rows(weight: ModelWeight, sources: Sequence[TensorSource]) -> WeightMa
     matrix = array.reshape(shape[0], -1)
     if matrix.shape[0] == 1 or matrix.shape[1] == 1:
         return _align_vector(weight, matrix.reshape(-1), sources)
-    for is_transposed in (False, True) if matrix.ndim == 2 else (False,):
+    for is_transposed in (False, True):
         match = _align(weight, matrix.T if is_transposed else matrix, sources, is_transposed=is_transposed)
         if match is not None:
             return match
-    if len(shape) > 2:
-        flat = matrix.reshape(-1, shape[-1])
-        return _align(weight, flat, sources, is_transposed=False) if shape[-1] >= _LEAST_COLUMNS else None
-    return None
+    if len(shape) < 3 or shape[-1] < _LEAST_COLUMNS:
+        return None
+    match = _align(weight, matrix.reshape(-1, shape[-1]), sources, is_transposed=False)
+    if match is not None or len(shape) > 3:
+        return match
+    # Several matrices, each transposed.
+    turned = array.reshape(shape).transpose(0, 2, 1)
+    return _align(weight, turned.reshape(-1, shape[1]), sources, is_transposed=True, turned_shape=turned.shape)
 
 
 def _align(
-    weight: ModelWeight, matrix: Array, sources: Sequence[TensorSource], *, is_transposed: bool
+    weight: ModelWeight,
+    matrix: Array,
+    sources: Sequence[SourceTensor],
+    *,
+    is_transposed: bool,
+    turned_shape: tuple[int, ...] = (),
 ) -> WeightMatch | None:
+    """Find the rows of a matrix.
+
+    Args:
+        matrix: The weight, or its transpose.
+        turned_shape: The shape of several transposed matrices whose rows are the matrix.
+    """
     rows, width = matrix.shape
     if width < _LEAST_COLUMNS:
         return None
@@ -135,7 +150,10 @@ def _align(
         if not is_transposed and rows == count_rows(weight.shape) and matrix.shape[0] == rows:
             return mapping.read(width, start, stop)
         everything = mapping.read(width, 0, rows)
-        everything = everything.T if is_transposed else everything
+        if turned_shape:
+            everything = everything.reshape(turned_shape).transpose(0, 2, 1)
+        elif is_transposed:
+            everything = everything.T
         return everything.reshape(count_rows(weight.shape), -1)[start:stop]
 
     formats = {source.tensor.format for source in used}
@@ -147,8 +165,8 @@ def _align(
     return WeightMatch(weight, used, words, comparison, read=read)
 
 
-def _collect(sources: Sequence[TensorSource], width: int, columns: Array) -> _RowPool | None:
-    members: list[TensorSource] = []
+def _collect(sources: Sequence[SourceTensor], width: int, columns: Array) -> _RowPool | None:
+    members: list[SourceTensor] = []
     signatures: list[Array] = []
     total = 0
     for source in (*sources, *_transpose(sources)):
@@ -173,9 +191,9 @@ def _collect(sources: Sequence[TensorSource], width: int, columns: Array) -> _Ro
     return _RowPool(tuple(members), np.concatenate(signatures), owner, row)
 
 
-def _transpose(sources: Sequence[TensorSource]) -> Iterator[TensorSource]:
+def _transpose(sources: Sequence[SourceTensor]) -> Iterator[SourceTensor]:
     for source in sources:
-        if len(source.tensor.shape) == 2 and min(source.tensor.shape) > 1:
+        if len(source.tensor.shape) in (2, 3) and min(source.tensor.shape[-2:]) > 1:
             yield source._replace(tensor=TransposedTensor(source.tensor))
 
 
@@ -219,7 +237,7 @@ def match_rows(rows: Array, others: Array) -> Array:
     return np.where(similarity.max(axis=1) >= least_similarity(len(columns)), best, -1)
 
 
-def _describe(mapping: _RowMap, used: Sequence[TensorSource], width: int) -> tuple[str, ...]:
+def _describe(mapping: _RowMap, used: Sequence[SourceTensor], width: int) -> tuple[str, ...]:
     runs = list(mapping.runs())
     sizes = {position: prod(source.tensor.shape) // width for position, source in enumerate(mapping.sources)}
     if len(runs) == len(used):
@@ -251,7 +269,7 @@ def find_rotary_heads(order: Array) -> int | None:
     return None
 
 
-def _align_broadcast(weight: ModelWeight, array: Array, sources: Sequence[TensorSource]) -> WeightMatch | None:
+def _align_broadcast(weight: ModelWeight, array: Array, sources: Sequence[SourceTensor]) -> WeightMatch | None:
     """Find a tensor that is repeated along axes of a weight."""
     reduced = array
     for axis in range(array.ndim):
@@ -274,7 +292,7 @@ def _align_broadcast(weight: ModelWeight, array: Array, sources: Sequence[Tensor
     return None
 
 
-def _align_vector(weight: ModelWeight, numbers: Array, sources: Sequence[TensorSource]) -> WeightMatch | None:
+def _align_vector(weight: ModelWeight, numbers: Array, sources: Sequence[SourceTensor]) -> WeightMatch | None:
     """Find the vectors that a vector is a concatenation of, or the one that contains it."""
     vectors = [source for source in sources if prod(source.tensor.shape) == max(source.tensor.shape, default=0)]
     size = len(numbers)
@@ -284,7 +302,7 @@ def _align_vector(weight: ModelWeight, numbers: Array, sources: Sequence[TensorS
     values: Mapping[int, Array] = {
         position: read_flat(source.tensor, 0, prod(source.tensor.shape)) for position, source in enumerate(vectors)
     }
-    parts: list[TensorSource] = []
+    parts: list[SourceTensor] = []
     offset = 0
     while offset < size:
         following = next(
@@ -317,8 +335,8 @@ def _align_vector(weight: ModelWeight, numbers: Array, sources: Sequence[TensorS
 
 
 def _find_row(
-    numbers: Array, sources: Sequence[TensorSource], tolerance: float
-) -> tuple[TensorSource, int, Array] | None:
+    numbers: Array, sources: Sequence[SourceTensor], tolerance: float
+) -> tuple[SourceTensor, int, Array] | None:
     """The row of a tensor with these numbers, its position and its numbers."""
     size = len(numbers)
     for source in sources:
@@ -335,7 +353,7 @@ def _find_row(
 
 
 def _vector_match(
-    weight: ModelWeight, parts: tuple[TensorSource, ...], words: tuple[str, ...], array: Array
+    weight: ModelWeight, parts: tuple[SourceTensor, ...], words: tuple[str, ...], array: Array
 ) -> WeightMatch:
     def read(start: int, stop: int) -> Array:
         return array.reshape(count_rows(weight.shape), -1)[start:stop]

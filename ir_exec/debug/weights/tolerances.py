@@ -84,7 +84,8 @@ def find_differences(
         is_beyond = is_far & ~(error <= _STEP * 1.001 * steps + 2 * of_scale + of_tensor)
         if is_beyond.any():
             ends = weight.rows.mask_ends(*rows).reshape(-1)[positions]
-            is_clipped = ends & (np.abs(y) > np.abs(x)) & (x * y >= 0)
+            # Zeros in place of numbers of both signs are not clipped ones.
+            is_clipped = ends & (np.abs(y) > np.abs(x)) & (x * y > 0)
             count_clipped = int(np.count_nonzero(is_clipped & is_beyond))
             is_beyond &= ~is_clipped
             is_far &= ~is_clipped

@@ -19,7 +19,7 @@ _LARGEST_BIAS = 2.0**30
 
 
 @dataclass
-class _Layer:
+class _IntegerLayer:
     """A layer with integers as data and weights.
 
     Attributes:
@@ -64,7 +64,7 @@ def convert_convolutions(graph: EditedGraph, *, is_unsigned: bool) -> list[NodeP
     return converted
 
 
-def _match_convolution(graph: EditedGraph, node: NodeProto) -> _Layer | None:
+def _match_convolution(graph: EditedGraph, node: NodeProto) -> _IntegerLayer | None:
     source = graph.producer(node.input[0], "DequantizeLinear")
     grid = None if source is None else grid_of(graph, source)
     weights = match_constant(graph, node.input[1])
@@ -81,7 +81,7 @@ def _match_convolution(graph: EditedGraph, node: NodeProto) -> _Layer | None:
             return None
         scale = scale * np.repeat(grid.scale, size // grid.scale.size)
         grid = Grid(np.ones((), np.float32), grid.zero[0].reshape(()))
-    layer = _Layer(node, source.input[0], grid, weights, scale, None, node.output[0])
+    layer = _IntegerLayer(node, source.input[0], grid, weights, scale, None, node.output[0])
     if len(node.input) > 2 and node.input[2]:
         layer.bias = graph.numbers(node.input[2])
         return None if layer.bias is None else layer
@@ -89,7 +89,7 @@ def _match_convolution(graph: EditedGraph, node: NodeProto) -> _Layer | None:
     return layer
 
 
-def _match_bias(graph: EditedGraph, layer: _Layer, trailing: int) -> None:
+def _match_bias(graph: EditedGraph, layer: _IntegerLayer, trailing: int) -> None:
     """Take the bias of a layer from an addition after it.
 
     Args:
@@ -110,7 +110,7 @@ def _match_bias(graph: EditedGraph, layer: _Layer, trailing: int) -> None:
 
 
 def _convert_convolution(
-    graph: EditedGraph, layer: _Layer, quantize: NodeProto, grid: Grid, *, is_unsigned: bool
+    graph: EditedGraph, layer: _IntegerLayer, quantize: NodeProto, grid: Grid, *, is_unsigned: bool
 ) -> None:
     node, name = layer.node, layer.node.name
     if layer.addition is not None:
@@ -219,7 +219,7 @@ def convert_products(graph: EditedGraph, *, is_unsigned: bool) -> int:
     return count
 
 
-def _match_product(graph: EditedGraph, node: NodeProto) -> _Layer | None:
+def _match_product(graph: EditedGraph, node: NodeProto) -> _IntegerLayer | None:
     source = graph.producer(node.input[0], "DequantizeLinear")
     grid = None if source is None else grid_of(graph, source)
     weights = match_constant(graph, node.input[1])
@@ -229,6 +229,6 @@ def _match_product(graph: EditedGraph, node: NodeProto) -> _Layer | None:
     vectors, rank = weights.along(1), graph.rank(node.input[0])
     if vectors is None or rank is None or rank < 2 or grid.zero.dtype != np.uint8:
         return None
-    layer = _Layer(node, source.input[0], grid, weights, vectors[0], None, node.output[0])
+    layer = _IntegerLayer(node, source.input[0], grid, weights, vectors[0], None, node.output[0])
     _match_bias(graph, layer, 0)
     return layer

@@ -11,6 +11,7 @@ from __future__ import annotations
 from ir_exec.fusions.network import FusionGraph
 from ir_exec.fusions.records import FusionTarget, MissedFusion
 from ir_exec.fusions.transformation import Matches, Transformation, openvino_source
+from ir_exec.fusions.transformations.experts import reads_expert_weights
 from ir_exec.graph import Value
 from ir_exec.graph.compressed import CompressedWeight, describe_weight
 from ir_exec.types import element_types
@@ -27,7 +28,7 @@ _HINT = "compress with nncf.compress_weights: int8 by channels, or int4 and nf4 
 def _find(graph: FusionGraph, target: FusionTarget) -> Matches:
     roots, missed = [], []
     for node in graph.nodes:
-        if graph.kind(node) != "MatMul" or len(node.values_in) < 2:
+        if graph.kind(node) != "MatMul" or len(node.values_in) < 2 or reads_expert_weights(graph, node):
             continue
         weight = _weight_of(graph, node.values_in[1])
         if weight is None or _is_quantized(graph, node.values_in[0]):
@@ -61,11 +62,8 @@ def _is_quantized(graph: FusionGraph, value: Value) -> bool:
 
 def _rejection(weight: CompressedWeight) -> tuple[str, str] | None:
     """The expected and the actual property of a weight that is expanded; None if the kernel reads it."""
-    dims = weight.output.shape.dims or ()
     if weight.element_type not in _CODES:
         return "codes of " + ", ".join(sorted(_CODE_STEPS)), str(weight.element_type)
-    if sum(dim != 1 for dim in dims) > 2:
-        return "one matrix", f"weights of {weight.output}"
     if weight.scale is None:
         return "a scale", "no scale"
     if weight.scale.declared.element_type not in _SCALES:

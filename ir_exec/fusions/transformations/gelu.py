@@ -69,7 +69,7 @@ _ANCHOR = op("Erf")
 def _find(graph: FusionGraph, target: FusionTarget) -> Matches:
     parts = search(graph, _PATTERN, _ANCHOR, least=1)
     operators = [node.outputs[0] for node in graph.nodes if graph.kind(node) == "Gelu"]
-    return Matches((*operators, *parts.roots), missed=parts.missed)
+    return Matches((*operators, *parts.roots), parts.details, parts.missed)
 
 
 GELU = Transformation(

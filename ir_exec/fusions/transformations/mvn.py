@@ -101,7 +101,7 @@ def _find(graph: FusionGraph, target: FusionTarget) -> Matches:
                 roots.append(node.outputs[0])
             else:
                 missed.append(reason)
-    return Matches(tuple(roots), missed=tuple(missed))
+    return Matches(tuple(roots), parts.details, tuple(missed))
 
 
 def _adds_inside(graph: FusionGraph, match: Match) -> bool:

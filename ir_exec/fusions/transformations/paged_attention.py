@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from ir_exec.fusions.network import FusionGraph
 from ir_exec.fusions.records import FusionTarget, MissedFusion
 from ir_exec.fusions.transformation import Matches, Transformation, as_missed, openvino_source
-from ir_exec.fusions.transformations.states import appends_to_variable
+from ir_exec.fusions.transformations.states import has_cached_keys
 from ir_exec.graph import Node, Value
 from ir_exec.plan.patterns import Match, Mismatch, NodePattern, anything, constant, explain, number, one_of, op
 
@@ -138,7 +138,7 @@ def _rejection(graph: FusionGraph, tokens: list[str], attention: list[Node]) -> 
 
 def _is_self_attention(graph: FusionGraph, node: Node) -> bool:
     """Return True unless keys and values are those of an encoder, which are not converted."""
-    return appends_to_variable(graph, node)
+    return has_cached_keys(graph, node)
 
 
 def _removed_input(reader: Node, name: str) -> MissedFusion:

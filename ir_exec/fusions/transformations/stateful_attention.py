@@ -10,7 +10,7 @@ import numpy as np
 from ir_exec.fusions.network import FusionGraph
 from ir_exec.fusions.records import FusionTarget
 from ir_exec.fusions.transformation import Matches, Transformation, openvino_source, search
-from ir_exec.fusions.transformations.states import appends_to_variable, graph_of, has_one_reader, list_readers
+from ir_exec.fusions.transformations.states import graph_of, has_cached_keys, has_one_reader, list_readers
 from ir_exec.graph import Value
 from ir_exec.plan.patterns import Condition, Match, NodePattern, anything, constant, one_of, op
 from ir_exec.types import ElementType
@@ -115,9 +115,7 @@ _ANCHOR = op("ScaledDotProductAttention")
 
 def find_stateful_attention(graph: FusionGraph) -> Matches:
     """Attention with a cache, and near misses of attention that reads a variable."""
-    return search(
-        graph, _PATTERN, _ANCHOR, least=0, is_other=lambda part: not appends_to_variable(graph, part.nodes[0])
-    )
+    return search(graph, _PATTERN, _ANCHOR, least=0, is_other=lambda part: not has_cached_keys(graph, part.nodes[0]))
 
 
 def _find(graph: FusionGraph, target: FusionTarget) -> Matches:

@@ -6,10 +6,10 @@ from ir_exec.fusions.network import FusionGraph
 from ir_exec.graph import Node, Value
 from ir_exec.plan.patterns import Match
 
-__all__ = ["appends_to_variable", "graph_of", "has_one_reader", "list_readers"]
+__all__ = ["appends_to_variable", "graph_of", "has_cached_keys", "has_one_reader", "list_readers"]
 
-_REACH = 12
-"""Maximum layers between a variable and the attention of its layer of the network."""
+_REACH = 8
+"""Maximum layers between the softmax of attention and its keys: mask, scale, product, and the heads of groups."""
 
 _STEPS = 4
 """Maximum layers between a variable and the new elements: a Gather, a Transpose, a Reshape."""
@@ -32,6 +32,16 @@ def list_readers(match: Match, value: Value) -> str:
     graph = graph_of(match)
     readers = [f'{reader.type} "{reader.name}"' for reader in graph.readers(value) if graph.kind(reader) != "ShapeOf"]
     return ", ".join(readers) or "no reader"
+
+
+def has_cached_keys(graph: FusionGraph, attention: Node) -> bool:
+    """Return True if the keys of an attention operator are those of a variable and new ones."""
+    keys = graph.producer(attention.values_in[1])
+    if keys is None:
+        return False
+    if graph.kind(keys) == "Concat":
+        return _continues_variable(graph, keys)
+    return appends_to_variable(graph, keys)
 
 
 def appends_to_variable(graph: FusionGraph, node: Node) -> bool:

@@ -6,7 +6,7 @@ Const (u8, i8, u4, i4) -> Convert [-> Subtract] -> Multiply [-> Reshape] [-> Con
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -22,7 +22,6 @@ from ir_exec.onnx.export.graph_lowerer import GraphLowerer
 from ir_exec.ops.arithmetic.binary import Multiply, Subtract
 from ir_exec.ops.base.bodies import WeightsReader
 from ir_exec.ops.infrastructure.values import Const
-from ir_exec.ops.matrix.matmul import MatMul
 from ir_exec.ops.movement.gather import Gather1, Gather7, Gather8
 from ir_exec.ops.shape import Reshape
 from ir_exec.ops.type import Convert
@@ -31,11 +30,10 @@ from ir_exec.types import Array, ElementType, TensorType
 __all__ = [
     "Compressed",
     "emit_gather",
-    "emit_matmul",
     "emit_weight",
     "find_compressed",
     "fits_gather",
-    "fits_matmul",
+    "is_table",
     "packed_reader",
 ]
 
@@ -175,6 +173,8 @@ def _layout(shape: tuple[int, ...], scale: tuple[int, ...], opset: int) -> tuple
     if len(shape) == 2 and scale == (shape[0], 1) and opset >= _BLOCKED_SINCE:
         # As rows of one block: with scales of an axis onnxruntime multiplies with activations rounded to 8 bits.
         return 1, shape[1]
+    if len(shape) == 3 and shape[1] == 1 and scale == (shape[0], 1, 1) and opset >= _BLOCKED_SINCE:
+        return 2, shape[2]
     own = [axis for axis, size in enumerate(scale) if size > 1]
     if len(own) <= 1 and (len(shape) < 3 or scale[-2] == 1 or shape[-2] == 1):
         return (own[0] if own else -1), 0
@@ -208,17 +208,9 @@ def emit_weight(lowerer: GraphLowerer, compressed: Compressed) -> str:
     return name
 
 
-def fits_matmul(compressed: Compressed, node: Node) -> bool:
-    """Return True if MatMulNBits can multiply by the weight: 4 bits in blocks along the summed axis."""
-    op = node.op
-    if (
-        not isinstance(op, MatMul)
-        or not op.transpose_b
-        or op.transpose_a
-        or node.values_in[1] is not compressed.weight.value
-    ):
-        return False
-    return _is_packable(compressed) and len(compressed.shape) == 2 and compressed.element_type is ElementType.f32
+def is_table(compressed: Compressed, readers: Iterable[Node]) -> bool:
+    """Return True if a layer gathers rows of the weight."""
+    return any(isinstance(node.op, _GATHERS) and node.values_in[0] is compressed.weight.value for node in readers)
 
 
 def fits_gather(compressed: Compressed, node: Node) -> bool:
@@ -233,66 +225,11 @@ def _is_packable(compressed: Compressed) -> bool:
     return is_power and compressed.weight.constant.element_type in (ElementType.u4, ElementType.i4)
 
 
-def _to_unsigned(array: Array) -> Array:
-    """Integers of 4 bits as unsigned ones: 8 is added to signed ones."""
-    numbers = array.astype(np.int8)
-    return (numbers + 8 if ElementType.of(array) is ElementType.i4 else numbers).astype(np.uint8)
-
-
-def _pack_pairs(numbers: Array) -> Array:
-    """Numbers of 4 bits packed in pairs into bytes along the last axis, the first one in the low bits."""
-    if numbers.shape[-1] % 2:
-        numbers = np.concatenate([numbers, np.zeros((*numbers.shape[:-1], 1), np.uint8)], -1)
-    packed: Array = numbers[..., 0::2] | numbers[..., 1::2] << 4
-    return packed
-
-
 def packed_reader(constant: Const, weights: WeightsReader) -> Callable[[], Array] | None:
     """A function that returns the bytes of a constant of 4-bit integers as in ONNX; None for other constants."""
     if constant.element_type not in (ElementType.u4, ElementType.i4) or not isinstance(weights, Weights):
         return None
     return partial(weights.read_packed, constant.element_type, constant.shape.static, constant.offset, constant.size)
-
-
-def _zeros(compressed: Compressed) -> Array:
-    zero = (
-        np.zeros(compressed.scale.shape, compressed.weight.constant.element_type.dtype)
-        if compressed.zero is None
-        else compressed.zero
-    )
-    return _to_unsigned(np.ascontiguousarray(zero))
-
-
-def emit_matmul(lowerer: GraphLowerer, compressed: Compressed, a: str, name: str) -> str:
-    """Emit MatMulNBits of com.microsoft."""
-    writer, reader = lowerer.writer, lowerer.weights
-    assert reader is not None
-    rows, columns = compressed.shape
-    blocks = columns // compressed.block
-
-    constant = compressed.weight.constant
-    read_bytes = packed_reader(constant, reader)
-
-    def pack_weight() -> Array:
-        if read_bytes is None:
-            numbers = _to_unsigned(constant.evaluate(weights=reader))
-            return _pack_pairs(numbers.reshape(rows, blocks, compressed.block))
-        # 8 is added to both halves of a byte of signed integers.
-        stored = read_bytes() if constant.element_type is ElementType.u4 else read_bytes() ^ np.uint8(0x88)
-        return stored.reshape(rows, blocks, compressed.block // 2)
-
-    stored = writer.element_constant(f"{name}/B", ElementType.u8, (rows, blocks, compressed.block // 2), pack_weight)
-    scales = writer.constant(compressed.scale.reshape(rows, blocks).astype(np.float32).reshape(-1), f"{name}/scales")
-    zeros = writer.constant(_pack_pairs(_zeros(compressed).reshape(rows, blocks)).reshape(-1), f"{name}/zero_points")
-    output = writer.fresh(f"{name}/MatMulNBits")
-    # 1: sums in f32, as for f32 weights; otherwise activations may be rounded to 8 bits.
-    attributes = {"K": columns, "N": rows, "bits": 4, "block_size": compressed.block, "accuracy_level": 1}
-    inputs = [a, stored, scales, zeros]
-    writer.node(
-        "MatMulNBits", inputs, [output], name=writer.node_name(name), domain="com.microsoft", attributes=attributes
-    )
-    writer.codes[output] = writer.code(ElementType.f32)
-    return output
 
 
 def emit_gather(lowerer: GraphLowerer, compressed: Compressed, indices: str, name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -15,18 +16,22 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, UnsupportedError, internal_error
 from ir_exec.graph import Graph, Node, Value
+from ir_exec.graph.constant_parts import is_constant_part
 from ir_exec.ir import RtInfo, Weights
 from ir_exec.model import Model, ModelPort
+from ir_exec.onnx.export.cached_attention import CacheLowerer
+from ir_exec.onnx.export.caches import Caches
 from ir_exec.onnx.export.compressed import (
     Compressed,
     emit_gather,
-    emit_matmul,
     emit_weight,
     find_compressed,
     fits_gather,
-    fits_matmul,
+    is_table,
     packed_reader,
 )
+from ir_exec.onnx.export.compressed_products import ProductLevels, emit_matmul, fits_matmul
+from ir_exec.onnx.export.fused_layers import emit_fused, find_fused_layers
 from ir_exec.onnx.export.fusible import merge_scales, prune_nodes, readers_of, vector_shape
 from ir_exec.onnx.export.graph_lowerer import GraphLowerer
 from ir_exec.onnx.export.levels import emit_levels
@@ -37,6 +42,8 @@ from ir_exec.onnx.export.writer import StoredTensor, Writer, WriterScope, free_n
 from ir_exec.onnx.lowering.registry import NEWEST
 from ir_exec.onnx.lowering.states import NOTE
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const, ReadsVariable
+from ir_exec.ops.quantization import FakeQuantize
+from ir_exec.plan.graph import FusedNode
 from ir_exec.report.numbers import format_count
 from ir_exec.runtime.precision import file_types
 from ir_exec.types import Array, ElementType, Shape, TensorType
@@ -91,13 +98,21 @@ class Lowerer(GraphLowerer):
         compressed: The compressed weights by value.
         has_sources: Nodes carry the line of Python of their layers in their metadata.
         originals: Nodes of an ONNX file that replace layers.
+        fuses: Several layers become one operator that only onnxruntime has.
     """
 
     functions: bool = True
     has_sources: bool = True
     originals: OriginalNodes | None = None
+    fuses: bool = False
     not_representable: list[tuple[Node, str]] = field(default_factory=list)
+    has_variables: bool = False
+    expands_weights: bool = False
+    has_integers: bool = False
     compressed: dict[Value, Compressed] = field(default_factory=dict)
+    tables: set[Value] = field(default_factory=set)
+    caches: CacheLowerer | None = None
+    levels: ProductLevels = field(default_factory=ProductLevels)
 
     def nodes(self, graph: Graph) -> None:
         """Lower the nodes of a graph whose Parameters have names."""
@@ -118,6 +133,13 @@ class Lowerer(GraphLowerer):
                 if node not in replaced_layers and replaced_layers.isdisjoint(compressed.weight.line)
             }
         replaced = {node for compressed in compressed_weights.values() for node in compressed.weight.line}
+        fused: dict[Node, FusedNode] = {}
+        if self.fuses:
+            lowered_otherwise = {*replaced_layers, *replaced, *compressed_weights}
+            if self.caches is not None:
+                lowered_otherwise |= self.caches.caches.nodes
+            fused = find_fused_layers(graph, self.types, lowered_otherwise)
+        fused_layers = {member for node in fused.values() for member in node.members}
         readers = readers_of(graph)
         for node in graph.nodes:
             op = node.op
@@ -125,16 +147,11 @@ class Lowerer(GraphLowerer):
                 continue
             if originals is not None and node in originals.replaced_layers:
                 for replacement in originals.at.get(node, ()):
-                    self._original(originals, replacement)
+                    self._emit_original(originals, replacement)
                 continue
             if node in compressed_weights:
                 compressed = compressed_weights[node]
-                self.compressed[compressed.weight.value] = compressed
-                if not all(
-                    reader not in replaced_layers and self._reads_compressed(compressed, reader)
-                    for reader in readers.get(compressed.weight.value, ())
-                ):
-                    self.names[compressed.weight.value] = emit_weight(self, compressed)
+                self._compressed_weight(compressed, readers.get(compressed.weight.value, ()), replaced_layers)
                 continue
             if node in replaced:
                 continue
@@ -142,15 +159,41 @@ class Lowerer(GraphLowerer):
                 is_fused = self.writer.target == "onnxruntime" and replaced_layers.isdisjoint(
                     readers.get(node.outputs[0], ())
                 )
-                fused = vector_shape(node, op, readers, self.types) if is_fused else None
-                self._constant(node, op, fused or op.shape.static)
+                vector = vector_shape(node, op, readers, self.types) if is_fused else None
+                self._constant(node, op, vector or op.shape.static)
+                continue
+            if node in fused_layers:
+                if node in fused:
+                    self._emit_layers(fused[node])
                 continue
             with self.writer.derived_from(node.layer.source_entries if self.has_sources else {}):
-                outputs = self._outputs(node)
+                outputs = (self.caches and self.caches.lower(node)) or self._outputs(node)
             for value, name in zip(node.outputs, outputs, strict=False):
                 self.names[value] = name
 
-    def _original(self, originals: OriginalNodes, replacement: NodeReplacement) -> None:
+    def _compressed_weight(
+        self, compressed: Compressed, readers: Sequence[Node], replaced_layers: Collection[Node]
+    ) -> None:
+        """Emit a compressed weight for the readers that do not read it themselves."""
+        value = compressed.weight.value
+        self.compressed[value] = compressed
+        if is_table(compressed, readers):
+            self.tables.add(value)
+        if all(node not in replaced_layers and self._reads_compressed(compressed, node) for node in readers):
+            return
+        self.names[value] = emit_weight(self, compressed)
+
+    def _emit_layers(self, fused: FusedNode) -> None:
+        """Emit one operator for several layers."""
+        assert fused.op is not None, "a fused node has an operator"
+        inputs = [self.names[value] for value in fused.values_in]
+        types, out_types = ([self.type_of(value) for value in values] for values in (fused.values_in, fused.outputs))
+        export = ExportNode(self.writer, fused.op, fused.name, inputs, types, out_types, (), self, fused.inputs)
+        with self.writer.inside() as scope:
+            (self.names[fused.outputs[0]],) = self._final_names(fused, scope, [emit_fused(export)])
+        self.writer.scope.nodes.extend(scope.nodes)
+
+    def _emit_original(self, originals: OriginalNodes, replacement: NodeReplacement) -> None:
         """Append a node of the file in place of its layers."""
         for value in replacement.outputs.values():
             element_type = self.type_of(value).element_type
@@ -160,7 +203,25 @@ class Lowerer(GraphLowerer):
 
     def _reads_compressed(self, compressed: Compressed, node: Node) -> bool:
         """Return True if the node itself reads a compressed weight, as an operator of onnxruntime."""
-        return self.writer.target == "onnxruntime" and (fits_matmul(compressed, node) or fits_gather(compressed, node))
+        if self.writer.target != "onnxruntime":
+            return False
+        return self._fits_matmul(compressed, node) or fits_gather(compressed, node)
+
+    def _fits_matmul(self, compressed: Compressed, node: Node) -> bool:
+        shape = self.type_of(node.values_in[0]).shape
+        if not fits_matmul(compressed, node, shape.rank):
+            return False
+        if compressed.weight.constant.element_type.bits < 8:
+            return True
+        if self.has_integers:
+            return False
+        if not self.expands_weights:
+            return True
+        # A product of 8 bits is faster than one of f32 for one row, and takes twice the time for many.
+        if self.levels.concerns(compressed, node.name):
+            return True
+        has_one_row = shape.is_static and math.prod(shape.static[:-1]) == 1
+        return has_one_row or self.has_variables or compressed.weight.value in self.tables
 
     def _constant(self, node: Node, op: Const, shape: tuple[int, ...]) -> None:
         value = node.outputs[0]
@@ -249,8 +310,11 @@ class Lowerer(GraphLowerer):
             compressed = self.compressed.get(value)
             if compressed is None or not self._reads_compressed(compressed, node):
                 continue
-            if fits_matmul(compressed, node):
-                return emit_matmul(self, compressed, inputs[0], node.name)
+            if self._fits_matmul(compressed, node):
+                is_transposed = vars(node.op)["transpose_b"]
+                return emit_matmul(
+                    self, compressed, inputs[0], node.name, is_transposed=is_transposed, levels=self.levels
+                )
             return emit_gather(self, compressed, inputs[1], node.name)
         return None
 
@@ -324,6 +388,11 @@ def lower_model(
     int8: bool = False,
     sources: bool = True,
     originals: OriginalNodes | None = None,
+    expand: bool = False,
+    has_variables: bool | None = None,
+    caches: Caches | None = None,
+    levels: ProductLevels | None = None,
+    fuses: bool = False,
 ) -> Exported:
     """The ONNX model that computes the same as an IR model.
 
@@ -335,6 +404,13 @@ def lower_model(
         int8: As for a Writer.
         sources: Write the line of Python of each layer into the metadata of its nodes.
         originals: Nodes of an ONNX file that replace layers; they determine the opset.
+        expand: Compressed weights of 8 bits are dequantized where products of f32 are faster.
+        has_variables: The model is part of one with variables; None to search it for them.
+        caches: Inputs that are memory with room for more elements, for the target onnxruntime. The sizes of the memory
+            are the last inputs, and the target shapes to be checked the last outputs.
+        levels: The products that round activations, for the target onnxruntime. The errors of measured ones are further
+            outputs.
+        fuses: As for a Lowerer.
 
     Raises:
         UnsupportedError: Names every layer that ONNX cannot express, with the reason.
@@ -347,10 +423,21 @@ def lower_model(
     elif not OLDEST_OPSET <= opset <= NEWEST:
         raise UnsupportedError("the opset is", actual=opset, expected=f"{OLDEST_OPSET} to {NEWEST}")
     writer = Writer(opset, target, finite=finite, int8=int8)
-    lowerer = Lowerer(
-        writer, file_types(model), model.weights, functions=functions, has_sources=sources, originals=originals
-    )
     graph = model.graph
+    if has_variables is None:
+        has_variables = any(isinstance(node.op, ReadsVariable) for node in graph.all_nodes())
+    lowerer = Lowerer(
+        writer,
+        file_types(model),
+        model.weights,
+        functions=functions,
+        has_sources=sources,
+        originals=originals,
+        fuses=fuses,
+        has_variables=has_variables,
+        expands_weights=expand,
+        has_integers=int8 and _quantizes_activations(graph),
+    )
     if not graph.results and not any(isinstance(node.op, AssignsVariable) for node in graph.nodes):
         raise UnsupportedError("the model has no tensors as outputs, which an ONNX graph requires")
     writer.reserved |= {lowerer.value_name(output) for node in graph.all_nodes() for output in node.outputs}
@@ -359,10 +446,17 @@ def lower_model(
     inputs = []
     for node, port in zip(graph.parameters, model.inputs, strict=True):
         inputs.append(lowerer.declare(node.outputs[0], writer.unique(port.name)))
+    lowerer.levels = levels or lowerer.levels
+    if caches is not None:
+        lowerer.caches = CacheLowerer(caches, lowerer)
+        inputs += lowerer.caches.declare()
     output_names = lowerer.name_outputs(graph, model.outputs)
     lowerer.name_states(graph, {port.name for port in model.outputs})
     lowerer.nodes(graph)
     outputs = [lowerer.output(node, name) for node, name in zip(graph.results, output_names, strict=True)]
+    if lowerer.caches is not None:
+        outputs += lowerer.caches.emit_checks()
+    outputs += [helper.make_tensor_value_info(name, writer.codes[name], [2]) for name in lowerer.levels.errors.values()]
     if lowerer.not_representable and not partial:
         raise _not_representable(lowerer.not_representable)
     required_names = {output.name for output in (*outputs, *lowerer.state_outputs)} | set(lowerer.initial.values())
@@ -403,6 +497,11 @@ def lower_model(
         tuple(lowerer.not_representable),
         {name: lowerer.type_of(value).shape for value, name in lowerer.names.items()},
     )
+
+
+def _quantizes_activations(graph: Graph) -> bool:
+    """Return True if a FakeQuantize has an input that is no constant."""
+    return any(isinstance(node.op, FakeQuantize) and not is_constant_part(node.values_in[0]) for node in graph.nodes)
 
 
 def _not_representable(layers: Sequence[tuple[Node, str]]) -> UnsupportedError:

@@ -18,7 +18,7 @@ from ir_exec.graph import Graph, Node, Value
 from ir_exec.onnx.export.carriers import is_carried
 from ir_exec.onnx.export.registry import OLDEST_OPSET, find_lowering
 from ir_exec.onnx.export.writer import Writer, rename
-from ir_exec.onnx.lowering.original import OriginalGraph, OriginalNode, TensorSource
+from ir_exec.onnx.lowering.original import LoweredTensor, OriginalGraph, OriginalNode
 from ir_exec.onnx.lowering.registry import STANDARD
 from ir_exec.onnx.reading.order import name_of
 from ir_exec.types import Array, ElementType, TensorType
@@ -174,9 +174,9 @@ class _Selection:
         self._types = types
         self._opset = opset
         self._refused = refused
-        self._values = {TensorSource(node.id, value.position): value for node in graph.nodes for value in node.outputs}
+        self._values = {LoweredTensor(node.id, value.position): value for node in graph.nodes for value in node.outputs}
         for node, value in zip(graph.parameters, inputs, strict=True):
-            self._values[TensorSource(value.node.id, value.position)] = node.outputs[0]
+            self._values[LoweredTensor(value.node.id, value.position)] = node.outputs[0]
         nodes = {node.id: node for node in graph.nodes if is_counted(node)}
         order = {node: position for position, node in enumerate(graph.nodes)}
         self._layers = {

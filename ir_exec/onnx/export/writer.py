@@ -37,6 +37,7 @@ class StoredTensor:
         read: Returns the elements, sub-byte types one per byte.
         release: Called with them after they are written; None if no memory needs to be released.
         read_packed: Returns the bytes of elements of 4 bits, two in a byte; None if they must be packed.
+        is_computed: The elements are computed from others of the model: `read` returns a new array.
     """
 
     name: str
@@ -45,6 +46,7 @@ class StoredTensor:
     read: Callable[[], Array]
     release: Callable[[Array], None] | None = None
     read_packed: Callable[[], Array] | None = None
+    is_computed: bool = False
 
 
 @dataclass
@@ -141,6 +143,8 @@ class Writer:
         read: Callable[[], Array],
         release: Callable[[Array], None] | None = None,
         read_packed: Callable[[], Array] | None = None,
+        *,
+        is_computed: bool = False,
     ) -> str:
         """The name of a tensor of an element type of IR, whose elements are read on demand."""
         size = math.prod(shape) * element_type.bits // 8
@@ -152,7 +156,8 @@ class Writer:
             return unique
         if is_carried(element_type, self.opset):
             return self.store_tensor(name, self.code(element_type), shape, lambda: to_carrier(read(), self.opset))
-        return self.store_tensor(name, self.code(element_type), shape, read, release, read_packed)
+        code = self.code(element_type)
+        return self.store_tensor(name, code, shape, read, release, read_packed, is_computed=is_computed)
 
     def store_tensor(
         self,
@@ -162,10 +167,12 @@ class Writer:
         read: Callable[[], Array],
         release: Callable[[Array], None] | None = None,
         read_packed: Callable[[], Array] | None = None,
+        *,
+        is_computed: bool = False,
     ) -> str:
         """The name of a tensor whose elements are read on demand."""
         unique = self.unique(name)
-        self.tensors[unique] = StoredTensor(unique, code, tuple(shape), read, release, read_packed)
+        self.tensors[unique] = StoredTensor(unique, code, tuple(shape), read, release, read_packed, is_computed)
         self.codes[unique] = code
         return unique
 

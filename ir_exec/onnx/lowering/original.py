@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from ir_exec.onnx.lowering.graphs import ConvertedNode, Converter, NameScope
     from ir_exec.onnx.reading.functions import Functions
 
-__all__ = ["OriginalGraph", "OriginalNode", "TensorSource", "record_original"]
+__all__ = ["LoweredTensor", "OriginalGraph", "OriginalNode", "record_original"]
 
 _MOST_DEPTH = 64
 """Maximum nesting of bodies and functions, as in a conversion."""
 
 
-class TensorSource(NamedTuple):
+class LoweredTensor(NamedTuple):
     """An output of a layer, by the id of the layer and the position."""
 
     layer: str
@@ -76,7 +76,7 @@ class OriginalGraph:
     """
 
     nodes: tuple[OriginalNode, ...]
-    ports: Mapping[str, TensorSource]
+    ports: Mapping[str, LoweredTensor]
     constants: Mapping[str, Array]
     opsets: Mapping[str, int]
     functions: tuple[FunctionProto, ...]
@@ -170,7 +170,7 @@ def record_original(
     ]
     tensors = {name: value for name, value in scope.values().items() if isinstance(value, Value)}
     ports = {
-        name: TensorSource(ids[value.layer], value.position) for name, value in tensors.items() if value.layer in ids
+        name: LoweredTensor(ids[value.layer], value.position) for name, value in tensors.items() if value.layer in ids
     }
     constants = {
         name: array

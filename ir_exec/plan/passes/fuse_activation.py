@@ -13,7 +13,7 @@ from ir_exec.plan.fusing import FusionRule
 from ir_exec.plan.patterns import Match, NodePattern, anything, constant, near, number, one_of, op
 from ir_exec.types import element_types
 
-__all__ = ["ACTIVATIONS"]
+__all__ = ["ACTIVATIONS", "TANH_GELU"]
 
 
 def _scale(value: NodePattern, factor: float) -> NodePattern:
@@ -67,9 +67,11 @@ def _clamp(match: Match) -> Op:
     return _activation("Clamp", 1, min=limits.get("least", -inf), max=limits.get("most", inf))
 
 
+TANH_GELU = _rule(_TANH_GELU, "Tanh", lambda match: _activation("Gelu", 7, approximation_mode="tanh"))
+
 ACTIVATIONS = (
     _rule(_GELU, "Erf", lambda match: _activation("Gelu", 7, approximation_mode="erf")),
-    _rule(_TANH_GELU, "Tanh", lambda match: _activation("Gelu", 7, approximation_mode="tanh")),
+    TANH_GELU,
     _rule(_SWISH, "Sigmoid", lambda match: _activation("Swish", 4), ("x", "beta")),
     _rule(_HSWISH, "HardSigmoid", lambda match: _activation("HSwish", 4)),
     _rule(_CLAMP, "", _clamp),

@@ -54,6 +54,16 @@ class Attending(Op):
         """
         vars(self).update(_scale=scale, _by_columns=by_columns, _output=output)
 
+    @property
+    def scale(self) -> float:
+        """The factor of the scores."""
+        return self._scale
+
+    @property
+    def by_columns(self) -> tuple[bool, bool]:
+        """True for a key, and for a value, that is stored by columns."""
+        return self._by_columns
+
     def infer(
         self, query: TensorType, key: TensorType, value: TensorType, mask: TensorType | None = None
     ) -> TensorType:

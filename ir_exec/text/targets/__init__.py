@@ -19,12 +19,13 @@ from ir_exec.readers import ENDINGS
 from ir_exec.text.folders.folder import PART_FILES, Folder, FolderPart, open_folder, read_part
 from ir_exec.text.targets.devices import on_device
 from ir_exec.text.targets.documents import GENAI_MODELS, GENAI_ON_NPU, finding
+from ir_exec.text.targets.fusions import missed_fusions, whisper_on_npu
 from ir_exec.text.targets.pipelines import LANGUAGE, in_genai, language_model, language_model_on_npu
 from ir_exec.text.targets.weights import weights_on_npu
 
 __all__ = ["TARGETS", "Target", "check_for"]
 
-Target = Literal["npu", "gpu", "genai"]
+Target = Literal["npu", "gpu", "genai", "cpu"]
 TARGETS: tuple[str, ...] = get_args(Target)
 
 _TOKENIZERS = frozenset({"tokenizer", "detokenizer"})
@@ -104,17 +105,27 @@ def _of_network(part: FolderPart, target: Target) -> Iterator[IRError]:
     if target == "genai":
         message = "GenAI runs folders: it is not known whether it runs a single file"
         yield finding(message, part.location, GENAI_MODELS, "info", "pass the folder of the model")
-    else:
+    elif target != "cpu":
         yield from on_device(part, target)
+    yield from missed_fusions(part, target)
 
 
 def _of_folder(folder: Folder, target: Target) -> Iterator[IRError]:
     if target == "genai":
-        yield from in_genai(folder)
+        faults = list(in_genai(folder))
+        yield from faults
+        is_accepted = all(fault.severity != "error" for fault in faults)
+        if is_accepted and folder.decoder is not None and folder.kind in LANGUAGE:
+            yield from missed_fusions(folder.decoder, target)
         return
-    yield from _on_gpu(folder) if target == "gpu" else _on_npu(folder)
+    if target == "cpu":
+        for name, part in folder.parts.items():
+            if name not in _TOKENIZERS:
+                yield from missed_fusions(part, target)
+    else:
+        yield from _on_gpu(folder) if target == "gpu" else _on_npu(folder)
     for part in _networks(folder.path, {*os.listdir(folder.path)} - {*PART_FILES.values()}):
-        yield from on_device(part, target)
+        yield from _of_network(part, target)
     for subfolder in folder.below:
         yield from _of_folder(subfolder, target)
 
@@ -123,6 +134,7 @@ def _on_gpu(folder: Folder) -> Iterator[IRError]:
     for name, part in folder.parts.items():
         if name not in _TOKENIZERS:
             yield from on_device(part, "gpu", is_text=folder.kind in _TEXT)
+            yield from missed_fusions(part, "gpu")
 
 
 def _on_npu(folder: Folder) -> Iterator[IRError]:
@@ -137,7 +149,7 @@ def _on_npu(folder: Folder) -> Iterator[IRError]:
             yield finding(message, Location(path=folder.path), GENAI_ON_NPU, "info")
         return
     if folder.kind == "speech" and folder.architectures == ("WhisperForConditionalGeneration",):
-        # The document names no requirements.
+        yield from whisper_on_npu(folder.decoder)
         return
     for name, part in folder.parts.items():
         if name not in _TOKENIZERS:

@@ -30,6 +30,7 @@ __all__ = [
     "NPU_DEVICE",
     "STATEFUL_TO_STATELESS",
     "SUPPORTED_DEVICES",
+    "WHISPER_ON_NPU",
     "finding",
     "names_in_documents",
 ]
@@ -95,6 +96,9 @@ GENAI_TOKENIZATION = Citation(
 GENAI_STATE = Citation("How OpenVINO GenAI Works", "OpenVINO GenAI 2026.4", f"{_GENAI}/concepts/how-it-works")
 GENAI_STATIC_PIPELINE = Citation(
     "LLM pipeline for NPUs", "OpenVINO GenAI 2026.4, commit da1db86", f"{_GENAI_SOURCE}/llm/pipeline_static.cpp"
+)
+WHISPER_ON_NPU = Citation(
+    "Whisper on NPUs, issue 4222", "OpenVINO GenAI 2026.3.1", f"{_GITHUB}/openvino.genai/issues/4222"
 )
 GENAI_VISION = Citation(
     "Model types of the VLM pipeline",

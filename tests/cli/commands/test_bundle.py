@@ -9,6 +9,7 @@ from pathlib import Path
 
 import jsonschema
 import numpy as np
+import onnx
 import pytest
 from click.testing import CliRunner, Result
 
@@ -172,4 +173,27 @@ def test_anonymous_onnx_bundle_with_a_fault(tmp_path: Path) -> None:
     assert b"narrow" not in content
     assert b"before" not in content
     assert b"DequantizeLinear" in content
+    assert run("bundle", "--run", archive).exit_code == 0
+
+
+@pytest.mark.parametrize("keepdims", [0, 1])
+def test_sequences_stay_onnx(keepdims: int, tmp_path: Path) -> None:
+    """An output that is a list of tensors is a SequenceProto, as in ONNX's test data."""
+    node = onnx.helper.make_node("SplitToSequence", ["x"], ["parts"], axis=0, keepdims=keepdims)
+    declared = onnx.helper.make_tensor_sequence_value_info("parts", onnx.TensorProto.FLOAT, None)
+    x = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [3, 2])
+    graph = onnx.helper.make_graph([node], "network", [x], [declared])
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=9)
+    (tmp_path / "net.onnx").write_bytes(model.SerializeToString())
+    array = np.arange(6, dtype=np.float32).reshape(3, 2)
+    np.savez(tmp_path / "x.npz", x=array)
+    archive = tmp_path / "b.zip"
+    result = run("bundle", tmp_path / "net.onnx", "--inputs", tmp_path / "x.npz", "-o", archive)
+    assert result.exit_code == 0, result.output
+    with zipfile.ZipFile(archive) as stored:
+        sequence = onnx.SequenceProto.FromString(stored.read("test_data_set_0/output_0.pb"))
+    elements = [onnx.numpy_helper.to_array(tensor) for tensor in sequence.tensor_values]
+    expected = [row.reshape(1, 2) if keepdims else row for row in array]
+    assert [element.tolist() for element in elements] == [row.tolist() for row in expected]
+    assert (sequence.name, sequence.elem_type) == ("parts", onnx.SequenceProto.TENSOR)
     assert run("bundle", "--run", archive).exit_code == 0

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from ir_exec import build
+from ir_exec import build, read_model
 from ir_exec.cli import main
 from ir_exec.debug.precision.effects import QuantizationReport
 from tests.debug.precision.networks import TOKENS, plain_model, quantized_model
@@ -110,3 +110,28 @@ def test_models_with_other_outputs(folder: Path) -> None:
     result = CliRunner().invoke(main, ["quantize-report", quantized, "--with", str(folder / "two.xml")])
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == mentions("a", "b")
+
+
+def test_tensors_of_a_checkpoint(folder: Path) -> None:
+    """The noise relative to the tensors of the plain model is that relative to its weights."""
+    options = ("--inputs", str(folder / "in.npz"), "--checkpoint", str(folder / "plain.xml"))
+    parsed = QuantizationReport.model_validate(json.loads(report(folder, *options, "--format", "json").stdout))
+    weights = [layer for layer in parsed.layers if layer.kind == "weight"]
+    assert weights
+    for layer in weights:
+        assert len(layer.tensors) == 1
+        assert layer.tensor_fault is None
+        assert layer.tensor_sqnr_db == pytest.approx(layer.weight_sqnr_db, abs=0.01)
+    result = report(folder, *options, "--all")
+    assert result.stdout == mentions(*(layer.tensors[0] for layer in weights))
+
+
+def test_a_weight_that_is_not_its_tensor(folder: Path) -> None:
+    model = read_model(folder / "plain.xml")
+    arrays = {name: np.array(array) for name, array in model.constants.items() if array.dtype == np.float32}
+    name = max(arrays, key=lambda name: arrays[name].size)
+    arrays[name] = -arrays[name]
+    np.savez(folder / "other.npz", **arrays)
+    options = ("--inputs", str(folder / "in.npz"), "--checkpoint", str(folder / "other.npz"), "--format", "json")
+    parsed = QuantizationReport.model_validate(json.loads(report(folder, *options).stdout))
+    assert [layer.path for layer in parsed.layers if layer.tensor_fault is not None] == [name]

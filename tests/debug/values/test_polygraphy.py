@@ -26,14 +26,14 @@ OUTPUTS, INPUTS = FILES / "outputs.json", FILES / "inputs.json"
 NETWORK = ROOT / "samples" / "gnn_step.xml"
 
 
-def stored(name: str) -> dict[str, Array]:
+def read_sample(name: str) -> dict[str, Array]:
     with np.load(ROOT / "samples" / f"gnn_step.{name}.npz") as arrays:
         return dict(arrays)
 
 
 def test_reading_what_polygraphy_wrote() -> None:
     runs, feeds = read_runs(OUTPUTS), read_feeds(INPUTS)
-    hidden, inputs = stored("outputs")["hidden"], stored("inputs")
+    hidden, inputs = read_sample("outputs")["hidden"], read_sample("inputs")
     assert list(runs) == ["onnxrt-runner", "trt-runner"]
     expected = [hidden, hidden * 2, hidden + 1, hidden]
     actual = [iteration["hidden"] for iterations in runs.values() for iteration in iterations]
@@ -61,13 +61,13 @@ def test_first_iteration_for_one_call() -> None:
     exit_code, report = compare("--with", OUTPUTS, "--inputs", ROOT / "samples" / "gnn_step.inputs.npz")
     assert (exit_code, report["calls"]) == (0, 1)
     with pytest.raises(EvaluationError) as error:
-        ir_exec.compare(NETWORK, OUTPUTS, stored("inputs"), calls=3)
+        ir_exec.compare(NETWORK, OUTPUTS, read_sample("inputs"), calls=3)
     assert (error.value.code, error.value.expected) == ("IR705", "values of 3 calls")
 
 
 def test_unknown_runner() -> None:
     with pytest.raises(EvaluationError) as error:
-        ir_exec.compare(NETWORK, f"{OUTPUTS}:trt-runer", stored("inputs"))
+        ir_exec.compare(NETWORK, f"{OUTPUTS}:trt-runer", read_sample("inputs"))
     assert error.value.hint is not None
     assert "trt-runner" in error.value.hint
 
@@ -114,7 +114,7 @@ def test_other_commands_take_one_call(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["run", str(NETWORK), "--inputs", str(path), "-o", str(tmp_path / "out.npz")])
     assert result.exit_code == 0
     with np.load(tmp_path / "out.npz") as outputs:
-        np.testing.assert_allclose(outputs["hidden"], stored("outputs")["hidden"], rtol=1e-6)
+        np.testing.assert_allclose(outputs["hidden"], read_sample("outputs")["hidden"], rtol=1e-6)
 
 
 def npy(array: Array) -> bytes:

@@ -393,8 +393,11 @@ def _account(model: Exported, planted: Planted, weight_format: str) -> WeightsDi
             # NaN has no code.
             if weight_format == "int4" and any(np.isnan(array).any() for array in planted.constants.values()):
                 return None
-            group_size = 32 if weight_format == "int4" else None
-            network, _ = compress_weights(network, Compression(weight_format, group_size, all_layers=True))
+            try:
+                group_size = 32 if weight_format == "int4" else None
+                network, _ = compress_weights(network, Compression(weight_format, group_size, all_layers=True))
+            except IRError:  # groups of 32 do not divide all channels
+                network, _ = compress_weights(network, Compression(weight_format, -1, all_layers=True))
         extra = {name: MemoryTensor(name, array, "f32", array.nbytes) for name, array in planted.tensors.items()}
         checkpoint = replace(model.checkpoint, tensors={**model.checkpoint.tensors, **extra}, settings=planted.settings)
         return diff_weights(network, checkpoint)

@@ -31,6 +31,7 @@ QUERY = "model.layers.0.self_attn.q_proj.weight"
 KEY = "model.layers.0.self_attn.k_proj.weight"
 UP = "model.layers.1.mlp.up_proj.weight"
 BIAS = "model.layers.1.mlp.up_proj.bias"
+BIASES = TENSORS[BIAS].shape
 RANDOM = np.random.default_rng(7)
 
 Arrays = dict[str, Array]
@@ -413,3 +414,10 @@ def test_parts_of_a_model_in_another_order_of_words(is_swapped: bool) -> None:
         data = build.matmul(data, constant, transpose_b=True, name=reader)
     report = diff_weights(build.model(build.result(data, name="logits")), memory_checkpoint({**tensors, **others}))
     assert [fault.category for fault in report.faults] == ["swapped"] * is_swapped
+
+
+@pytest.mark.parametrize(("value", "category"), [(0, "zero"), (1, "constant")])
+def test_a_constant_weight_is_not_another_constant_tensor(value: float, category: str) -> None:
+    constant = np.full(BIASES, value, np.float32)
+    (fault,) = account({**TENSORS, BIAS: constant}, checkpoint={**TENSORS, "model.class_token": constant}).faults
+    assert (fault.category, fault.tensors) == (category, (BIAS,))

@@ -13,6 +13,7 @@ from ir_exec.debug import diff_weights
 from ir_exec.debug.weights.records import WeightsDiff
 from ir_exec.types import Array
 from tests.debug.weights.networks import SIZE, compress, decoder, draw_tensors, memory_checkpoint
+from tests.helpers.facts import mentions
 
 TENSORS = draw_tensors()
 RANDOM = np.random.default_rng(11)
@@ -124,3 +125,13 @@ def test_integers_of_a_checkpoint_are_no_tensors() -> None:
     checkpoint = replace(memory_checkpoint({}), not_compared=("tokens",))
     report = diff_weights(decoder(TENSORS), checkpoint)
     assert report.faults[0].category == "other checkpoint"
+
+
+def test_an_adapter_is_no_checkpoint() -> None:
+    """The fault is not that of a model of other sizes."""
+    module = "base_model.model.model.layers.0.self_attn.q_proj"
+    factors = {f"{module}.lora_A.weight": draw(4, SIZE), f"{module}.lora_B.weight": draw(SIZE, 4)}
+    first, *others = account(factors).faults
+    assert first.category == "other checkpoint"
+    assert first.message == mentions("--adapter")
+    assert {fault.category for fault in others} == {"adapter"}

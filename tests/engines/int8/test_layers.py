@@ -110,6 +110,18 @@ def test_quantized_f32_weights_become_integers(tmp_path: Path) -> None:
     assert_same_levels(output, interpret(model, [IMAGE]), 4 / 127)
 
 
+def test_quantized_f32_weights_of_other_zero_points_are_computed_in_floats(tmp_path: Path) -> None:
+    weights = draw(4, 8, 3, 3) / 8
+    steps = np.array([2.0**-9, 2.0**-8, 2.0**-8, 2.0**-7]).reshape(4, 1, 1, 1)
+    zeros = np.array([0, 100, 128, 200]).reshape(4, 1, 1, 1)
+    ends = [build.constant((steps * end).astype(np.float32)) for end in (-zeros, 255 - zeros)]
+    filters = build.fake_quantize(build.constant(weights), *ends, *ends, levels=256)
+    model = model_of(quantize_signed(build.convolution(image(), filters, **PADDED), 4))
+    proto, output = run_optimized(model, [IMAGE], tmp_path / "y.onnx")
+    assert (operators(proto)["QLinearConv"], operators(proto)["Conv"]) == (0, 1)
+    assert_same_levels(output, interpret(model, [IMAGE]), 4 / 127)
+
+
 def test_unsigned_weights_of_zero_point_128_become_signed(tmp_path: Path) -> None:
     weights = integer_weights((4, 8, 3, 3), zero=np.full((4, 1, 1, 1), 128))
     model = model_of(quantize_signed(build.convolution(image(), weights, **PADDED), 4))

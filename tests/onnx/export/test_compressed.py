@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -72,6 +74,98 @@ def test_products_of_onnxruntime(element_type: str, zero: bool) -> None:
     exported = lower_model(model, target="onnxruntime")
     assert node_types(exported) == ["MatMulNBits"]
     np.testing.assert_allclose(run_unchecked(exported, x), expected(model, x), rtol=1e-4, atol=1e-4)
+
+
+def decode_elements(codes: Array, zero: Array | None, scale: Array, block: int) -> Array:
+    """The weight, element by element."""
+    rows, columns = codes.shape
+    weights = np.empty((rows, columns), np.float64)
+    for row in range(rows):
+        for column in range(columns):
+            group = column // block
+            point = 0 if zero is None else int(zero[row, group])
+            weights[row, column] = (int(codes[row, column]) - point) * float(scale[row, group])
+    return weights
+
+
+@pytest.mark.parametrize(
+    ("element_type", "columns", "block", "products"),
+    [
+        ("u8", 96, 32, 1),
+        ("i8", 96, 96, 1),
+        ("u8", 1024, 1024, 1),
+        ("i4", 1024, 1024, 1),
+        ("u4", 512, 512, 1),
+        ("u8", 48, 24, 0),
+        ("i4", 40, 8, 0),
+        ("u8", 75, 75, 2),
+        ("i8", 7, 7, 2),
+        ("u4", 75, 75, 1),
+        ("i4", 88, 88, 1),
+    ],
+)
+@pytest.mark.parametrize("zero", [False, True])
+def test_products_of_blocks_of_any_size(
+    element_type: str, columns: int, block: int, products: int, *, zero: bool
+) -> None:
+    low, high = {"u4": (0, 15), "i4": (-8, 7), "u8": (0, 255), "i8": (-128, 127)}[element_type]
+    dtype, groups = ElementType[element_type].dtype, columns // block
+    codes = RANDOM.integers(low, high, (6, columns), endpoint=True).astype(np.int16)
+    points = RANDOM.integers(low, high, (6, groups), endpoint=True).astype(np.int16) if zero else None
+    scale = RANDOM.uniform(0.01, 0.1, (6, groups)).astype(np.float32)
+    value = build.convert(build.constant(codes.reshape(6, groups, block).astype(dtype)), "f32")
+    if points is not None:
+        value = build.subtract(value, build.convert(build.constant(points[..., None].astype(dtype)), "f32"))
+    value = build.multiply(value, scale[..., None])
+    model, x = product(build.reshape(value, [6, columns], special_zero=False), columns)
+    exported = lower_model(model, target="onnxruntime")
+    assert node_types(exported).count("MatMulNBits") == products
+    expected = x.astype(np.float64) @ decode_elements(codes, points, scale, block).T
+    np.testing.assert_allclose(run_unchecked(exported, x), expected, rtol=1e-4, atol=1e-4 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("element_type", ["u4", "i4", "u8", "i8"])
+def test_product_with_columns_of_a_weight(element_type: str) -> None:
+    """A weight [K, N] with a scale for each column is stored in rows of columns."""
+    low, high = {"u4": (0, 15), "i4": (-8, 7), "u8": (0, 255), "i8": (-128, 127)}[element_type]
+    codes = RANDOM.integers(low, high, (64, 6), endpoint=True).astype(np.int16)
+    scale = RANDOM.uniform(0.01, 0.1, (1, 6)).astype(np.float32)
+    weights = build.multiply(build.convert(build.constant(codes.astype(ElementType[element_type].dtype)), "f32"), scale)
+    x = build.parameter([None, None, 64], "f32", name="x")
+    model = build.model([build.matmul(x, weights)], [x])
+    exported = lower_model(model, target="onnxruntime")
+    assert node_types(exported).count("MatMulNBits") == 1
+    data = RANDOM.standard_normal((2, 3, 64)).astype(np.float32)
+    expected = np.empty((2, 3, 6))
+    for row in np.ndindex(2, 3):
+        for column in range(6):
+            expected[(*row, column)] = sum(
+                float(data[(*row, k)]) * int(codes[k, column]) * float(scale[0, column]) for k in range(64)
+            )
+    np.testing.assert_allclose(run_unchecked(exported, data), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_vectors_are_no_rows() -> None:
+    """MatMulNBits has no rule for a factor of rank 1."""
+    x = build.parameter([64], "f32", name="x")
+    model = build.model([build.matmul(x, weight("u8", (8, 64), (8, 1), zero=True), transpose_b=True)], [x])
+    exported = lower_model(model, target="onnxruntime")
+    assert "MatMulNBits" not in node_types(exported)
+    data = RANDOM.standard_normal(64).astype(np.float32)
+    np.testing.assert_allclose(run_unchecked(exported, data), expected(model, data), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("rows", "operators"),
+    [(1, {"Concat": 1, "MatMulNBits": 1}), (9, {"DequantizeLinear": 1, "Transpose": 1, "MatMul": 1})],
+)
+def test_weights_of_8_bits_are_dequantized_for_many_rows(rows: int, operators: dict[str, int]) -> None:
+    x = build.parameter([rows, 64], "f32", name="x")
+    model = build.model([build.matmul(x, weight("u8", (8, 64), (8, 1), zero=True), transpose_b=True)], [x])
+    exported = lower_model(model, target="onnxruntime", expand=True)
+    assert Counter(node_types(exported)) == operators
+    data = RANDOM.standard_normal((rows, 64)).astype(np.float32)
+    np.testing.assert_allclose(run_unchecked(exported, data), expected(model, data), rtol=1e-4, atol=1e-4)
 
 
 def run_unchecked(exported: object, x: Array) -> Array:

@@ -270,7 +270,7 @@ def test_quantizations_come_back(dtype: Any, point: int, axis: int | None, tmp_p
     np.testing.assert_array_equal(run(exported, [steps])[0], expected)
 
 
-@pytest.mark.parametrize(("slope", "operator"), [([0.1], "LeakyRelu"), ([0.1] * 8, "PRelu"), ([np.inf], "PRelu")])
+@pytest.mark.parametrize(("slope", "operator"), [([0.1], "LeakyRelu"), ([0.1, 0.2] * 4, "PRelu"), ([np.inf], "PRelu")])
 def test_prelu_with_one_slope_is_leaky_relu(slope: list[float], operator: str) -> None:
     x = build.parameter([1, 8, 4, 4], name="x")
     model = build.model(build.result(build.prelu(x, build.constant(np.array(slope, np.float32))), name="y"))

@@ -75,12 +75,18 @@ def paired_ends(
     matches: dict[Key, Entry] = {}
     pairings: list[Pairing] = []
     used = {partner.key for partner in partners.values()}
+    # A layer before the output may resemble that of the reference, for example a product without its bias of zeros.
+    inner = {
+        partners[entry.key].key
+        for entry in ours
+        if entry.key in partners and not entry.is_end and not _have_common_name(entry, partners[entry.key])
+    }
     ends: tuple[tuple[End, Callable[[Entry], bool]], ...]
     ends = ("input", lambda entry: entry.is_input), ("output", lambda entry: entry.output)
     for end, is_end in ends:
         mine = [our for our in ours if is_end(our) and our.key not in partners]
-        other = [their for their in theirs if is_end(their) and their.key not in used]
-        for entry, partner, how in _pair_if_unambiguous(mine, other):
+        other = [their for their in theirs if is_end(their) and their.key not in used - inner]
+        for entry, partner, how in _pair_if_unambiguous(_by_place(mine), _by_place(other)):
             matches[entry.key] = partner
             pairings.append(Pairing(end=end, model=_title(entry), reference=_title(partner), how=how))
     return matches, pairings
@@ -94,10 +100,19 @@ def unnamed_pairs(ours: Sequence[Entry], partners: Mapping[Key, Entry], reported
         partner = partners.get(entry.key)
         if not entry.is_end or partner is None or _title(entry) in told:
             continue
-        if {entry.layer_name, *entry.names}.isdisjoint({partner.layer_name, *partner.names}):
+        if not _have_common_name(entry, partner):
             end: End = "input" if entry.is_input else "output"
             pairings.append(Pairing(end=end, model=_title(entry), reference=_title(partner), how="structure"))
     return pairings
+
+
+def _by_place(entries: Sequence[Entry]) -> list[Entry]:
+    """Return outputs in the order of the model, which may differ from the order of computation."""
+    return sorted(entries, key=lambda entry: entry.place or 0)
+
+
+def _have_common_name(entry: Entry, partner: Entry) -> bool:
+    return not {entry.layer_name, *entry.names}.isdisjoint({partner.layer_name, *partner.names})
 
 
 def _title(entry: Entry) -> str:

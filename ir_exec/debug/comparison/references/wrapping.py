@@ -29,7 +29,7 @@ def unwrap_recording(model: Model, arrays: Mapping[str, Array]) -> tuple[Mapping
     The outputs of the exported module are then those of the recording, and its first input is an input of the model.
 
     Returns:
-        The same arrays and None for a recording of the exported module itself, and for one of a module inside it.
+        These arrays and None for a recording of the exported module itself, and for one of a module inside it.
     """
     paths = [
         path_of(name)

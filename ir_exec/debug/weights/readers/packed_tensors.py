@@ -164,7 +164,7 @@ class ScaledTensor:
         return np.asarray(numbers.reshape(blocks))
 
 
-class _Layer(NamedTuple):
+class _DecodedLayer(NamedTuple):
     """A decoded weight, and the tensors that it consists of."""
 
     tensor: CheckpointTensor
@@ -179,7 +179,7 @@ def decode_packed_tensors(checkpoint: Checkpoint, settings: Mapping[str, Any]) -
     Args:
         settings: The settings of the quantization in `config.json`.
     """
-    layers: list[_Layer] = []
+    layers: list[_DecodedLayer] = []
     for name in checkpoint.tensors:
         prefix, _, leaf = name.rpartition(".")
         if leaf == "qweight":
@@ -203,7 +203,9 @@ def decode_packed_tensors(checkpoint: Checkpoint, settings: Mapping[str, Any]) -
     return replace(checkpoint, tensors=tensors)
 
 
-def _decode_packed(prefix: str, tensors: Mapping[str, CheckpointTensor], settings: Mapping[str, Any]) -> _Layer | None:
+def _decode_packed(
+    prefix: str, tensors: Mapping[str, CheckpointTensor], settings: Mapping[str, Any]
+) -> _DecodedLayer | None:
     codes, zeros, scales = (_matrix(tensors.get(f"{prefix}.{leaf}")) for leaf in ("qweight", "qzeros", "scales"))
     if codes is None or zeros is None or scales is None or scales.element_type not in _FLOATS:
         return None
@@ -233,10 +235,12 @@ def _decode_packed(prefix: str, tensors: Mapping[str, CheckpointTensor], setting
         is_by_outputs,
         0 if is_by_outputs or is_second else 1,
     )
-    return _Layer(tensor, tuple([f"{prefix}.{leaf}" for leaf in ("qweight", "qzeros", "scales", "g_idx")]))
+    return _DecodedLayer(tensor, tuple([f"{prefix}.{leaf}" for leaf in ("qweight", "qzeros", "scales", "g_idx")]))
 
 
-def _decode_scaled(name: str, tensors: Mapping[str, CheckpointTensor], settings: Mapping[str, Any]) -> _Layer | None:
+def _decode_scaled(
+    name: str, tensors: Mapping[str, CheckpointTensor], settings: Mapping[str, Any]
+) -> _DecodedLayer | None:
     codes = _matrix(tensors[name])
     prefix = name.removesuffix("weight")
     leaf = next((leaf for leaf in _SCALES if f"{prefix}{leaf}" in tensors), None)
@@ -250,7 +254,7 @@ def _decode_scaled(name: str, tensors: Mapping[str, CheckpointTensor], settings:
     if block is None:
         return None
     unread = f"{prefix}input_scale", f"{prefix}activation_scale"
-    return _Layer(ScaledTensor(codes, scales, block), (name, f"{prefix}{leaf}", *unread))
+    return _DecodedLayer(ScaledTensor(codes, scales, block), (name, f"{prefix}{leaf}", *unread))
 
 
 def _find_block(shape: tuple[int, ...], scales: tuple[int, ...], declared: list[Any]) -> tuple[int, int] | None:

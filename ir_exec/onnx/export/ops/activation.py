@@ -83,10 +83,6 @@ def clamp(node: ExportNode) -> Outputs:
 def prelu(node: ExportNode) -> Outputs:
     element_type, slope_type = node.kind(), node.kind(1)
     rank = node.rank()
-    number = node.known(1)
-    if number is not None and number.size == 1 and element_type is ElementType.f32 and np.isfinite(number).all():
-        # PRelu is a slow kernel of onnxruntime, and LeakyRelu becomes part of a Conv.
-        return node.emit("LeakyRelu", node.inputs[0], alpha=float(number.astype(np.float32).reshape(())))
     is_real = element_type.is_integer and slope_type.is_float
     wide = ElementType.f64 if is_real else working_type(element_type)
     value = node.cast(working(node, 0), wide)
@@ -98,15 +94,14 @@ def prelu(node: ExportNode) -> Outputs:
         slope = node.squeeze(slope, range(shape.rank - rank))
     if element_type.is_float:
         slopes = node.known(1)
-        if node.target == "onnxruntime" and slopes is not None and np.isfinite(slopes.astype(np.float64)).all():
-            factor = float(slopes.reshape(-1)[0]) if slopes.size else 0.0
-            if element_type is ElementType.f32 and (slopes.astype(np.float64) == factor).all() and slopes.size:
-                # The optimizer fuses it into the convolution before it.
-                return node.emit("LeakyRelu", value, alpha=factor)
-            # Its PRelu is not vectorized.
-            zero = node.scalar_like(0, value)
-            below = node.emit("Mul", node.emit("Min", value, zero), slope)
-            return narrow(node, node.emit("Add", node.emit("Max", value, zero), below), element_type)
+        if slopes is not None and slopes.size and np.isfinite(slopes.astype(np.float64)).all():
+            if (slopes == slopes.flat[0]).all():
+                return narrow(node, node.emit("LeakyRelu", value, alpha=float(slopes.flat[0])), element_type)
+            if node.target == "onnxruntime":
+                # Its PRelu is not vectorized.
+                zero = node.scalar_like(0, value)
+                below = node.emit("Mul", node.emit("Min", value, zero), slope)
+                return narrow(node, node.emit("Add", node.emit("Max", value, zero), below), element_type)
         return narrow(node, node.emit("PRelu", value, slope), element_type)
     bent = node.emit("Mul", value, slope)
     result = node.emit("Where", node.emit("Less", value, node.scalar_like(0, value)), bent, value)

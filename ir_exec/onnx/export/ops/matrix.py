@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,51 @@ def einsum(node: ExportNode) -> Outputs:
     if explicit is not None:
         equation, dropped = explicit
         values = [node.squeeze(value, axes) for value, axes in zip(values, dropped, strict=True)]
-    return _limit_to_type(node, node.emit("Einsum", *values, equation=equation))
+    product = _as_product(node, values, equation)
+    return _limit_to_type(node, product or node.emit("Einsum", *values, equation=equation))
+
+
+def _as_product(node: ExportNode, values: Sequence[str], equation: str) -> str | None:
+    """The product of matrices for an equation of two terms with one axis of sums, and transposed terms; else None.
+
+    Axes of one term alone, before its last, come first: the other term is broadcast along them.
+    """
+    terms, _, result = equation.partition("->")
+    if len(values) != 2 or not result or not terms.replace(",", "").isalpha() or not result.isalpha():
+        return None
+    a, b = terms.split(",")
+    if any(len(set(term)) < len(term) for term in (a, b, result)):
+        return None
+    if result[-1] not in b:
+        (a, b), values = (b, a), values[::-1]
+    sums = {*a, *b} - {*result}
+    if len(sums) != 1 or not sums <= {*a} & {*b} or not _has_static_size(node, next(iter(sums)), equation):
+        return None
+    (label,) = sums
+    batch = [letter for letter in result if letter in a and letter in b]
+    rows, columns = ([letter for letter in result if letter in term and letter not in batch] for term in (a, b))
+    if not rows or not columns or min(len(rows), len(columns)) > 1:
+        return None
+    left, right = [*rows[:-1], *batch, rows[-1], label], [*columns[:-1], *batch, label, columns[-1]]
+    product = node.emit("MatMul", _permute(node, values[0], a, left), _permute(node, values[1], b, right))
+    return _permute(node, product, [*rows[:-1], *columns[:-1], *batch, rows[-1], columns[-1]], result)
+
+
+def _has_static_size(node: ExportNode, label: str, equation: str) -> bool:
+    """Return True if the size of a label is static in both terms; a dynamic size may be 1, and broadcast."""
+    sizes = set()
+    for term, type in zip(equation.partition("->")[0].split(","), node.types, strict=True):
+        dims = type.shape.dims
+        if dims is None or len(dims) != len(term):
+            return False
+        sizes.add(dims[term.index(label)])
+    return len(sizes) == 1 and sizes.pop().is_static
+
+
+def _permute(node: ExportNode, value: str, labels: Sequence[str], order: Sequence[str]) -> str:
+    """The value with its axes in another order."""
+    axes = [list(labels).index(letter) for letter in order]
+    return value if axes == sorted(axes) else node.emit("Transpose", value, perm=axes)
 
 
 def _explicit(node: ExportNode, equation: str) -> tuple[str, list[list[int]]] | None:

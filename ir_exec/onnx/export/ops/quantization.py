@@ -136,7 +136,7 @@ def _integer_constant(
     levels: tuple[Array, Array, Array],
     outputs: tuple[Array, Array],
 ) -> str | None:
-    """A quantized constant as signed integers times a step.
+    """A quantized constant as integers times a step: signed ones, or unsigned ones minus their zero points.
 
     Args:
         levels: The lowest level of the input, the step, and the index of the level of 0.
@@ -144,18 +144,23 @@ def _integer_constant(
     """
     (low, step, _), (factor, zero) = levels, outputs
     count, shape = node.op.levels, node.dims()
-    # The integers are between -128 and 127.
-    if not shape.is_static or (zero > 128).any() or (count - 1 - zero > 127).any():
+    if not shape.is_static:
         return None
+    is_signed = not (zero > 128).any() and not (count - 1 - zero > 127).any()
+    shift = zero if is_signed else np.zeros(())
+    element_type = ElementType.i8 if is_signed else ElementType.u8
 
     def quantize() -> Array:
         numbers = read_numbers(value, weights)
         index = np.rint((numbers - low.astype(np.float32)) / step.astype(np.float32))
-        return (np.clip(index, 0, count - 1) - zero).astype(np.int8)
+        codes: Array = (np.clip(index, 0, count - 1) - shift).astype(element_type.dtype)
+        return codes
 
-    name = node.writer.element_constant(f"{node.name}/codes", ElementType.i8, shape.static, quantize)
-    product = node.emit("Mul", node.cast(name, ElementType.f32), node.constant(factor, ElementType.f32))
-    return node.cast(product, node.kind())
+    name = node.writer.element_constant(f"{node.name}/codes", element_type, shape.static, quantize)
+    numbers = node.cast(name, ElementType.f32)
+    if not is_signed:
+        numbers = node.emit("Sub", numbers, node.constant(zero, ElementType.f32))
+    return node.cast(node.emit("Mul", numbers, node.constant(factor, ElementType.f32)), node.kind())
 
 
 @export(FakeConvert, opset=19)

@@ -75,8 +75,8 @@ def reduce_mean(node: ExportNode) -> Outputs:
         return _limit_to_type(node, node.emit("Identity", value))
     if node.kind().is_float:
         rank = node.rank()
-        if node.target == "onnxruntime" and rank in (3, 4, 5) and node.op.keep_dims and axes == [*range(2, rank)]:
-            # It keeps the layout of convolutions.
+        if node.target == "onnxruntime" and rank == 4 and node.op.keep_dims and axes == [2, 3]:
+            # It keeps the layout of convolutions; means of normalizations are along the last axis.
             return _limit_to_type(node, node.emit("GlobalAveragePool", value))
         return _limit_to_type(node, _emit_reduction(node, "ReduceMean", value, axes))
     ones = node.emit("Expand", node.constant(1, ElementType.i64), node.shape_of(value))

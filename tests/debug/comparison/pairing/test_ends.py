@@ -57,6 +57,25 @@ def test_ir_files() -> None:
     assert [fault.layer_name for fault in different.faults] == ["first_last"]
 
 
+def test_outputs_are_paired_in_the_order_of_the_model() -> None:
+    """The order of computation may be another one, for example of the two states of an LSTM."""
+
+    def states(prefix: str, *, is_reversed: bool) -> Model:
+        x = build.parameter([3, 4], "f32", name=f"{prefix}x")
+        # Different layers on both sides, so that only their positions pair the outputs.
+        if is_reversed:
+            second = build.subtract(np.float32(0), x)
+            first = build.add(x, x)
+        else:
+            first = build.multiply(x, np.float32(2))
+            second = build.multiply(x, np.float32(-1))
+        return build.model([build.result(first, name=f"{prefix}y"), build.result(second, name=f"{prefix}z")])
+
+    report = compare(states("a.", is_reversed=False), states("b.", is_reversed=True), [X])
+    pairs = {pairing.model: pairing.reference for pairing in report.pairings if pairing.end == "output"}
+    assert (report.verdict, pairs) == ("equal", {"a.y": "b.y", "a.z": "b.z"})
+
+
 def test_an_onnx_file(tmp_path: Path) -> None:
     path = onnx_file(tmp_path / "m.onnx")
     report = compare(network("first_"), path, [X, X + 1])

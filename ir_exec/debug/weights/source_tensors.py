@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 from ir_exec.debug.weights.readers.tensors import CheckpointTensor
 
-__all__ = ["NORMALIZED", "TensorSource"]
+__all__ = ["NORMALIZED", "SourceTensor"]
 
 NORMALIZED = "normalized"
 """The transformation of a direction with a magnitude."""
 
 
-class TensorSource(NamedTuple):
+class SourceTensor(NamedTuple):
     """A tensor of a checkpoint, or one that is computed from several.
 
     Attributes:

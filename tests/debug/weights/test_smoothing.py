@@ -143,3 +143,12 @@ def test_parameters_of_other_names_have_their_own_orientation() -> None:
     hidden = build.matmul(hidden, build.constant(projection.T.copy(), name="Transpose_3"), transpose_b=True)
     report = account(hidden, {**linear, "projector.input_projection": projection})
     assert not report.faults
+
+
+def test_limits_of_data_are_no_weights() -> None:
+    """The limits of channels are like a tensor of the same size."""
+    limits = [build.constant(limit * np.abs(BIAS), name=f"limit_{index}") for index, limit in enumerate((-1, 1, -1, 1))]
+    product = build.matmul(data(), build.constant(WEIGHT, name="layer.weight"), transpose_b=True, name="layer/MatMul")
+    report = account(build.fake_quantize(product, *limits, levels=256), {"layer.weight": WEIGHT})
+    assert [weight.path for weight in report.weights] == ["layer.weight"]
+    assert not report.faults
