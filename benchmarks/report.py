@@ -45,7 +45,7 @@ def page() -> str:
     sections = [
         ("All benchmarks", _summary()),
         ("Models, warm", _models()),
-        ("Exported models", _exported()),
+        ("Exported models", _exports()),
         ("Slowest operators", _operators()),
         ("Language model of 1.1 billion weights", _language_model()),
         ("Peak memory", _memory()),
@@ -149,7 +149,7 @@ def _models() -> str:
     return note + "\n\n" + _table(["model", "OpenVINO, ms", "interpreter", "onnxruntime engine"], rows)
 
 
-def _exported() -> str:
+def _exports() -> str:
     """Return the speedups over OpenVINO, and over onnxruntime on ONNX files, by class of OpenVINO's time."""
     from benchmarks.exported import CLASSES, CONTESTANTS  # it imports the engines
 
