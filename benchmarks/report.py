@@ -45,6 +45,7 @@ def page() -> str:
     sections = [
         ("All benchmarks", _summary()),
         ("Models, warm", _models()),
+        ("Exported models", _exports()),
         ("Slowest operators", _operators()),
         ("Language model of 1.1 billion weights", _language_model()),
         ("Peak memory", _memory()),
@@ -146,6 +147,33 @@ def _models() -> str:
     rows.append(["**mean**", "", _mean(_engines(), "interpreter"), _mean(_engines(), "engine")])
     note = f"`engines`, a process for each contestant, medians in ms, {_machine(results)}."
     return note + "\n\n" + _table(["model", "OpenVINO, ms", "interpreter", "onnxruntime engine"], rows)
+
+
+def _exports() -> str:
+    """Return the speedups over OpenVINO, and over onnxruntime on ONNX files, by class of OpenVINO's time."""
+    from benchmarks.exported import CLASSES, CONTESTANTS  # it imports the engines
+
+    results = _read("exported")
+    if not results:
+        return ""
+    tables = []
+    for base, title in (("openvino", "OpenVINO"), ("onnx", "onnxruntime")):
+        models = [row["seconds"] for row in results["rows"] if base in row["seconds"]]
+        names = [name for name in CONTESTANTS if name != base and any(name in seconds for seconds in models)]
+        rows = []
+        for label, low, high in (*CLASSES, ("**all**", 0.0, float("inf"))):
+            members = [seconds for seconds in models if low <= seconds[base] < high]
+            if members:
+                rows.append([label, str(len(members)), *(_speedup(members, name, base) for name in names)])
+        if rows:
+            tables.append(_table([f"time of {title}", "models", *names], rows))
+    note = f"`exported`, a process for each contestant, geometric means, {_machine(results)}."
+    return "\n\n".join([note, *tables])
+
+
+def _speedup(models: Iterable[Row], name: str, base: str) -> str:
+    ratios = [seconds[base] / seconds[name] for seconds in models if name in seconds]
+    return _times(geometric_mean(ratios)) if ratios else ""
 
 
 def _operators() -> str:

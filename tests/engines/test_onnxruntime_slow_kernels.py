@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from ir_exec import Model, build, compile_model
 from ir_exec.engines.compiled import EngineModel
 from ir_exec.types import Array
 
+onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
 NUMBERS = [0.0, 1e-20, 1e-6, 1e-3, 0.5, 1.0, 5.0, 10.0, 16.0, 17.0, 19.9, 20.1, 50.0, 80.0, 100.0, 1e30]
@@ -66,6 +68,28 @@ def test_prelu_with_slopes_of_channels() -> None:
         with np.errstate(invalid="ignore"):
             expected = value if value >= 0 or np.isnan(value) else value * slopes[channel]
         np.testing.assert_array_equal(actual[batch, channel, position], expected)
+
+
+@pytest.mark.parametrize("slope", [0.01, -2.0, 0.0])
+def test_prelu_with_one_slope(slope: float) -> None:
+    values = np.tile(EXTREMES.astype(np.float32), (2, 3, 1))
+    slopes = np.full(3, slope, np.float32)
+    actual = run(model_of(lambda x: build.prelu(x, slopes), values), values)  # type: ignore[arg-type]
+    with np.errstate(invalid="ignore"):
+        expected = np.where((values >= 0) | np.isnan(values), values, values * np.float32(slope))
+    np.testing.assert_array_equal(actual, expected)
+
+
+def test_prelu_with_one_slope_is_fused_into_the_convolution(tmp_path: Path) -> None:
+    x = build.parameter([1, 16, 8, 8], name="x")
+    filters = np.random.default_rng(0).normal(size=(16, 16, 3, 3)).astype(np.float32)
+    y = build.convolution(x, filters, strides=[1, 1], pads_begin=[1, 1], pads_end=[1, 1], dilations=[1, 1])
+    model = build.model(build.result(build.prelu(y, np.array([0.1], np.float32)), name="y"))
+    path = tmp_path / "optimized.onnx"
+    compile_model(model, engine="onnxruntime", options={"optimized_model_filepath": str(path)})
+    operators = [node.op_type for node in onnx.load(path).graph.node]
+    assert "Conv" in operators or "FusedConv" in operators
+    assert not {"LeakyRelu", "PRelu"} & {*operators}
 
 
 @pytest.mark.parametrize("axis", [1, -3])
