@@ -29,6 +29,8 @@ OUTPUTS = {
     ("check", "--output"): ("out.txt", TEXTS),
     ("check", "--write-baseline"): ("out.json", {"baseline"}),
     ("compare", "--output"): ("out.txt", TEXTS),
+    ("compare", "--save-inputs"): ("out.json", TEXTS),
+    ("compare", "--save-outputs"): ("out.json", TEXTS),
     ("conformance", "--output"): ("out.txt", TEXTS),
     ("conformance", "--save"): ("out", set()),
     ("convert", "--output"): ("out.xml", {"IR"}),
@@ -174,7 +176,8 @@ def run(*arguments: object) -> Result:
 
 
 def state_of(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    files = (path for path in folder.rglob("*") if path.is_file() and path.parent.name != "__pycache__")
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
 def test_writing_options_are_outputs() -> None:
