@@ -229,7 +229,7 @@ def _show_layers(network: Model, names: Sequence[str], content: Listing | None, 
     selected: list[PlacedNode] = [] if names else placed
     shown: list[OnnxNode] = []
     for name in names:
-        nodes_of_name = [] if nodes is None else nodes.named(name)
+        nodes_of_name = [] if nodes is None else nodes.nodes_with_name(name)
         if nodes is not None and nodes_of_name:
             shown += [node for node in nodes_of_name if node not in shown]
             of_nodes = [layer for node in nodes_of_name for layer in nodes.layers(node.name)] if is_json else []

@@ -153,7 +153,7 @@ class NodesAndLayers:
                 self._layers.setdefault(name, []).append(entry)
                 self._made_of[entry.id] = name
 
-    def named(self, name: str) -> list[OnnxNode]:
+    def nodes_with_name(self, name: str) -> list[OnnxNode]:
         """Return the nodes with this name, or with an output of this name."""
         return [self._facts(node) for node in self._listing.find_by_name(name)]
 

@@ -159,14 +159,16 @@ def test_diff_and_textconv(path: Path) -> None:
     assert run("diff", path, path.with_name("missing.onnx")).exit_code == 2
 
 
-def test_bundle_of_sequences_is_ir(tmp_path: Path) -> None:
+def test_bundle_of_sequences_stays_onnx(tmp_path: Path) -> None:
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [2])
     y = helper.make_tensor_sequence_value_info("y", TensorProto.FLOAT, [2])
     graph = helper.make_graph([helper.make_node("SequenceConstruct", ["x", "x"], ["y"])], "pair", [x], [y])
     save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), tmp_path / "pair.onnx")
     assert run("bundle", tmp_path / "pair.onnx", "-o", tmp_path / "bundle.zip").exit_code == 0
     with zipfile.ZipFile(tmp_path / "bundle.zip") as archive:
-        assert "model.xml" in archive.namelist()
+        assert "model.onnx" in archive.namelist()
+        pair = onnx.SequenceProto.FromString(archive.read("test_data_set_0/output_0.pb"))
+    assert [array.shape for array in onnx.numpy_helper.to_list(pair)] == [(2,), (2,)]
     assert run("bundle", "--run", tmp_path / "bundle.zip").exit_code == 0
 
 

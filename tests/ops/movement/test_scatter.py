@@ -106,37 +106,6 @@ def test_ScatterElementsUpdate_is_a_loop(
         assert np.array_equal(run(make("ScatterElementsUpdate", 3), data, indices, updates, axis), expected)
 
 
-@st.composite
-def chosen(draw: st.DrawFn) -> tuple[Array, Array, Array]:
-    shape = draw_shape(draw)
-    length = draw(st.integers(0, len(shape)))
-    sizes = shape[:length]
-    leading = draw_shape(draw, 0, 2) if 0 not in sizes else (0,)
-    element_type = draw(st.sampled_from([ElementType.i32, ElementType.i64]))
-    columns = [draw_indices(draw, leading, -size, max(size, 1), element_type) for size in sizes]
-    indices = np.stack(columns, -1) if columns else np.zeros((*leading, 0), element_type.dtype)
-    return draw_data(draw, shape) % 7 - 3, indices, draw_data(draw, leading + shape[length:]) % 11 - 5
-
-
-@settings(max_examples=200)
-@given(chosen(), st.sampled_from(["none", "sum", "sub", "prod", "min", "max"]))
-def test_ScatterNDUpdate_is_a_loop(case: tuple[Array, Array, Array], reduction: str) -> None:
-    data, indices, updates = case
-    expected = data.astype(object)
-    for index in np.ndindex(indices.shape[:-1]):
-        for offset in np.ndindex(data.shape[indices.shape[-1] :]):
-            to = (*indices[index], *offset)
-            expected[to] = reduce_exactly(reduction, [expected[to], int(updates[index + offset])])
-    for name in ("i64", "f64"):
-        dtype = ElementType[name].dtype
-        actual = run(
-            make("ScatterNDUpdate", 15, reduction=reduction), data.astype(dtype), indices, updates.astype(dtype)
-        )
-        assert np.array_equal(actual, expected.astype(dtype))
-    if reduction == "none":
-        assert np.array_equal(run(make("ScatterNDUpdate", 4), data, indices, updates), expected.astype(data.dtype))
-
-
 def test_sums_are_taken_one_after_the_other() -> None:
     generator = np.random.default_rng(0)
     data = generator.normal(size=3).astype(np.float32)
@@ -149,22 +118,6 @@ def test_sums_are_taken_one_after_the_other() -> None:
     assert np.array_equal(elements.evaluate(data, indices, updates, np.array(0)), expected)
     slices = make("ScatterNDUpdate", 15, reduction="sum")
     assert np.array_equal(slices.evaluate(data, indices[:, np.newaxis], updates), expected)
-
-
-@pytest.mark.parametrize("reduction", ["sum", "sub", "prod"])
-@pytest.mark.parametrize("length", [2, 3, 64, 700])
-def test_slices_are_reduced_one_after_the_other(length: int, reduction: str) -> None:
-    rng = np.random.default_rng(length)
-    data = rng.normal(size=(5, length)).astype(np.float32)
-    # Some slices meet hundreds of updates, others one or none.
-    rows = np.concatenate([rng.integers(0, 2, 600), [3]])
-    updates = (1 + rng.normal(size=(len(rows), length)) / 100).astype(np.float32)
-    apply = {"sum": np.add, "sub": np.subtract, "prod": np.multiply}[reduction]
-    expected = data.copy()
-    for row, update in zip(rows, updates, strict=True):
-        expected[row] = apply(expected[row], update)
-    actual = run(make("ScatterNDUpdate", 15, reduction=reduction), data, rows[:, np.newaxis], updates)
-    assert np.array_equal(actual, expected)
 
 
 def test_elements_without_updates_are_unchanged() -> None:
@@ -278,32 +231,6 @@ def test_ScatterElementsUpdate_shapes_that_contradict() -> None:
     assert str(operator.infer(data, make_type("[2,9]", "i64"), make_type("[?,?]"), constant(1))) == "f32[2,3]"
 
 
-def test_ScatterNDUpdate_shapes_that_contradict() -> None:
-    operator = make("ScatterNDUpdate", 15)
-    data = make_type("[2,3]")
-    assert fault(operator, data, make_type("[5,3]", "i64"), make_type("[...]")) == (
-        "IR505",
-        fault_with("axis", "indices", actual=3, expected="at most rank(data) = 2"),
-        "indices",
-    )
-    assert fault(operator, data, make_type("[5,1]", "i64"), make_type("[5]")) == (
-        "IR501",
-        fault_with("updates", "[5]", actual=1, expected="indices.shape[:-1] + data.shape[1:] = [5,3]"),
-        "updates",
-    )
-    assert fault(operator, data, make_type("[5,1]", "i64"), make_type("[4,3]")) == (
-        "IR502",
-        fault_with("updates", actual="[4,3]", expected="indices.shape[:-1] + data.shape[1:] = [5,3]"),
-        "updates",
-    )
-    assert fault(operator, data, make_type("[2]", "i64"), make_type("[2]"))[0] == "IR501"
-    assert fault(operator, make_type("[]"), make_type("[2]", "i64"), make_type("[...]"))[0] == "IR501"
-    assert fault(operator, data, make_type("[]", "i64"), make_type("[...]"))[2] == "indices"
-    for updates in ("[]", "[1]", "[1,1]", "[?]", "[...]"):
-        assert str(operator.infer(data, make_type("[2]", "i64"), make_type(updates))) == "f32[2,3]"
-    assert str(operator.infer(data, make_type("[5,?]", "i64"), make_type("[7]"))) == "f32[2,3]"
-
-
 def test_element_types_that_no_reduction_takes() -> None:
     for name in ("string", "u1", "u3", "u6", "nf4"):
         data, indices, updates = make_type("[3]", name), make_type("[2]", "i64"), make_type("[2]", name)
@@ -394,14 +321,6 @@ def test_constant_indices_are_checked() -> None:
     assert make("ScatterNDUpdate", 4).check_values(make_type("[...]"), constant([[9]]), updates) == []
 
 
-def test_messages_of_constant_indices() -> None:
-    (warning, info) = make("ScatterNDUpdate", 4).check_values(
-        make_type("[4]"), constant([[0], [-1], [0], [3]]), make_type("[4]")
-    )
-    assert facts(warning.message) == ["1", "4"]
-    assert facts(info.message) == ["2", "4"]
-
-
 def test_only_indices_are_decoded() -> None:
     def refuse() -> None:
         raise AssertionError("a tensor was decoded that need not be")
@@ -461,24 +380,6 @@ def test_the_last_of_duplicates_wins_on_a_long_axis(size: int, dtype: type) -> N
     np.testing.assert_array_equal(tuples, expected)
 
 
-@pytest.mark.parametrize(
-    ("reduction", "reduce"),
-    [("sum", np.add), ("sub", np.subtract), ("prod", np.multiply), ("min", np.minimum), ("max", np.maximum)],
-)
-@pytest.mark.parametrize("width", [1, 3])
-def test_reductions_of_many_rows(reduction: str, reduce: np.ufunc, width: int) -> None:
-    count = 2**16 + 7
-    generator = np.random.default_rng(1)
-    indices = np.append(generator.integers(0, 50, count), [0, 49])
-    data = np.ones((50, width))
-    updates = generator.choice([-1.0, 1.0], (count + 2, width)) * (1 if reduction == "prod" else 3)
-    expected = data.copy()
-    for index, row in zip(indices.tolist(), updates, strict=True):
-        expected[index] = reduce(expected[index], row)
-    actual = make("ScatterNDUpdate", 15, reduction=reduction).evaluate(data, indices[:, np.newaxis], updates)
-    np.testing.assert_array_equal(actual, expected)
-
-
 @pytest.mark.parametrize("size", [200, 230])
 def test_short_indices_are_not_taken_for_unsigned_ones(size: int) -> None:
     """-100 as an unsigned number of 8 bits is 156, which would be on the axis."""
@@ -531,29 +432,6 @@ def test_one_element_of_a_vector(version: int, element_type: str, index: int) ->
     assert data.tolist() == before.tolist()
     assert put(data, np.array([index]), update, np.array(0), out=data) is data
     assert data.tolist() == expected
-
-
-@pytest.mark.parametrize("version", [4, 15])
-@pytest.mark.parametrize("index", [[0, 2], [1, 0], [-1, -3], [1], [-2]])
-def test_one_tuple_is_one_assignment(version: int, index: list[int]) -> None:
-    data = np.arange(6, dtype=np.float32).reshape(2, 3)
-    expected, updates = data.copy(), np.full((1, *data.shape[len(index) :]), 9, np.float32)
-    expected[tuple(index)] = 9
-    inputs = [data, np.array([index]), updates]
-    kernel = make("ScatterNDUpdate", version).kernel(*[TensorType.of(array).without_values() for array in inputs])
-    np.testing.assert_array_equal(kernel(*inputs), expected, strict=True)
-    assert data[tuple(index)].max() < 9
-    assert kernel(*inputs, out=data) is data
-    np.testing.assert_array_equal(data, expected)
-
-
-@pytest.mark.parametrize("index", [[2, 0], [0, 3], [-3, 0], [0, -4]])
-def test_one_tuple_out_of_range(index: list[int]) -> None:
-    inputs = [np.zeros((2, 3)), np.array([index]), np.ones(1)]
-    kernel = make("ScatterNDUpdate", 15).kernel(*[TensorType.of(array).without_values() for array in inputs])
-    with pytest.raises(IRError) as caught:
-        kernel(*inputs)
-    assert caught.value.code == "IR701"
 
 
 @pytest.mark.parametrize("size", [5, 2**15 + 5])

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from ir_exec.debug.values.entries import Key
+from ir_exec.tuning.machine import machine
 from ir_exec.types import Array, ElementType
 
 __all__ = ["VARIED", "Repeatable", "RepeatedValue", "RunSetting", "Vary", "plan_runs"]
@@ -88,7 +88,7 @@ def plan_runs(repeat: int, vary: Collection[Vary], hint: str) -> list[RunSetting
     if "compile" in vary:
         settings += [RunSetting("compiled again", "compile", compiles=True)] * repeat
     if "threads" in vary:
-        counts = list(dict.fromkeys((1, 2, os.cpu_count() or 1)))
+        counts = list(dict.fromkeys((1, 2, machine().cores)))
         numbers = [counts[position % len(counts)] for position in range(repeat)]
         settings += [RunSetting(_threads(number), "threads", threads=number) for number in numbers]
     if "hint" in vary:
