@@ -79,8 +79,9 @@ def measure(name: str, path: Path, inputs: list[Array], seconds: float, threads:
     calls: dict[str, Callable[[], object]] = {"interpreter": without_state(interpreter, inputs)}
     engine: Any = None
     if contestant in ("", "engine"):
-        engine, calls["engine"] = prepare_engine(path, inputs, threads, row)
-        row.faults += find_differences("engine", expected, engine(inputs).to_tuple())
+        engine, call = prepare_engine(path, inputs, threads, row)
+        calls["engine"] = call
+        row.faults += find_differences("engine", expected, call().to_tuple())
     if contestant in ("", "openvino"):
         add_openvino(calls, path, inputs, threads, row)
     if contestant in ("", "onnx"):
