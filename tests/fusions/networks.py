@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -80,7 +80,7 @@ def decoder(
     in_parts: bool = False,
     extra_reader: bool = False,
     beam: str = "i32",
-    with_variable: bool = True,
+    cache: Literal["variables", "inputs", "none"] = "variables",
     mask_reader: bool = False,
     heads: int | None = HEADS,
 ) -> Model:
@@ -90,7 +90,7 @@ def decoder(
         in_parts: Write attention as MatMul, Softmax and MatMul.
         extra_reader: Add an output of the keys of all positions.
         beam: The element type of the order of beams.
-        with_variable: Append to variables.
+        cache: The holder of the keys and values of earlier tokens.
         mask_reader: Add an output that depends on the input `attention_mask`.
         heads: The number of heads; None for a dynamic one.
     """
@@ -108,8 +108,13 @@ def decoder(
     sinks, present = [], {}
     for name in ("key", "value"):
         current = heads_of(name)
-        if not with_variable:
+        if cache == "none":
             present[name] = current
+            continue
+        if cache == "inputs":
+            names = [f"past_key_values.0.{name}"]
+            past = build.parameter([None, HEADS, None, SIZE], "f32", name=names[0], tensor_names=names)
+            present[name] = build.concat([past, current], axis=2, name=f"present_{name}")
             continue
         start = np.zeros((1, HEADS, 0, SIZE), np.float32)
         past = build.read_value(build.constant(start), name, shape=[None, HEADS, None, SIZE], name=f"past_{name}")
@@ -262,7 +267,7 @@ CASES: dict[str, FusionCase] = {
     ),
     "paged attention": FusionCase("PagedAttention", decoder, 1, target="genai"),
     "paged attention without variables": FusionCase(
-        "PagedAttention", lambda: decoder(with_variable=False), None, ("", ""), "genai"
+        "PagedAttention", lambda: decoder(cache="inputs"), None, ("", ""), "genai"
     ),
     "paged attention of parts": FusionCase("PagedAttention", lambda: decoder(in_parts=True), None, ("", ""), "genai"),
     "paged attention with another reader of the mask": FusionCase(

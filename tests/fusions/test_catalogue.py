@@ -9,7 +9,7 @@ import pytest
 from ir_exec.debug.device.fused_operators import FusionCounter
 from ir_exec.fusions import PredictedFusion, list_fusions
 from ir_exec.fusions.catalogue import TRANSFORMATIONS
-from tests.fusions.networks import CASES, FusionCase
+from tests.fusions.networks import CASES, FusionCase, decoder
 
 
 @pytest.fixture(scope="module")
@@ -56,3 +56,10 @@ def test_openvino_agrees(name: str, counter: FusionCounter) -> None:
         pytest.skip("the runtime model does not list the operator")
     count = counts[case.fusion]
     assert (None if isinstance(count, str) else count) == case.matched
+
+
+def test_encoders_lack_no_paged_attention() -> None:
+    """They have no cache, and pipelines for them need none."""
+    case = FusionCase("PagedAttention", lambda: decoder(cache="none"), 0, target="genai")
+    fusion = predict_case(case)
+    assert (count_of(fusion), fusion.missed) == (0, ())

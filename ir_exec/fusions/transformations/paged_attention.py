@@ -21,6 +21,12 @@ __all__ = ["PAGED_ATTENTION"]
 
 _TOKEN_INPUTS = ("input_ids", "inputs_embeds")
 _REMOVED_INPUTS = ("beam_idx", "attention_mask")
+_CACHE_INPUT = "past_key"
+"""A part of the names of inputs that hold a cache."""
+
+_SOFTMAX = ("Softmax", "SoftMax")
+_WITH_SDPA = "export with the attention implementation sdpa"
+_STATEFUL = "export without --disable-stateful"
 _WITH_PAST = "export with --task text-generation-with-past"
 
 
@@ -102,8 +108,8 @@ _EMBEDDINGS = op("Add", one_of(op("MatMul", _TOKENS, anything()), _TOKENS), _POS
 def _find(graph: FusionGraph, target: FusionTarget) -> Matches:
     tokens = [name for name in _TOKEN_INPUTS if _parameter(graph, name) is not None]
     attention = [node for node in graph.nodes if graph.kind(node) == "ScaledDotProductAttention"]
-    if not tokens and not graph.has_variables:
-        return Matches()  # not a language model
+    if not graph.has_variables and not (tokens and _is_decoder(graph, attention)):
+        return Matches()  # not a decoder: an encoder has no cache either
     reason = _rejection(graph, tokens, attention)
     if reason is not None:
         return Matches(missed=(reason,), fails=True)
@@ -120,16 +126,27 @@ def _find(graph: FusionGraph, target: FusionTarget) -> Matches:
     return Matches(roots, tuple(matches.values()), (*missed, *remaining[:1]), fails=bool(remaining))
 
 
+def _is_decoder(graph: FusionGraph, attention: list[Node]) -> bool:
+    """Return True for a model without variables that has its cache as inputs, or masks later tokens."""
+    return _has_cache_inputs(graph) or any(getattr(node.op, "causal", False) for node in attention)
+
+
+def _has_cache_inputs(graph: FusionGraph) -> bool:
+    names = (name for node in graph.nodes if graph.kind(node) == "Parameter" for name in node.outputs[0].names)
+    return any(_CACHE_INPUT in name for name in names)
+
+
 def _rejection(graph: FusionGraph, tokens: list[str], attention: list[Node]) -> MissedFusion | None:
     """The reason for the failure of the conversion before it searches attention."""
     if not graph.has_variables:
-        return MissedFusion(layer="", expected="a model with variables", actual="no variables", hint=_WITH_PAST)
+        hint = _STATEFUL if _has_cache_inputs(graph) else _WITH_PAST
+        return MissedFusion(layer="", expected="a model with variables", actual="no variables", hint=hint)
     if not attention:
         return MissedFusion(
             layer="",
             expected="ScaledDotProductAttention",
             actual="no such layer",
-            hint="export with the attention implementation sdpa",
+            hint=_WITH_SDPA if any(graph.kind(node) in _SOFTMAX for node in graph.nodes) else None,
         )
     if not tokens:
         return MissedFusion(layer="", expected="an input input_ids or inputs_embeds", actual="no such input")
