@@ -363,13 +363,13 @@ class _NodeOf(NodePattern):
             return
         if node not in found.nodes:
             found = found._replace(nodes=(*found.nodes, node))
-        given = node.values_in[: len(self._inputs)] if self._more_inputs else node.values_in
+        values = node.values_in[: len(self._inputs)] if self._more_inputs else node.values_in
         if not self._inputs:
             yield found
-        elif len(given) != len(self._inputs):
+        elif len(values) != len(self._inputs):
             search.miss(found, value, f"{self.expected} of {len(self._inputs)} inputs", hint=self.hint)
         else:
-            for ordered in permutations(given) if self._is_commutative else [given]:
+            for ordered in permutations(values) if self._is_commutative else [values]:
                 if search.follows_all_inputs or self._may_read(search, ordered, found):
                     yield from self._read(search, ordered, 0, found)
 

@@ -38,8 +38,8 @@ NDS: list[tuple[tuple[int, ...], tuple[int, ...], int]] = [
     ((3, 0), (2,), 1),
 ]
 for seed, (shape, leading, length) in enumerate(NDS):
-    places = distinct(leading, prod(shape[:length]), seed)
-    indices = np.stack(np.unravel_index(places, shape[:length]), -1).astype(np.int32 if seed % 2 else np.int64)
+    positions = distinct(leading, prod(shape[:length]), seed)
+    indices = np.stack(np.unravel_index(positions, shape[:length]), -1).astype(np.int32 if seed % 2 else np.int64)
     negative = indices - np.array(shape[:length], indices.dtype) * (seed % 3 != 1)
     updates = below(*leading, *shape[length:])
     CASES.append(nd(4, iota(*shape), indices, updates, constants={1} if seed % 4 == 1 else ()))

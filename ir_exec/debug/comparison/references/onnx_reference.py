@@ -256,9 +256,8 @@ class ONNXReference(ReferenceState):
                 continue
             array, other = load_stored(values[name]), load_stored(stored)
             change = difference(array, other, tolerance_of([ElementType.of(array), ElementType.of(other)]))
-            widest = self.spread.get(name)
-            if not change.is_within and (widest is None or change.rmse > widest.rmse):
-                self.spread[name] = change
+            if not change.is_within:
+                self.widen_spread(name, change)
 
     def repeat(self, settings: Sequence[RunSetting], requested: Collection[Key]) -> Iterator[RepeatedValue]:
         names = [name for name, operator_type in self._tensors if operator_type and ((), name, 0) in requested]

@@ -386,9 +386,7 @@ class OpenVINOReference(ReferenceState):
             change = self._change(new, old)
             if not change.is_within:
                 self._changes = True
-                widest = self.spread.get(port.name)
-                if widest is None or change.rmse > widest.rmse:
-                    self.spread[port.name] = change
+                self.widen_spread(port.name, change)
                 what = f"{len(probes)} probes" if len(probes) != 1 else f"a probe at {probes[0].path}"
                 self._note(
                     f"OpenVINO's outputs change with {what}: output {port.name!r} by {change.max_abs:.4g}; the cause "

@@ -84,7 +84,7 @@ def _answer(core: Any, request: dict[str, Any]) -> dict[str, Any]:
     if request["do"] == "repeat":
         return _repeat(core, model, request)
     count = len(model.outputs)
-    requested, places = _add_probes(model, request)
+    requested, positions = _add_probes(model, request)
     compiled = core.compile_model(model, request["device"], request["config"])
     infer = compiled.create_infer_request()
     _run_calls(infer, request["calls"])
@@ -93,9 +93,9 @@ def _answer(core: Any, request: dict[str, Any]) -> dict[str, Any]:
         "computes_in": _computes_in(compiled),
         "outputs": [_store_tensor(infer.get_output_tensor(source), values) for source in range(count)],
         "probes": [
-            [name, port, _store_tensor(infer.get_output_tensor(places[name, port]), values)]
+            [name, port, _store_tensor(infer.get_output_tensor(positions[name, port]), values)]
             for name, port in sorted(requested)
-            if (name, port) in places
+            if (name, port) in positions
         ],
     }
     values.close()
@@ -105,16 +105,16 @@ def _answer(core: Any, request: dict[str, Any]) -> dict[str, Any]:
 def _add_probes(model: Any, request: dict[str, Any]) -> tuple[set[tuple[str, int]], dict[tuple[str, int], int]]:
     """Make the requested values outputs of a model; return them, and the position of each value of an output."""
     requested = {(name, port) for name, port in request["probes"]}
-    places = _places(model)
+    positions = _output_positions(model)
     results = [
         Result(output)
         for op in model.get_ops()
         for output in op.outputs()
-        if (source := (op.get_friendly_name(), output.get_index())) in requested and source not in places
+        if (source := (op.get_friendly_name(), output.get_index())) in requested and source not in positions
     ]
     # All at once, because each `add_outputs` visits all existing results.
     model.add_results(results)
-    return requested, _places(model)
+    return requested, _output_positions(model)
 
 
 def _run_calls(infer: Any, calls: list[list[dict[str, Any]]]) -> None:
@@ -130,8 +130,8 @@ def _repeat(core: Any, model: Any, request: dict[str, Any]) -> dict[str, Any]:
     Outputs and probes are in the order of the model and of the request; None for values with the same bits.
     """
     count = len(model.outputs)
-    _, places = _add_probes(model, request)
-    sources = [places.get((name, port)) for name, port in request["probes"]] if request["probes"] else range(count)
+    _, positions = _add_probes(model, request)
+    sources = [positions.get((name, port)) for name, port in request["probes"]] if request["probes"] else range(count)
     compiled: dict[str, Any] = {}
     runs: list[dict[str, Any]] = []
     base: list[Any] = []
@@ -209,13 +209,13 @@ def _constants(model: Any, request: dict[str, Any]) -> dict[str, Any]:
     return {"constants": constants}
 
 
-def _places(model: Any) -> dict[tuple[str, int], int]:
+def _output_positions(model: Any) -> dict[tuple[str, int], int]:
     """The first output of the model for each value, by the name of its layer and its port."""
-    places: dict[tuple[str, int], int] = {}
+    positions: dict[tuple[str, int], int] = {}
     for position, result in enumerate(model.get_results()):
         source = result.input_value(0)
-        places.setdefault((source.get_node().get_friendly_name(), source.get_index()), position)
-    return places
+        positions.setdefault((source.get_node().get_friendly_name(), source.get_index()), position)
+    return positions
 
 
 def _opinions(core: Any, model: Any, request: dict[str, Any]) -> dict[str, Any]:

@@ -144,6 +144,12 @@ class ReferenceState:
         self.spread: dict[str, Difference] = {}
         self.stored_calls: int | None = None
 
+    def widen_spread(self, output: str, change: Difference) -> None:
+        """Add a difference between two answers for an output of this name, if it is the largest one so far."""
+        widest = self.spread.get(output)
+        if widest is None or change.rmse > widest.rmse:
+            self.spread[output] = change
+
 
 class IRReference(ReferenceState):
     """Another model, run by ir_exec."""

@@ -137,6 +137,8 @@ def test_difference_by_optimization_names_its_setting(tmp_path: Path) -> None:
     assert (report.verdict, report.faults) == ("reference", ())
     assert report.settings == (mentions("session.qdq_matmulnbits_accuracy_level"),)
     assert report.settings[0] in str(report).splitlines()[0]
+    (output,) = report.output_results
+    assert output.is_within_spread, "the answers with and without optimizations differ as much"
 
 
 def test_the_program_is_named(tmp_path: Path) -> None:
